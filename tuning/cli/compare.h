@@ -31,6 +31,10 @@ int compare_check(const compare_reports *reports);
  * shows, NULL: none. An exit code: 1 for a regression. */
 int compare_output(const compare_options *o, const gate_comparison *comparison, const char *results);
 
+/* CLI_FAILED: a row is a regression. CLI_USAGE, and it is said, where no row tells anything, unless the base is a `first` one, without
+ * cases. */
+int compare_code(const gate_row *rows, size_t count, bool first);
+
 /* Writes one report, unless the path is NULL or leads to a database; an exit code. */
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg);
 

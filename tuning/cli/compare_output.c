@@ -181,16 +181,12 @@ int compare_write_file(const char *path, bool (*write)(FILE *out, const void *ar
   return written ? CLI_DONE : CLI_USAGE;
 }
 
-/* Slower, or it failed now, or was not timed, and that was not so before. */
-static bool regressed(const gate_comparison *c) {
-  for (size_t i = 0; i < c->row_count; i++) {
-    const gate_row *row = &c->rows[i];
-    const bool did_well = !row->base || (row->base->state == GATE_CASE_OK && row->base->visit_count > 0);
-    const bool broke = row->judged.verdict == GATE_FAILED && did_well && row->head &&
-                       (row->head->state == GATE_CASE_FAILED || row->head->visit_count == 0);
-    if (row->judged.verdict == GATE_SLOWER || broke) return true;
-  }
-  return false;
+int compare_code(const gate_row *rows, size_t count, bool first) {
+  for (size_t i = 0; i < count; i++)
+    if (gate_row_regressed(&rows[i])) return CLI_FAILED;
+  if (first || gate_rows_tell(rows, count)) return CLI_DONE;
+  cli_error("nothing was compared: no case that both sides have could be timed in the head");
+  return CLI_USAGE;
 }
 
 int compare_write(const compare_reports *r, const gate_comparison *c, const char *results) {
@@ -213,5 +209,5 @@ int compare_output(const compare_options *o, const gate_comparison *c, const cha
     (void)gate_report_json(stdout, c);
   else if (!compare_reports_printed(&o->reports))
     print_table(o, c);
-  return code != CLI_DONE ? code : regressed(c) ? CLI_FAILED : CLI_DONE;
+  return code != CLI_DONE ? code : compare_code(c->rows, c->row_count, !c->base->case_count);
 }

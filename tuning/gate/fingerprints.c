@@ -2,6 +2,7 @@
  * fingerprints.c: what differs between two fingerprints, member by member. */
 #include "tuning/gate/fingerprints.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,15 +28,24 @@ static char *words(const json_t *value) {
   return copy;
 }
 
+/* Only runs of attune's own cases and of programs know a device. The cases that they share with a run of commands alone are
+ * commands, which it does not time. */
+static bool counts(const char *name, bool device) {
+  return device || (strcmp(name, "device") != 0 && strcmp(name, "driver") != 0 && strcmp(name, "libraries") != 0);
+}
+
 static char *member_by_member(json_t *base, json_t *head) {
   char *lines = NULL;
   const char *name;
   json_t *value;
+  const bool device = !json_object_get(base, "libraries") == !json_object_get(head, "libraries");
   json_object_foreach(base, name, value) {
+    if (!counts(name, device)) continue;
     const json_t *now = json_object_get(head, name);
     if (!now || !json_equal(value, now)) add(&lines, name, words(value), words(now));
   }
-  json_object_foreach(head, name, value) if (!json_object_get(base, name)) add(&lines, name, words(NULL), words(value));
+  json_object_foreach(head, name, value) if (counts(name, device) && !json_object_get(base, name))
+      add(&lines, name, words(NULL), words(value));
   return lines;
 }
 

@@ -11,6 +11,7 @@
 #include "report_page_js.h"
 #include "report_plots_js.h"
 #include "report_roofline_js.h"
+#include "tuning/gate/say.h"
 
 static void put_run(FILE *out, const char *side, const gate_run *run) {
   fprintf(out, "<dt>%s</dt><dd>", side);
@@ -31,8 +32,11 @@ static bool put_runs(FILE *out, const gate_page *page) {
   fputs("<dl>\n", out);
   put_run(out, "base", comparison->base);
   put_run(out, "head", comparison->head);
-  if (comparison->differences && *comparison->differences)
-    put_fact(out, "the machines differ", comparison->differences);
+  if (comparison->differences && *comparison->differences) {
+    char *line = gate_one_line(comparison->differences);
+    put_fact(out, "the machines differ", line);
+    free(line);
+  }
   fputs("</dl>\n", out);
   return true;
 }

@@ -19,7 +19,8 @@ typedef struct page_table {
 } page_table;
 
 static const char *const symbols[] = {[GATE_SAME] = "=",   [GATE_FASTER] = "\u25BC", [GATE_SLOWER] = "\u25B2",
-                                      [GATE_UNSURE] = "?", [GATE_FAILED] = "\u2715", [GATE_MISSING] = "\u2013"};
+                                      [GATE_UNSURE] = "?", [GATE_FAILED] = "\u2715", [GATE_REPAIRED] = "\u2713",
+                                      [GATE_MISSING] = "\u2013"};
 
 /* --- roofs --- */
 

@@ -3,6 +3,7 @@
  * folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
 #include "tuning/gate/report_text.h"
 
+#include "tuning/gate/say.h"
 #include "tuning/gate/summary.h"
 
 #include <math.h>
@@ -92,8 +93,10 @@ static void put_fact(void *out, const char *key, const char *value) {
 }
 
 static void put_differences(FILE *out, const char *differences) {
+  char *line = gate_one_line(differences);
   fputs("- **The machines differ:** ", out);
-  gate_put(out, GATE_MARKDOWN, differences, 1000);
+  gate_put(out, GATE_MARKDOWN, line, 1000);
+  free(line);
   fputc('\n', out);
 }
 

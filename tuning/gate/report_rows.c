@@ -21,7 +21,7 @@ void gate_put_row_name(FILE *out, gate_markup markup, const gate_comparison *com
 }
 
 const char *gate_row_reason(const gate_row *row) {
-  if (row->judged.verdict == GATE_FAILED)
+  if (row->judged.verdict == GATE_FAILED || row->judged.verdict == GATE_REPAIRED)
     for (int side = 0; side < 2; side++) {
       const gate_case *c = side ? row->base : row->head;
       if (c && c->state == GATE_CASE_FAILED && c->message && *c->message) return c->message;
@@ -31,7 +31,8 @@ const char *gate_row_reason(const gate_row *row) {
 
 static int rank(gate_verdict verdict) {
   static const int ranks[] = {
-      [GATE_SLOWER] = 0, [GATE_FAILED] = 1, [GATE_FASTER] = 2, [GATE_UNSURE] = 3, [GATE_MISSING] = 4, [GATE_SAME] = 5};
+      [GATE_SLOWER] = 0, [GATE_FAILED] = 1,  [GATE_REPAIRED] = 2, [GATE_FASTER] = 3,
+      [GATE_UNSURE] = 4, [GATE_MISSING] = 5, [GATE_SAME] = 6};
   return ranks[verdict];
 }
 
@@ -81,7 +82,8 @@ void gate_put_headline(FILE *out, const gate_comparison *comparison) {
 }
 
 void gate_put_counts(FILE *out, const gate_comparison *comparison) {
-  static const gate_verdict order[] = {GATE_SLOWER, GATE_FAILED, GATE_FASTER, GATE_UNSURE, GATE_MISSING, GATE_SAME};
+  static const gate_verdict order[] = {GATE_SLOWER, GATE_FAILED,  GATE_REPAIRED, GATE_FASTER,
+                                       GATE_UNSURE, GATE_MISSING, GATE_SAME};
   const char *between = "";
   for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
     if (!comparison->counts[order[i]]) continue;
