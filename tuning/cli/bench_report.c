@@ -176,8 +176,11 @@ static void take_verdicts(gate_comparison *c, const gate_outcome *outcome) {
 static int write_reports(const bench_report *r) {
   const compare_reports *wanted = &r->options->reports;
   gate_comparison comparison;
-  if (!wanted->markdown && !wanted->junit && !wanted->html) return CLI_DONE;
-  if (!r->base) return compare_write_file(wanted->markdown, bench_markdown, r);
+  if (!wanted->markdown && !wanted->junit && !wanted->html && !wanted->export_count) return CLI_DONE;
+  if (!r->base) {
+    const int code = compare_write_file(wanted->markdown, bench_markdown, r);
+    return code == CLI_DONE ? compare_write_exports(wanted, &r->head->run, r->options->save) : code;
+  }
   char *error = gate_compare(&comparison, &r->base->run, &r->head->run, &r->options->rule, true);
   if (error) {
     cli_error("%s", error);

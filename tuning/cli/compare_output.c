@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tuning/gate/import.h"
 #include "tuning/gate/report.h"
 #include "tuning/gate/report_text.h"
 #include "tuning/gate/say.h"
@@ -46,6 +48,17 @@ static void print_side(const char *side, const gate_run *run) {
   putchar('\n');
 }
 
+/* What a run that was imported cannot tell. */
+static void print_notes(const gate_comparison *c) {
+  const gate_run *const runs[] = {c->base, c->head};
+  for (int i = 0; i < 2; i++) {
+    char *note = gate_import_note(runs[i], c->rule.floor), *clean = note ? cli_clean(note) : NULL;
+    if (clean) printf("%s: %s.\n", i ? "head" : "base", clean);
+    free(clean);
+    free(note);
+  }
+}
+
 static void print_differences(const gate_comparison *c) {
   if (!c->differences) return;
   for (const char *line = c->differences; *line;) {
@@ -75,6 +88,7 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
     gate_put_basis(stdout, GATE_PLAIN, &basis);
     putchar('\n');
   }
+  print_notes(c);
   free(order);
   cli_table_free(&table);
 }
@@ -164,8 +178,10 @@ static int check_path(const char *path) {
 }
 
 int compare_check(const compare_reports *r) {
-  const int code = check_path(r->markdown) == CLI_DONE ? check_path(r->junit) : CLI_USAGE;
-  return code == CLI_DONE ? check_path(r->html) : code;
+  int code = check_path(r->markdown) == CLI_DONE ? check_path(r->junit) : CLI_USAGE;
+  if (code == CLI_DONE) code = check_path(r->html);
+  for (int i = 0; code == CLI_DONE && i < r->export_count; i++) code = check_path(r->exports[i].path);
+  return code;
 }
 
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg) {
@@ -189,17 +205,52 @@ int compare_code(const gate_row *rows, size_t count, bool first) {
   return CLI_USAGE;
 }
 
+typedef struct export_source {
+  const gate_exported *what;
+  char *error;
+} export_source;
+
+static bool write_export(FILE *out, const void *arg) {
+  export_source *s = (export_source *)(uintptr_t)arg;
+  return gate_export(out, s->what, &s->error);
+}
+
+/* A sentence of the export's own says more than that a file could not be written. */
+int compare_export_write(const char *path, const gate_exported *what) {
+  export_source s = {.what = what};
+  const int code = compare_write_file(path, write_export, &s);
+  const size_t lost = gate_export_lost(what);
+  if (s.error) cli_error("%s", s.error);
+  free(s.error);
+  if (code == CLI_DONE && lost)
+    cli_error("%zu case%s failed or had no time, so %s %s", lost, lost == 1 ? "" : "s",
+              strcmp(path, "-") == 0 ? "the export" : path,
+              what->format == GATE_GOOGLE ? "says so of them" : "has no number for them");
+  return code;
+}
+
+int compare_write_exports(const compare_reports *r, const gate_run *run, const char *results) {
+  int code = CLI_DONE;
+  for (int i = 0; code == CLI_DONE && i < r->export_count; i++) {
+    const gate_exported what = {.format = r->exports[i].format, .run = run, .results = results};
+    code = compare_export_write(r->exports[i].path, &what);
+  }
+  return code;
+}
+
 int compare_write(const compare_reports *r, const gate_comparison *c, const char *results) {
   const source s = {c, results};
   int code = compare_write_file(r->markdown, write_markdown, &s);
   if (code == CLI_DONE) code = compare_write_file(r->junit, write_junit, &s);
-  return code == CLI_DONE ? compare_write_file(r->html, write_html, &s) : code;
+  if (code == CLI_DONE) code = compare_write_file(r->html, write_html, &s);
+  return code == CLI_DONE ? compare_write_exports(r, c->head, results) : code;
 }
 
 int compare_reports_printed(const compare_reports *r) {
   const char *const paths[] = {r->markdown, r->junit, r->html};
   int printed = 0;
   for (int i = 0; i < 3; i++) printed += paths[i] && strcmp(paths[i], "-") == 0;
+  for (int i = 0; i < r->export_count; i++) printed += strcmp(r->exports[i].path, "-") == 0;
   return printed;
 }
 

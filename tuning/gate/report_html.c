@@ -11,6 +11,7 @@
 #include "report_page_js.h"
 #include "report_plots_js.h"
 #include "report_roofline_js.h"
+#include "tuning/gate/import.h"
 #include "tuning/gate/say.h"
 
 static void put_run(FILE *out, const char *side, const gate_run *run) {
@@ -41,6 +42,13 @@ static bool put_runs(FILE *out, const gate_page *page) {
   return true;
 }
 
+/* What a run that was imported cannot tell. */
+static void put_note(FILE *out, const gate_run *run, double floor) {
+  char *note = gate_import_note(run, floor);
+  if (note) fputs("<p>", out), gate_put(out, GATE_XML, note, 0), fputs(".</p>\n", out);
+  free(note);
+}
+
 static bool put_foot(FILE *out, const gate_page *page) {
   const gate_rule *rule = &page->comparison->rule;
   char wrong[GATE_CELL];
@@ -53,7 +61,10 @@ static bool put_foot(FILE *out, const gate_page *page) {
   const gate_basis basis = gate_basis_of(page->comparison);
   fputs("<p>", out);
   gate_put_basis(out, GATE_XML, &basis);
-  fputs(".</p>\n<dl>\n", out);
+  fputs(".</p>\n", out);
+  put_note(out, page->comparison->base, rule->floor);
+  put_note(out, page->comparison->head, rule->floor);
+  fputs("<dl>\n", out);
   gate_each_fact(page->comparison->head, put_fact, out);
   put_fact(out, "command", page->comparison->head->command);
   fputs("</dl>\n", out);

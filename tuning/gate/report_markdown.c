@@ -3,6 +3,7 @@
  * folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
 #include "tuning/gate/report_text.h"
 
+#include "tuning/gate/import.h"
 #include "tuning/gate/say.h"
 #include "tuning/gate/summary.h"
 
@@ -111,6 +112,13 @@ static void put_machine(FILE *out, const gate_run *run) {
   free(text);
 }
 
+/* What a run that was imported cannot tell. */
+static void put_note(FILE *out, const gate_run *run, double floor) {
+  char *note = gate_import_note(run, floor);
+  if (note) fputs("- ", out), gate_put(out, GATE_MARKDOWN, note, 1000), fputc('\n', out);
+  free(note);
+}
+
 static void put_foot(FILE *out, const gate_comparison *comparison) {
   char wrong[GATE_CELL];
   fputs("\n- base: ", out);
@@ -130,6 +138,8 @@ static void put_foot(FILE *out, const gate_comparison *comparison) {
           "ratios\n",
           out);
   if (comparison->differences && *comparison->differences) put_differences(out, comparison->differences);
+  put_note(out, comparison->base, comparison->rule.floor);
+  put_note(out, comparison->head, comparison->rule.floor);
   put_machine(out, comparison->head);
 }
 
