@@ -42,9 +42,9 @@ static void add_row(cli_table *table, const gate_comparison *c, const gate_row *
   free(name);
 }
 
-static void print_side(const char *side, const gate_run *run) {
+static void print_side(const char *side, const gate_comparison *c, const gate_run *run) {
   printf("%s: ", side);
-  gate_put_run(stdout, GATE_PLAIN, run);
+  gate_put_run(stdout, GATE_PLAIN, c, run);
   putchar('\n');
 }
 
@@ -75,8 +75,9 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
   cli_table table = {.columns = columns, .column_count = COLUMNS};
   size_t *order = gate_rows_ordered(c);
   for (size_t i = 0; i < c->row_count; i++) add_row(&table, c, &c->rows[order ? order[i] : i]);
-  print_side("base", c->base);
-  print_side("head", c->head);
+  print_side("base", c, c->base);
+  print_side("head", c, c->head);
+  if (gate_lacks_revisions(c)) printf("revision: %s\n", gate_no_revisions);
   print_differences(c);
   cli_table_print(&table, stdout, o->common.wide);
   gate_put_headline(stdout, c);

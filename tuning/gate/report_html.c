@@ -14,9 +14,9 @@
 #include "tuning/gate/import.h"
 #include "tuning/gate/say.h"
 
-static void put_run(FILE *out, const char *side, const gate_run *run) {
+static void put_run(FILE *out, const char *side, const gate_comparison *comparison, const gate_run *run) {
   fprintf(out, "<dt>%s</dt><dd>", side);
-  gate_put_run(out, GATE_XML, run);
+  gate_put_run(out, GATE_XML, comparison, run);
   fputs("</dd>\n", out);
 }
 
@@ -31,8 +31,9 @@ static void put_fact(void *out, const char *key, const char *value) {
 static bool put_runs(FILE *out, const gate_page *page) {
   const gate_comparison *comparison = page->comparison;
   fputs("<dl>\n", out);
-  put_run(out, "base", comparison->base);
-  put_run(out, "head", comparison->head);
+  put_run(out, "base", comparison, comparison->base);
+  put_run(out, "head", comparison, comparison->head);
+  if (gate_lacks_revisions(comparison)) put_fact(out, "revision", gate_no_revisions);
   if (comparison->differences && *comparison->differences) {
     char *line = gate_one_line(comparison->differences);
     put_fact(out, "the machines differ", line);

@@ -71,9 +71,9 @@ static void put_case(FILE *out, const gate_comparison *comparison, const gate_ro
   fputs("    </testcase>\n", out);
 }
 
-static void put_property(FILE *out, const char *side, const gate_run *run) {
+static void put_property(FILE *out, const char *side, const gate_comparison *comparison, const gate_run *run) {
   fprintf(out, "      <property name=\"%s\" value=\"", side);
-  gate_put_run(out, GATE_XML, run);
+  gate_put_run(out, GATE_XML, comparison, run);
   fputs("\"/>\n", out);
 }
 
@@ -92,8 +92,8 @@ bool gate_report_junit(FILE *out, const gate_comparison *comparison) {
           comparison->row_count, counts[GATE_SLOWER], errors,
           counts[GATE_UNSURE] + counts[GATE_MISSING] + counts[GATE_FAILED] - errors, sum);
   fputs("    <properties>\n", out);
-  put_property(out, "base", comparison->base);
-  put_property(out, "head", comparison->head);
+  put_property(out, "base", comparison, comparison->base);
+  put_property(out, "head", comparison, comparison->head);
   fputs("    </properties>\n", out);
   for (size_t i = 0; i < comparison->row_count; i++) put_case(out, comparison, &comparison->rows[i]);
   fputs("  </testsuite>\n</testsuites>\n", out);

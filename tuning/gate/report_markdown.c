@@ -122,9 +122,10 @@ static void put_note(FILE *out, const gate_run *run, double floor) {
 static void put_foot(FILE *out, const gate_comparison *comparison) {
   char wrong[GATE_CELL];
   fputs("\n- base: ", out);
-  gate_put_run(out, GATE_MARKDOWN, comparison->base);
+  gate_put_run(out, GATE_MARKDOWN, comparison, comparison->base);
   fputs("\n- head: ", out);
-  gate_put_run(out, GATE_MARKDOWN, comparison->head);
+  gate_put_run(out, GATE_MARKDOWN, comparison, comparison->head);
+  if (gate_lacks_revisions(comparison)) fprintf(out, "\n- revision: %s", gate_no_revisions);
   fprintf(out, "\n- %s; changes from ",
           comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other");
   gate_put_floors(out, GATE_MARKDOWN, &comparison->rule);
