@@ -86,6 +86,7 @@ static void make_case(gate_case *c, size_t i, const char *name, int rounds, doub
   make_name(other, i);
   *c = (gate_case){.name = copy(name ? name : other), .device = copy(i % 5 == 3 ? "-" : "host"), .mode = copy("hot")};
   make_visits(c, rounds, work(i, c) * factor, noise);
+  if (i == 9 && rounds > 3) c->visits[1].samples[2].ns *= 30; /* far beyond the others */
 }
 
 /* --- rows --- */

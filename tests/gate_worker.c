@@ -3,7 +3,7 @@
  *
  *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]... --attune-bench-worker=FD
  *
- * WHAT: time:NS (its samples say so), failed, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
+ * WHAT: time:NS (its samples say so), failed, fail-lines, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
  * makes it), die (is killed without a word), talk (as time:1000, but writes to standard error), die-after (as time:1000, but ends
  * once it was closed), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
  * ends, and its number in FILE), hang, garbage, flood, exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts:
@@ -105,6 +105,8 @@ static void open_one(int index, const char *seed) {
   if (is("crash-open")) crash();
   if (is("failed"))
     say("failed\tno set-up\n");
+  else if (is("fail-lines"))
+    say("failed\tno such function\\n  a + foo(b)\\n      ^\\n\n");
   else
     say("opened\t3\n");
 }

@@ -72,6 +72,7 @@ static long worker_at_z(const char *log_path) {
 static void stopped_by(int number) {
   char words[256], log_path[96], base[96], script[160], report[96];
   gate_run run;
+  bool timed = false;
   assert_int_equal(begin(NULL), 0);
   snprintf(log_path, sizeof log_path, "%s/log", folder);
   snprintf(base, sizeof base, "%s/old", folder);
@@ -103,10 +104,11 @@ static void stopped_by(int number) {
     for (int c = 0; c < 2; c++) assert_int_equal(run.cases[c].state, GATE_CASE_OK); /* not its fault */
     assert_int_equal(run.cases[1].visit_count, 0);
     assert_in_range(run.cases[0].visit_count, 0, 1);
+    timed = run.cases[0].visit_count > 0;
     gate_run_free(&run);
     free(name);
   }
-  expect_run(0, "compare", results, "--allow-different");
+  expect_run(timed ? 0 : 2, "compare", results, "--allow-different"); /* nothing was compared, and that is not well */
   expect_out(", interrupted");
 }
 

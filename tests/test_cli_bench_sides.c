@@ -141,9 +141,26 @@ static void commands_of_one_side(void **state) {
              "--against", new, "--rounds", "1", "--samples", "1");
   expect_out("missing: only the base has it");
   expect_error("the head lacks the programs of 1 command: it is missing there");
-  expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
+  expect_run(2, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
              "--against", old, "--rounds", "1", "--samples", "1");
-  expect_out("could not be started: No such file or directory"); /* in the base too: no regression */
+  expect_error("none={build}/none\": neither build has this program; should be a file of \"");
+  assert_string_equal(out_text, ""); /* nothing was timed */
+}
+
+/* Green would say that nothing became slower, where nothing was looked at. */
+static void nothing_in_common(void **state) {
+  (void)state;
+  const char *new = build("new", "a=time:1 b=time:1"), *old = build("old", "c=time:1");
+  expect_run(2, "bench", FEW, "--program", program, "--build", new, "--against", old, "--save", results);
+  expect_error("the builds have no case in common (the base has \"c\", the head \"a\")");
+  assert_string_equal(out_text, "");
+  build("old", "c=time:1 a=time:1");
+  expect_run(0, "bench", FEW, "--program", program, "--build", new, "--against", old, "--save", results);
+  expect_run(0, "bench", FEW, "--program", program, "--build", new, "--against", old, "--filter", "b");
+  expect_out("1 missing"); /* a new case, and only that is asked for */
+  expect_run(2, "bench", FEW, "--command", "x=exit 3 # {build}", "--build", new, "--against", old);
+  expect_error("nothing was compared: no case that both sides have could be timed in the head");
+  expect_out("1 failed");
 }
 
 /* The folder of a build may be called anything. */
@@ -163,7 +180,66 @@ static void a_failed_case_fails_the_run(void **state) {
   expect_run(1, "bench", "--program", program, "--build", new, "--against", old, ROUNDS);
   expect_out("failed: crashed (signal 11, Segmentation fault); its last words: about to crash");
   expect_run(0, "bench", "--program", program, "--build", old, "--against", new, ROUNDS); /* it is mended */
-  expect_out("base failed: crashed (signal 11");
+  expect_out("repaired; base failed: crashed (signal 11");
+  expect_out("1 repaired");
+}
+
+/* How often `word` is in `text`. */
+static int count_of(const char *text, const char *word) {
+  int count = 0;
+  for (; (text = strstr(text, word)); text += strlen(word)) count++;
+  return count;
+}
+
+/* What JUnit calls a failure or an error is what makes the exit code 1, and so does the JSON: in `bench' and in `compare'. */
+static void reports_say_what_the_exit_code_says(void **state) {
+  (void)state;
+  static const struct {
+    const char *head, *base;
+    int code, errors, skipped, outs;
+  } rows[] = {{"a=time:1000 x=crash", "a=time:1000 x=time:5", 1, 1, 1, 0},
+              {"a=time:1000 x=time:5", "a=time:1000 x=crash", 0, 0, 1, 1},
+              {"a=time:1000 x=crash", "a=time:1000 x=crash", 0, 0, 2, 0},
+              {"a=time:1000 x=crash", "a=time:1000", 1, 1, 1, 0},
+              {"a=time:1000", "a=time:1000 x=crash", 0, 0, 2, 0}};
+  char junit[96];
+  snprintf(junit, sizeof junit, "%s/junit.xml", folder);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (int again = 0; again < 2; again++) { /* the same of the file */
+      const char *new = build("new", rows[i].head), *old = build("old", rows[i].base);
+      const pid_t child = again ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
+                                : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--program",
+                                                              program, "--build", new, "--against", old, "--junit",
+                                                              junit, "--json", "--save", results, NULL},
+                                        out_path);
+      expect_code(rows[i].code, child);
+      char *text = read_file(junit), wanted[80];
+      assert_int_equal(count_of(text, "<error") + count_of(text, "<failure"), rows[i].errors);
+      assert_int_equal(count_of(text, "<skipped"), rows[i].skipped);
+      assert_int_equal(count_of(text, "<system-out>repaired; the base failed: crashed"), rows[i].outs);
+      snprintf(wanted, sizeof wanted, "failures=\"0\" errors=\"%d\" skipped=\"%d\"", rows[i].errors, rows[i].skipped);
+      assert_non_null(strstr(text, wanted));
+      assert_int_equal(count_of(out_text, "\"regression\": true"), rows[i].errors);
+      free(text);
+    }
+    assert_int_equal(unlink(results), 0);
+  }
+}
+
+/* The line below the table says how many rounds a case was in, and how many it takes. */
+static void too_few_rounds(void **state) {
+  (void)state;
+  const char *new = build("new", "a=time:1200"), *old = build("old", "a=time:1000");
+  expect_run(0, "bench", "--rounds", "5", "--samples", "1", "--time", "0.001", "--program", program, "--build", new, "--against", old);
+  expect_out("1 unsure case was timed in 1 round; among 1 case no change is certain in fewer than 11: give more --time.");
+  assert_null(strstr(out_text, "--rounds"));
+}
+
+/* A program's message of several lines is one in a table. */
+static void messages_are_one_line(void **state) {
+  (void)state;
+  expect_run(1, "bench", "--program", AT_WORKER " a=fail-lines", "--rounds", "1");
+  expect_out("failed: no such function; a + foo(b)\n");
 }
 
 #define TEST(f) cmocka_unit_test_setup(f, empty_builds)
@@ -175,6 +251,10 @@ int main(void) {
       TEST(programs_of_one_side),
       TEST(programs_of_no_side),
       TEST(commands_of_one_side),
+      TEST(nothing_in_common),
+      TEST(reports_say_what_the_exit_code_says),
+      TEST(too_few_rounds),
+      TEST(messages_are_one_line),
       TEST(folders_with_blanks),
       TEST(a_failed_case_fails_the_run),
   };

@@ -179,8 +179,16 @@ static void refuses_other_machines(void **state) {
   (void)save(other);
   expect_run(2, "compare", in_folder("r.db"), in_folder("o.db"));
   expect_error("--allow-different");
-  expect_error("cpu: one, now two");
+  expect_error("(cpu: one, now two");
   assert_null(strchr(err_text, '\033'));
+  other.file = "p.db";
+  other.fingerprint = "{\"cpu\": \"two\", \"cpus\": 4, \"libraries\": []}";
+  (void)save(other);
+  expect_run(2, "compare", in_folder("r.db"), in_folder("p.db"));
+  expect_error("(cpu: one, now two; cpus: not known, now 4)"); /* the device's of one side alone are none */
+  assert_null(strstr(err_text, "\\x0a"));
+  expect_run(0, "compare", in_folder("r.db"), in_folder("p.db"), "--allow-different", "--markdown", "-");
+  expect_out("cpu&#58; one, now two; cpus&#58; not known, now 4\n");
   expect_run(0, "compare", in_folder("r.db"), in_folder("o.db"), "--allow-different");
   expect_out("differs: cpu: one, now two");
   assert_null(strchr(out_text, '\033'));

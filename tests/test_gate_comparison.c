@@ -122,6 +122,23 @@ static void fingerprints_that_are_no_json_are_compared_too(void **state) {
   FINE(gate_compare(&c, &base, &head, NULL, false));
 }
 
+/* Their device is not known, nor does it matter: cases that they share with other runs are commands. */
+static void runs_of_commands_alone(void **state) {
+  (void)state;
+  base.fingerprint = text("{\"cpu\": \"a cpu\"}");
+  head.fingerprint = text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"13.0\", \"libraries\": [\"cublas 13\"]}");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_null(c.differences);
+  gate_comparison_free(&c);
+  FINE(gate_compare(&c, &head, &base, NULL, false));
+  assert_null(c.differences);
+  base.fingerprint = text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"12.4\", \"libraries\": [\"cublas 13\"]}");
+  gate_comparison_free(&c);
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "(driver: 12.4, now 13.0)");
+  base.fingerprint = text("{\"cpu\": \"another\"}");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "(cpu: another, now a cpu)");
+}
+
 /* The sides of a pair differ in what was built, and are compared. */
 static void a_pair_alternated(void **state) {
   (void)state;
@@ -144,6 +161,9 @@ static void no_common_case_is_refused(void **state) {
   (void)state;
   for (size_t i = 0; i < CASES; i++) s.base[i].device = text("elsewhere");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "no case in common");
+  head.pair = base.id; /* in a pair too */
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "no case in common");
+  head.pair = 0;
   head.case_count = 0;
   SAYS(gate_compare(&c, &base, &head, NULL, false), "the head has no cases");
   base.case_count = 0;
@@ -161,6 +181,7 @@ int main(void) {
       TEST(other_machines_are_refused),
       TEST(fingerprints_of_equal_meaning_are_equal),
       TEST(fingerprints_that_are_no_json_are_compared_too),
+      TEST(runs_of_commands_alone),
       TEST(a_pair_alternated),
       TEST(no_common_case_is_refused),
   };

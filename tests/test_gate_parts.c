@@ -162,17 +162,110 @@ static void slow_cases_cost_less(void **state) {
   e.samples = 2;
   e.round_s = 0.9;
   assert_int_equal(gate_entry_samples(&r, &e, 9), 2);
-  e = (gate_entry){.round_s = 2, .samples = 1};
+  e = (gate_entry){.round_s = 1.25, .samples = 1};
   assert_int_equal(gate_entry_samples(&r, &e, 9), 1);
-  assert_int_equal(rounds_of(&r, &e), 8);
+  assert_int_equal(rounds_of(&r, &e), 12);
   assert_true(gate_entry_due(&r, &e, 0) && gate_entry_due(&r, &e, 15));
   e.round_s = 100;
-  assert_int_equal(rounds_of(&r, &e), 5);
+  assert_int_equal(rounds_of(&r, &e), 10);
   assert_true(gate_entry_due(&r, &e, 16)); /* a round that is added */
   r.schedule.rounds = 3;
   assert_int_equal(rounds_of(&r, &e), 3);
   e.failures[GATE_HEAD] = e.failures[GATE_BASE] = GATE_FAILURES_MOST;
   assert_int_equal(rounds_of(&r, &e), 0);
+}
+
+/* As `attune bench --against' plans them by default; however long a case takes, it is in enough rounds for a verdict, and they come
+ * before time may end the pair. */
+static void slow_pairs_can_be_judged(void **state) {
+  (void)state;
+  static const size_t counts[] = {1, 4, 50, 1000};
+  static const double lengths[] = {0.9, 2, 4, 120, 1e5};
+  gate_rounds r = {.side_count = 2,
+                   .schedule = {.rounds = 24, .samples = 32, .case_s = 20, .judging = {gate_judge, gate_rule_default, 4, 2.2, 18}}};
+  for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+      const gate_entry e = {.round_s = lengths[k], .samples = 1};
+      r.count = counts[c];
+      const int needed = gate_judge_least_rounds(&gate_rule_default, r.count, 4), until = needed > 18 ? needed : 18;
+      int before = 0;
+      for (int i = 0; i < until; i++) before += gate_entry_due(&r, &e, i);
+      if (before < needed) fail_msg("%zu cases of %g s: %d rounds, %d are needed", r.count, lengths[k], before, needed);
+      if (r.count == 1) assert_in_range(before, 15, 18);
+    }
+}
+
+/* In so many rounds 20 % of a quiet command of a second is certain, and so it is where two rounds went the other way a little; two
+ * equal ones are never told apart. */
+static void a_fifth_of_a_slow_command(void **state) {
+  (void)state;
+  enum { SLOW_ROUNDS = 15 };
+  for (int slower = 0; slower < 2; slower++) {
+    gate_sample samples[2][SLOW_ROUNDS];
+    gate_visit visits[2][SLOW_ROUNDS];
+    gate_case cases[2];
+    for (int side = 0; side < 2; side++) {
+      for (int i = 0; i < SLOW_ROUNDS; i++) {
+        const double noise = 1 + 0.003 * ((i * 7 + side * 5) % 11 - 5);
+        const double change = !slower || !side ? 1 : i == 3 || i == 9 ? 0.93 : 1.2;
+        samples[side][i] = (gate_sample){.ns = 1e9 * noise * change, .start = 1};
+        visits[side][i] = (gate_visit){.round = i, .calls = 1, .load = -1, .samples = &samples[side][i], .sample_count = 1};
+      }
+      cases[side] = (gate_case){.name = (char[]){"x"}, .device = (char[]){"process"}, .mode = (char[]){"hot"}, .dtype = (char[]){"-"},
+                                .visits = visits[side], .visit_count = SLOW_ROUNDS};
+    }
+    gate_judgement judged;
+    const gate_case *base = &cases[0], *head = &cases[1];
+    gate_judge(&judged, &base, &head, 1, true, &gate_rule_default, 0, 4);
+    if ((judged.verdict == GATE_SLOWER) != (slower == 1))
+      fail_msg("%s, p %g: %s", gate_verdict_name(judged.verdict), judged.p_corrected, judged.why ? judged.why : "");
+  }
+}
+
+/* A command that takes long is run once before its samples, and its first run tells how long it takes; a short one every time. */
+static void slow_commands_are_not_run_for_nothing(void **state) {
+  (void)state;
+  const gate_limits limits = {60, NULL};
+  char words[2][256], log[2][96];
+  const char *list[2];
+  for (int i = 0; i < 2; i++) {
+    snprintf(log[i], sizeof log[i], "%s/log%d", folder, i);
+    snprintf(words[i], sizeof words[i], "c%d=echo . >> %s; %s", i, log[i], i ? "sleep 0.2" : ":");
+    list[i] = words[i];
+  }
+  gate_source *s = gate_commands_create(list, 2, NULL, &limits, 1);
+  gate_case *cases = NULL;
+  size_t count = 0;
+  int calls, lines[2] = {0, 0};
+  FINE(s->kind->start(s, &cases, &count));
+  gate_cases_free(cases, count);
+  for (int round = 0; round < 3; round++)
+    for (size_t i = 0; i < 2; i++) {
+      FINE(s->kind->open(s, i, 1e6, 1, &calls));
+      if (i) assert_true(s->opened_ns >= 2e8);
+      FINE(s->kind->close(s));
+    }
+  gate_source_destroy(s);
+  for (int i = 0; i < 2; i++) {
+    FILE *stream = fopen(log[i], "r");
+    assert_non_null(stream);
+    for (int c; (c = fgetc(stream)) != EOF;) lines[i] += c == '\n';
+    fclose(stream);
+    assert_int_equal(unlink(log[i]), 0);
+  }
+  assert_in_range(lines[0], 1, 3); /* 3, unless the machine took a tenth of a second for it */
+  assert_int_equal(lines[1], 1);
+}
+
+static void one_line(void **state) {
+  (void)state;
+  static const char *const texts[][2] = {{"", ""}, {"a", "a"}, {"a b\n", "a b"}, {"a\n\n  b: c \r\nd", "a; b: c; d"},
+                                         {"no ')'\n  a + (b\n        ^", "no ')'; a + (b"}, {"\n^\n", ""}};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    char *line = gate_one_line(texts[i][0]);
+    assert_string_equal(line, texts[i][1]);
+    free(line);
+  }
 }
 
 static void long_calls_are_fewer(void **state) {
@@ -252,6 +345,10 @@ int main(void) {
       TEST(a_whole_group_is_killed),
       TEST(a_command_that_talks_much),
       TEST(slow_cases_cost_less),
+      TEST(slow_pairs_can_be_judged),
+      TEST(a_fifth_of_a_slow_command),
+      TEST(slow_commands_are_not_run_for_nothing),
+      TEST(one_line),
       TEST(long_calls_are_fewer),
       TEST(summaries),
       TEST(the_machine),

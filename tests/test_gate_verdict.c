@@ -213,7 +213,7 @@ static void odd_input_has_a_reason(void **state) {
     judge(alternated);
     is(0, GATE_MISSING, "only the base has it");
     is(1, GATE_MISSING, "only the head has it");
-    is(2, GATE_FAILED, "the base has no times");
+    is(2, GATE_REPAIRED, "it failed in the base");
     is(3, GATE_FAILED, "the head has no times");
     is(4, GATE_FAILED, "the head has no times");
     is(5, GATE_UNSURE, "throttled");

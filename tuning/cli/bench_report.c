@@ -13,27 +13,37 @@ static bool failed(const gate_case *c) {
   return c && c->state == GATE_CASE_FAILED;
 }
 
+static gate_row row_of(const bench_report *r, size_t i) {
+  return (gate_row){bench_base_of(r, i), bench_head_of(r, i), *bench_judged(r, i)};
+}
+
 /* --- counts --- */
 
 typedef struct counts {
   size_t verdicts[GATE_MISSING + 1], failed;
-  size_t broke; /* failed, and not in the base already */
-  size_t few;   /* unsure for want of rounds */
+  size_t judged; /* have times on both sides */
+  size_t few;    /* unsure for want of rounds */
 } counts;
 
-static int rounds_needed(const bench_report *r) {
-  return gate_judge_least_rounds(&r->options->rule, r->outcome->count, GATE_LOOKS);
+static bool is_judged(const bench_report *r, size_t i) {
+  const gate_judgement *j = bench_judged(r, i);
+  return j && j->base_visits > 0 && j->head_visits > 0;
+}
+
+static int rounds_needed(const bench_report *r, size_t cases) {
+  return gate_judge_least_rounds(&r->options->rule, cases, GATE_LOOKS);
 }
 
 static counts count(const bench_report *r) {
   counts c = {.failed = 0};
   for (size_t i = 0; i < r->outcome->count; i++) {
     c.failed += failed(bench_head_of(r, i)) || failed(bench_base_of(r, i));
-    c.broke += failed(bench_head_of(r, i)) && !(r->base && failed(bench_base_of(r, i)));
-    if (!bench_judged(r, i)) continue;
-    c.verdicts[bench_judged(r, i)->verdict]++;
-    c.few += bench_judged(r, i)->verdict == GATE_UNSURE && bench_judged(r, i)->head_visits < rounds_needed(r);
+    if (bench_judged(r, i)) c.verdicts[bench_judged(r, i)->verdict]++;
+    c.judged += is_judged(r, i);
   }
+  for (size_t i = 0; i < r->outcome->count; i++)
+    c.few += is_judged(r, i) && bench_judged(r, i)->verdict == GATE_UNSURE &&
+             bench_judged(r, i)->head_visits < rounds_needed(r, c.judged);
   return c;
 }
 
@@ -58,6 +68,19 @@ static void print_basis(const bench_report *r) {
   putchar('\n');
 }
 
+/* How many rounds a case was in, which is fewer than there were where time ended them. */
+static void print_few(const bench_report *r, const counts *c) {
+  const int needed = rounds_needed(r, c->judged);
+  int most = 0;
+  for (size_t i = 0; i < r->outcome->count; i++)
+    if (is_judged(r, i) && bench_judged(r, i)->verdict == GATE_UNSURE && bench_judged(r, i)->head_visits < needed &&
+        bench_judged(r, i)->head_visits > most)
+      most = bench_judged(r, i)->head_visits;
+  printf("%zu unsure case%s timed in %s%d round%s; among %zu case%s no change is certain in fewer than %d: give more %s.\n",
+         c->few, c->few == 1 ? " was" : "s were", c->few == 1 ? "" : "at most ", most, most == 1 ? "" : "s", c->judged,
+         c->judged == 1 ? "" : "s", needed, r->outcome->out_of_time ? "--time" : "--rounds");
+}
+
 static void print_summary(const bench_report *r) {
   const counts c = count(r);
   const char *between = ": ";
@@ -76,9 +99,7 @@ static void print_summary(const bench_report *r) {
   }
   putchar('\n');
   print_basis(r);
-  if (c.few)
-    printf("No change of %zu can be certain in fewer than %d rounds: more --rounds, or more --time.\n", c.few,
-           rounds_needed(r));
+  if (c.few) print_few(r, &c);
 }
 
 /* --- JSON --- */
@@ -116,7 +137,11 @@ static json_t *case_json(const bench_report *r, size_t i) {
   const double beside = bench_beside(r, i);
   if (c->peer_of) json_object_set_new(object, "peer_of", cli_json_text(c->peer_of));
   if (c->peer_of) json_object_set_new(object, "beside", beside > 0 ? cli_json_number(beside) : json_null());
-  if (bench_judged(r, i)) json_object_set_new(object, "judged", judged_json(bench_judged(r, i)));
+  if (bench_judged(r, i)) {
+    const gate_row row = row_of(r, i);
+    json_object_set_new(object, "judged", judged_json(&row.judged));
+    json_object_set_new(object, "regression", json_boolean(gate_row_regressed(&row)));
+  }
   return object;
 }
 
@@ -151,8 +176,11 @@ static void take_verdicts(gate_comparison *c, const gate_outcome *outcome) {
 static int write_reports(const bench_report *r) {
   const compare_reports *wanted = &r->options->reports;
   gate_comparison comparison;
-  if (!wanted->markdown && !wanted->junit && !wanted->html) return CLI_DONE;
-  if (!r->base) return compare_write_file(wanted->markdown, bench_markdown, r);
+  if (!wanted->markdown && !wanted->junit && !wanted->html && !wanted->export_count) return CLI_DONE;
+  if (!r->base) {
+    const int code = compare_write_file(wanted->markdown, bench_markdown, r);
+    return code == CLI_DONE ? compare_write_exports(wanted, &r->head->run, r->options->save) : code;
+  }
   char *error = gate_compare(&comparison, &r->base->run, &r->head->run, &r->options->rule, true);
   if (error) {
     cli_error("%s", error);
@@ -165,8 +193,18 @@ static int write_reports(const bench_report *r) {
   return code;
 }
 
+/* What was interrupted tells what it can. */
+static int code_of(const bench_report *r) {
+  const size_t count_of_cases = r->outcome->count;
+  if (!r->outcome->judged) return count(r).failed ? CLI_FAILED : CLI_DONE;
+  gate_row *rows = cli_alloc(count_of_cases + 1, sizeof *rows);
+  for (size_t i = 0; i < count_of_cases; i++) rows[i] = row_of(r, i);
+  const int code = compare_code(rows, count_of_cases, !r->base->run.case_count || r->outcome->interrupted);
+  free(rows);
+  return code;
+}
+
 int bench_report_print(const bench_report *r) {
-  const counts c = count(r);
   int code = write_reports(r);
   if (r->options->common.json) {
     if (print_json(r) != CLI_DONE) code = CLI_FAILED;
@@ -174,7 +212,7 @@ int bench_report_print(const bench_report *r) {
     bench_table_print(r);
     print_summary(r);
   }
-  return code != CLI_DONE ? code : c.broke || c.verdicts[GATE_SLOWER] ? CLI_FAILED : CLI_DONE;
+  return code != CLI_DONE ? code : code_of(r);
 }
 
 /* --- --list --- */

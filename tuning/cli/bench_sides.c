@@ -132,10 +132,16 @@ static bool lacks_program(const char *command, const char *build) {
   return lacks;
 }
 
-/* A command whose program only the other build has is missing here; where neither has it, it is a case that fails. */
+/* A command whose program only the other build has is missing here. */
 static bool is_missing(const bench_options *o, int which, const char *command) {
-  return o->build && o->against && lacks_program(command, build_of(o, which)) &&
-         !lacks_program(command, build_of(o, which == GATE_BASE ? GATE_HEAD : GATE_BASE));
+  return o->build && o->against && lacks_program(command, build_of(o, which));
+}
+
+/* Where neither has it, somebody's words are wrong. */
+static char *check_program_there(const bench_options *o, const char *command) {
+  if (!is_missing(o, GATE_HEAD, command) || !is_missing(o, GATE_BASE, command)) return NULL;
+  return gate_say("--command \"%s\": neither build has this program; should be a file of \"%s\", of \"%s\", or of both",
+                  command, o->build, o->against);
 }
 
 static char *add_commands(bench_side *s, const bench_options *o, int which, const gate_limits *limits) {
@@ -144,6 +150,7 @@ static char *add_commands(bench_side *s, const bench_options *o, int which, cons
   size_t count = 0;
   for (size_t i = 0; !error && i < o->commands.count; i++) {
     error = check_build(o, "--command", o->commands.at[i]);
+    if (!error) error = check_program_there(o, o->commands.at[i]);
     if (!error && !is_missing(o, which, o->commands.at[i])) here[count++] = o->commands.at[i];
   }
   s->commands_missing = o->commands.count - count;

@@ -37,7 +37,7 @@ static const char *state_text(const bench_report *r, size_t i, char *out, size_t
   if (failed(head))
     snprintf(out, size, "failed: %s", head->message);
   else if (failed(base))
-    snprintf(out, size, "base failed: %s", base->message);
+    snprintf(out, size, "%sbase failed: %s", j && j->verdict == GATE_REPAIRED ? "repaired; " : "", base->message);
   else if (j)
     snprintf(out, size, "%s%s%s", gate_verdict_name(j->verdict), *why ? ": " : "", why);
   else

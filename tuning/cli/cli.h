@@ -35,6 +35,8 @@ int cmd_eval(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_history(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 
 /* "attune: message" on standard error, with what a terminal would obey escaped. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

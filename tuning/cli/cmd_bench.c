@@ -214,6 +214,19 @@ static int no_cases(const benching *b, bool lacks) {
   return CLI_USAGE;
 }
 
+/* Where only one build has cases this is a project's first benchmark, or its last; where both have some, and none is shared, it is
+ * a mistake, and a green one. */
+static int check_common(const benching *b) {
+  const gate_run *head = &b->sides[GATE_HEAD].run, *base = &b->sides[GATE_BASE].run;
+  if (b->side_count < 2 || !base->case_count) return CLI_DONE;
+  for (size_t i = 0; i < head->case_count; i++)
+    if (gate_run_find(base, &head->cases[i])) return CLI_DONE;
+  cli_error("the builds have no case in common (the base has \"%s\", the head \"%s\"), so there is nothing to compare; "
+            "cases are matched by name, device and mode",
+            base->cases[0].name, head->cases[0].name);
+  return CLI_USAGE;
+}
+
 static int measure(benching *b) {
   const double start_s = cli_now_s();
   int code = begin_runs(b);
@@ -254,7 +267,9 @@ static int run(benching *b) {
   bool lacks[GATE_SIDES] = {false, false};
   for (int i = 0; i < b->side_count; i++) lacks[i] = bench_side_lacks(&b->sides[i], i == GATE_BASE ? "base" : "head");
   if (!b->sides[GATE_HEAD].run.case_count) return no_cases(b, lacks[GATE_HEAD]);
-  return b->options->list ? bench_list_print(&b->sides[GATE_HEAD], b->options) : measure(b);
+  if (b->options->list) return bench_list_print(&b->sides[GATE_HEAD], b->options);
+  code = check_common(b);
+  return code == CLI_DONE ? measure(b) : code;
 }
 
 static void release(benching *b) {

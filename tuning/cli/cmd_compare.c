@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/gate/import.h"
+
 static double number(const char *option, const char *text, double least, double most, const char *should,
                      const struct argp_state *state) {
   double value = 0;
@@ -30,12 +32,26 @@ static void add_threshold(gate_rule *rule, const char *argument, const struct ar
   rule->floors[rule->floor_count++] = (gate_floor){argument, (size_t)(equals - argument), floor};
 }
 
+/* "bmf=FILE" */
+static void add_export(compare_reports *reports, const char *argument, const struct argp_state *state) {
+  const char *equals = strchr(argument, '=');
+  compare_export *e = &reports->exports[reports->export_count];
+  if (reports->export_count == COMPARE_EXPORTS_MOST)
+    cli_bad_usage(state, "--export is there %d times; should be at most %d", COMPARE_EXPORTS_MOST + 1,
+                  COMPARE_EXPORTS_MOST);
+  if (!equals || !equals[1] || !gate_format_of(argument, (size_t)(equals - argument), &e->format))
+    cli_bad_usage(state, "--export is \"%s\"; should be FORMAT=FILE, where FORMAT is %s", argument, gate_format_names);
+  e->path = equals + 1;
+  reports->export_count++;
+}
+
 error_t compare_parse(int key, char *argument, struct argp_state *state, gate_rule *rule, compare_reports *reports) {
   switch (key) {
   case CLI_OPTION_THRESHOLD: add_threshold(rule, argument, state); return 0;
   case CLI_OPTION_ALPHA:
     rule->alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
     return 0;
+  case CLI_OPTION_EXPORT: add_export(reports, argument, state); return 0;
   case CLI_OPTION_MARKDOWN: reports->markdown = argument; return 0;
   case CLI_OPTION_JUNIT: reports->junit = argument; return 0;
   case CLI_OPTION_HTML: reports->html = argument; return 0;
@@ -58,6 +74,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     o->sides[o->side_count++] = argument;
     return 0;
   case ARGP_KEY_END: check(o, state); return 0;
+  case CLI_OPTION_THRESHOLD: o->floor_given = true; return compare_parse(key, argument, state, &o->rule, &o->reports);
   default: return compare_parse(key, argument, state, &o->rule, &o->reports);
   }
 }
@@ -76,13 +93,22 @@ static char *load(const compare_options *o, gate_run *base, gate_run *head) {
   return error;
 }
 
+/* Of one process each, unless the user says what counts. */
+static gate_rule rule_of(const compare_options *o, const gate_run *base, const gate_run *head) {
+  gate_rule rule = o->rule;
+  if (!o->floor_given && (gate_import_is_one_process(base) || gate_import_is_one_process(head)))
+    rule.floor = GATE_ONE_PROCESS_FLOOR;
+  return rule;
+}
+
 static int compare_runs(const compare_options *o) {
   gate_run base = {.state = GATE_RUN_OPEN}, head = base;
   gate_comparison comparison = {0};
   const char *which;
   char *results = gate_split(o->sides[o->side_count - 1], &which);
   char *error = load(o, &base, &head);
-  if (!error) error = gate_compare(&comparison, &base, &head, &o->rule, o->allow_different);
+  const gate_rule rule = error ? o->rule : rule_of(o, &base, &head);
+  if (!error) error = gate_compare(&comparison, &base, &head, &rule, o->allow_different);
   const int code = error ? refuse(error) : compare_output(o, &comparison, results);
   gate_comparison_free(&comparison);
   gate_run_free(&base);
@@ -97,6 +123,10 @@ int cmd_compare(int argc, char **argv) {
   const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);
   if (first && second && o.rule.floor_count) {
     cli_error("--threshold TEXT=PERCENT is for cases of `attune bench'; of two databases give --threshold PERCENT");
+    return CLI_USAGE;
+  }
+  if (first && second && o.reports.export_count) {
+    cli_error("--export is for runs of `attune bench'; of two databases there is none");
     return CLI_USAGE;
   }
   if (first && second) return compare_databases(&o);

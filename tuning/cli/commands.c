@@ -102,7 +102,10 @@ static const cli_option eval_options[] = {
     {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, \
      "Write the comparison as JUnit XML, one test per case, for continuous integration; bench: only with --against"}, \
     {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
-     "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}
+     "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}, \
+    {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_FILE, \
+     "Write the run (of two, the head) for another program; FORMAT: bmf (Bencher), github (github-action-benchmark), google " \
+     "(Google Benchmark's JSON), otava (CSV for Apache Otava); may be repeated"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {
@@ -148,6 +151,21 @@ static const cli_option history_options[] = {
     END};
 
 static const cli_option no_options[] = {END};
+static const cli_option export_options[] = {
+    {"format", CLI_OPTION_FORMAT, "FORMAT", CLI_ANY,
+     "bmf (Bencher Metric Format), github (github-action-benchmark, customSmallerIsBetter), google (Google Benchmark's "
+     "JSON) or "
+     "otava (CSV for Apache Otava, a row a run); needed"},
+    {"output", 'o', "FILE", CLI_FILE, "Write to this file; without it, or with -, to standard output"},
+    {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name holds TEXT"},
+    END};
+
+static const cli_option import_options[] = {
+    {"save", 'o', "FILE", CLI_FILE, "Append the run to this result file; needed"},
+    {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
+    JSON,
+    END};
+
 
 const cli_command cli_commands[] = {
     {"devices", "", CLI_NO_VALUE, "the devices here, and what they can run",
@@ -202,7 +220,7 @@ const cli_command cli_commands[] = {
     {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, beyond doubt",
      "Reports for each case whether HEAD is slower than BASE: same, faster, slower, or unsure where noise hides it.",
      "BASE and HEAD are runs saved by `attune bench --save': FILE is the latest run of a file, FILE:RUN the one with that "
-     "number, label or revision. A single FILE: the latest pair of `attune bench --against' in it. Two tuning databases: "
+     "number, label or revision; or JSON of Google Benchmark or Criterion.rs, as `attune import' reads it. A single FILE: the latest pair of `attune bench --against' in it. Two tuning databases: "
      "their winners, problem by problem, by the stored times and spreads. Exit code 1: a case is slower, or fails now; "
      "2: wrong usage, or a file that cannot be read or compared.",
      compare_options, cmd_compare},
@@ -211,6 +229,20 @@ const cli_command cli_commands[] = {
      "CASE is a name, or a part of one that no other case has. Runs on other machines or with other software than the "
      "latest are left out.",
      history_options, cmd_history},
+    {"export", "RUN", CLI_FILE, "a stored run in the format of another program",
+     "Writes a run that `attune bench --save' stored for a program that keeps or plots benchmarks.",
+     "RUN is FILE, for the latest run of a result file, or FILE:WORD, where WORD is a number, label or revision. otava "
+     "has a row for this run and for each earlier one of the "
+     "same machine that has all of its cases. FILE may also be JSON that `attune import' reads. Example:\n"
+     "  attune export results.db:nightly --format bmf --output bmf.json",
+     export_options, cmd_export},
+    {"import", "FILE...", CLI_FILE, "runs of Google Benchmark or Criterion.rs into a result file",
+     "Stores what another program measured as a run, for `attune compare', `attune history' and `attune export'.",
+     "FILE is JSON of Google Benchmark, JSON messages of cargo criterion, or a sample.json of Criterion.rs. Several "
+     "files, each of a process of its own of one build, become one run; they are what a verdict needs. `attune "
+     "compare' takes "
+     "such files as they are, too.",
+     import_options, cmd_import},
     {"completion", "SHELL", CLI_SHELL, "a script for tab completion in bash, zsh or fish",
      "Prints a script for tab completion of this command in SHELL: bash, zsh or fish.",
      "For the current shell: source <(attune completion bash); in fish: attune completion fish | source. The scripts are "

@@ -5,10 +5,20 @@
 
 #include "tuning/cli/cli.h"
 #include "tuning/gate/comparison.h"
+#include "tuning/gate/export.h"
 
 /* Files to write: paths; "-": standard output; NULL: not wanted. */
+typedef struct compare_export {
+  gate_format format;
+  const char *path;
+} compare_export;
+
+enum { COMPARE_EXPORTS_MOST = 8 };
+
 typedef struct compare_reports {
   const char *markdown, *junit, *html;
+  compare_export exports[COMPARE_EXPORTS_MOST]; /* of the head */
+  int export_count;
 } compare_reports;
 
 typedef struct compare_options {
@@ -16,7 +26,7 @@ typedef struct compare_options {
   const char *sides[2];
   int side_count;
   gate_rule rule;
-  bool allow_different;
+  bool allow_different, floor_given;
   compare_reports reports;
 } compare_options;
 
@@ -31,8 +41,17 @@ int compare_check(const compare_reports *reports);
  * shows, NULL: none. An exit code: 1 for a regression. */
 int compare_output(const compare_options *o, const gate_comparison *comparison, const char *results);
 
+/* CLI_FAILED: a row is a regression. CLI_USAGE, and it is said, where no row tells anything, unless the base is a `first` one, without
+ * cases. */
+int compare_code(const gate_row *rows, size_t count, bool first);
+
 /* Writes one report, unless the path is NULL or leads to a database; an exit code. */
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg);
+
+/* The exports of a run, whose earlier ones are in the file `results`, NULL: none; an exit code. */
+int compare_write_exports(const compare_reports *reports, const gate_run *run, const char *results);
+/* One of them; an exit code. `path`: as in compare_reports. */
+int compare_export_write(const char *path, const gate_exported *what);
 
 /* The files alone; CLI_DONE, or CLI_USAGE when one cannot be written. */
 int compare_write(const compare_reports *reports, const gate_comparison *comparison, const char *results);

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tuning/gate/import.h"
 #include "tuning/gate/report.h"
 #include "tuning/gate/report_text.h"
 #include "tuning/gate/say.h"
@@ -40,10 +42,21 @@ static void add_row(cli_table *table, const gate_comparison *c, const gate_row *
   free(name);
 }
 
-static void print_side(const char *side, const gate_run *run) {
+static void print_side(const char *side, const gate_comparison *c, const gate_run *run) {
   printf("%s: ", side);
-  gate_put_run(stdout, GATE_PLAIN, run);
+  gate_put_run(stdout, GATE_PLAIN, c, run);
   putchar('\n');
+}
+
+/* What a run that was imported cannot tell. */
+static void print_notes(const gate_comparison *c) {
+  const gate_run *const runs[] = {c->base, c->head};
+  for (int i = 0; i < 2; i++) {
+    char *note = gate_import_note(runs[i], c->rule.floor), *clean = note ? cli_clean(note) : NULL;
+    if (clean) printf("%s: %s.\n", i ? "head" : "base", clean);
+    free(clean);
+    free(note);
+  }
 }
 
 static void print_differences(const gate_comparison *c) {
@@ -62,8 +75,9 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
   cli_table table = {.columns = columns, .column_count = COLUMNS};
   size_t *order = gate_rows_ordered(c);
   for (size_t i = 0; i < c->row_count; i++) add_row(&table, c, &c->rows[order ? order[i] : i]);
-  print_side("base", c->base);
-  print_side("head", c->head);
+  print_side("base", c, c->base);
+  print_side("head", c, c->head);
+  if (gate_lacks_revisions(c)) printf("revision: %s\n", gate_no_revisions);
   print_differences(c);
   cli_table_print(&table, stdout, o->common.wide);
   gate_put_headline(stdout, c);
@@ -75,6 +89,7 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
     gate_put_basis(stdout, GATE_PLAIN, &basis);
     putchar('\n');
   }
+  print_notes(c);
   free(order);
   cli_table_free(&table);
 }
@@ -164,8 +179,10 @@ static int check_path(const char *path) {
 }
 
 int compare_check(const compare_reports *r) {
-  const int code = check_path(r->markdown) == CLI_DONE ? check_path(r->junit) : CLI_USAGE;
-  return code == CLI_DONE ? check_path(r->html) : code;
+  int code = check_path(r->markdown) == CLI_DONE ? check_path(r->junit) : CLI_USAGE;
+  if (code == CLI_DONE) code = check_path(r->html);
+  for (int i = 0; code == CLI_DONE && i < r->export_count; i++) code = check_path(r->exports[i].path);
+  return code;
 }
 
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg) {
@@ -181,29 +198,60 @@ int compare_write_file(const char *path, bool (*write)(FILE *out, const void *ar
   return written ? CLI_DONE : CLI_USAGE;
 }
 
-/* Slower, or it failed now, or was not timed, and that was not so before. */
-static bool regressed(const gate_comparison *c) {
-  for (size_t i = 0; i < c->row_count; i++) {
-    const gate_row *row = &c->rows[i];
-    const bool did_well = !row->base || (row->base->state == GATE_CASE_OK && row->base->visit_count > 0);
-    const bool broke = row->judged.verdict == GATE_FAILED && did_well && row->head &&
-                       (row->head->state == GATE_CASE_FAILED || row->head->visit_count == 0);
-    if (row->judged.verdict == GATE_SLOWER || broke) return true;
+int compare_code(const gate_row *rows, size_t count, bool first) {
+  for (size_t i = 0; i < count; i++)
+    if (gate_row_regressed(&rows[i])) return CLI_FAILED;
+  if (first || gate_rows_tell(rows, count)) return CLI_DONE;
+  cli_error("nothing was compared: no case that both sides have could be timed in the head");
+  return CLI_USAGE;
+}
+
+typedef struct export_source {
+  const gate_exported *what;
+  char *error;
+} export_source;
+
+static bool write_export(FILE *out, const void *arg) {
+  export_source *s = (export_source *)(uintptr_t)arg;
+  return gate_export(out, s->what, &s->error);
+}
+
+/* A sentence of the export's own says more than that a file could not be written. */
+int compare_export_write(const char *path, const gate_exported *what) {
+  export_source s = {.what = what};
+  const int code = compare_write_file(path, write_export, &s);
+  const size_t lost = gate_export_lost(what);
+  if (s.error) cli_error("%s", s.error);
+  free(s.error);
+  if (code == CLI_DONE && lost)
+    cli_error("%zu case%s failed or had no time, so %s %s", lost, lost == 1 ? "" : "s",
+              strcmp(path, "-") == 0 ? "the export" : path,
+              what->format == GATE_GOOGLE ? "says so of them" : "has no number for them");
+  return code;
+}
+
+int compare_write_exports(const compare_reports *r, const gate_run *run, const char *results) {
+  int code = CLI_DONE;
+  for (int i = 0; code == CLI_DONE && i < r->export_count; i++) {
+    const gate_exported what = {.format = r->exports[i].format, .run = run, .results = results};
+    code = compare_export_write(r->exports[i].path, &what);
   }
-  return false;
+  return code;
 }
 
 int compare_write(const compare_reports *r, const gate_comparison *c, const char *results) {
   const source s = {c, results};
   int code = compare_write_file(r->markdown, write_markdown, &s);
   if (code == CLI_DONE) code = compare_write_file(r->junit, write_junit, &s);
-  return code == CLI_DONE ? compare_write_file(r->html, write_html, &s) : code;
+  if (code == CLI_DONE) code = compare_write_file(r->html, write_html, &s);
+  return code == CLI_DONE ? compare_write_exports(r, c->head, results) : code;
 }
 
 int compare_reports_printed(const compare_reports *r) {
   const char *const paths[] = {r->markdown, r->junit, r->html};
   int printed = 0;
   for (int i = 0; i < 3; i++) printed += paths[i] && strcmp(paths[i], "-") == 0;
+  for (int i = 0; i < r->export_count; i++) printed += strcmp(r->exports[i].path, "-") == 0;
   return printed;
 }
 
@@ -213,5 +261,5 @@ int compare_output(const compare_options *o, const gate_comparison *c, const cha
     (void)gate_report_json(stdout, c);
   else if (!compare_reports_printed(&o->reports))
     print_table(o, c);
-  return code != CLI_DONE ? code : regressed(c) ? CLI_FAILED : CLI_DONE;
+  return code != CLI_DONE ? code : compare_code(c->rows, c->row_count, !c->base->case_count);
 }

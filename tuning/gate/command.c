@@ -8,9 +8,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define WARM_MOST_NS 1e8
+
 typedef struct command {
   char *name;
   char **argv;
+  double run_ns; /* its first run; 0: there was none that did well */
 } command;
 
 typedef struct commands {
@@ -56,15 +59,20 @@ static char *run(commands *c, gate_sample *out) {
   return error;
 }
 
-/* Once, so that its files are in memory. */
+/* Once, so that its files are in memory. One that takes long is not run for that again in later rounds: it hardly gains by it, and
+ * would be in half as many of them. */
 static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   commands *c = commands_of(source);
-  gate_sample unused;
+  command *one = &c->list[index];
+  gate_sample first = {0};
   (void)sample_ns;
   (void)seed;
   c->open = index;
   *calls = 1;
-  return run(c, &unused);
+  char *error = one->run_ns > WARM_MOST_NS ? NULL : run(c, &first);
+  if (!error && first.ns > 0) one->run_ns = first.ns;
+  source->opened_ns = error ? 0 : one->run_ns;
+  return error;
 }
 
 static char *sample(gate_source *source, gate_visit *visit, int count) {

@@ -67,6 +67,15 @@ static void judge(gate_comparison *c) {
   free(base);
 }
 
+static char *not_alike(const char *differences) {
+  char *line = gate_one_line(differences);
+  char *error = gate_say("the runs were not made on the same machine and software (%s); --allow-different compares them "
+                         "all the same",
+                         line);
+  free(line);
+  return error;
+}
+
 char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *head, const gate_rule *rule,
                    bool allow_different) {
   *out = (gate_comparison){.base = base, .head = head, .rule = rule ? *rule : gate_rule_default};
@@ -74,12 +83,10 @@ char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *h
   out->differences = gate_fingerprint_differences(base->fingerprint, head->fingerprint);
   char *error = NULL;
   if (out->differences && !out->alternated && !allow_different)
-    error = gate_say("the runs were not made on the same machine and software; --allow-different compares them all the "
-                     "same:\n%s",
-                     out->differences);
+    error = not_alike(out->differences);
   else if (out->alternated ? !base->case_count && !head->case_count : !base->case_count || !head->case_count)
     error = gate_say("the %s has no cases; a run with cases is needed", base->case_count ? "head" : "base");
-  else if (!match(out) && !out->alternated)
+  else if (!match(out) && base->case_count && head->case_count)
     error =
         gate_say("the runs have no case in common (the base has \"%s\", the head \"%s\"); cases are matched by name, "
                  "device and mode",
@@ -96,6 +103,22 @@ void gate_comparison_free(gate_comparison *comparison) {
   free(comparison->differences);
   free(comparison->rows);
   *comparison = (gate_comparison){0};
+}
+
+static bool did_well(const gate_case *c) {
+  return c->state == GATE_CASE_OK && c->visit_count > 0;
+}
+
+bool gate_row_regressed(const gate_row *row) {
+  if (row->judged.verdict != GATE_FAILED) return row->judged.verdict == GATE_SLOWER;
+  return row->head && !did_well(row->head) && (!row->base || did_well(row->base));
+}
+
+bool gate_rows_tell(const gate_row *rows, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (rows[i].judged.verdict <= GATE_UNSURE || rows[i].judged.verdict == GATE_REPAIRED || gate_row_regressed(&rows[i]))
+      return true;
+  return false;
 }
 
 static const gate_case *any_side(const gate_row *row) {

@@ -24,9 +24,15 @@ typedef struct gate_comparison {
 } gate_comparison;
 
 /* `allow_different`: fingerprints may differ. NULL, or why they cannot be compared (no common case, other machines). The runs of
- * a pair always can be: what one side lacks is missing, also where that is all. */
+ * a pair can be where one of them has no cases at all: then all are missing. */
 char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *head, const gate_rule *rule,
                    bool allow_different);
+/* Slower; or it fails in the head, or has no times there, and that was not so in the base. What an exit code, JUnit's errors and
+ * `regressions` of the JSON go by. */
+bool gate_row_regressed(const gate_row *row);
+/* Does any row tell how the head does beside the base? False where the two have nothing in common, or nothing that ran. */
+bool gate_rows_tell(const gate_row *rows, size_t count);
+
 void gate_comparison_free(gate_comparison *comparison);
 
 /* A row's name for people, with mode and device where cases of one name differ by them. The caller frees it. */

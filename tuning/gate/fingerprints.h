@@ -3,8 +3,13 @@
 #ifndef GATE_FINGERPRINTS_H
 #define GATE_FINGERPRINTS_H
 
+#include <jansson.h>
+
 /* Two JSON objects: what differs, one a line, "cpu: A, now B"; NULL: nothing. What is no object is compared as it is. The
  * caller frees it. */
 char *gate_fingerprint_differences(const char *base, const char *head);
+
+/* The value of the member `name` for people, with its unit, for the caller to free; NULL value: "not known". */
+char *gate_fact_text(const char *name, const json_t *value);
 
 #endif

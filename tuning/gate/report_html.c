@@ -11,10 +11,12 @@
 #include "report_page_js.h"
 #include "report_plots_js.h"
 #include "report_roofline_js.h"
+#include "tuning/gate/import.h"
+#include "tuning/gate/say.h"
 
-static void put_run(FILE *out, const char *side, const gate_run *run) {
+static void put_run(FILE *out, const char *side, const gate_comparison *comparison, const gate_run *run) {
   fprintf(out, "<dt>%s</dt><dd>", side);
-  gate_put_run(out, GATE_XML, run);
+  gate_put_run(out, GATE_XML, comparison, run);
   fputs("</dd>\n", out);
 }
 
@@ -29,12 +31,23 @@ static void put_fact(void *out, const char *key, const char *value) {
 static bool put_runs(FILE *out, const gate_page *page) {
   const gate_comparison *comparison = page->comparison;
   fputs("<dl>\n", out);
-  put_run(out, "base", comparison->base);
-  put_run(out, "head", comparison->head);
-  if (comparison->differences && *comparison->differences)
-    put_fact(out, "the machines differ", comparison->differences);
+  put_run(out, "base", comparison, comparison->base);
+  put_run(out, "head", comparison, comparison->head);
+  if (gate_lacks_revisions(comparison)) put_fact(out, "revision", gate_no_revisions);
+  if (comparison->differences && *comparison->differences) {
+    char *line = gate_one_line(comparison->differences);
+    put_fact(out, "the machines differ", line);
+    free(line);
+  }
   fputs("</dl>\n", out);
   return true;
+}
+
+/* What a run that was imported cannot tell. */
+static void put_note(FILE *out, const gate_run *run, double floor) {
+  char *note = gate_import_note(run, floor);
+  if (note) fputs("<p>", out), gate_put(out, GATE_XML, note, 0), fputs(".</p>\n", out);
+  free(note);
 }
 
 static bool put_foot(FILE *out, const gate_page *page) {
@@ -49,7 +62,10 @@ static bool put_foot(FILE *out, const gate_page *page) {
   const gate_basis basis = gate_basis_of(page->comparison);
   fputs("<p>", out);
   gate_put_basis(out, GATE_XML, &basis);
-  fputs(".</p>\n<dl>\n", out);
+  fputs(".</p>\n", out);
+  put_note(out, page->comparison->base, rule->floor);
+  put_note(out, page->comparison->head, rule->floor);
+  fputs("<dl>\n", out);
   gate_each_fact(page->comparison->head, put_fact, out);
   put_fact(out, "command", page->comparison->head->command);
   fputs("</dl>\n", out);

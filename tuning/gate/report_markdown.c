@@ -3,6 +3,8 @@
  * folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
 #include "tuning/gate/report_text.h"
 
+#include "tuning/gate/import.h"
+#include "tuning/gate/say.h"
 #include "tuning/gate/summary.h"
 
 #include <math.h>
@@ -92,8 +94,10 @@ static void put_fact(void *out, const char *key, const char *value) {
 }
 
 static void put_differences(FILE *out, const char *differences) {
+  char *line = gate_one_line(differences);
   fputs("- **The machines differ:** ", out);
-  gate_put(out, GATE_MARKDOWN, differences, 1000);
+  gate_put(out, GATE_MARKDOWN, line, 1000);
+  free(line);
   fputc('\n', out);
 }
 
@@ -108,12 +112,20 @@ static void put_machine(FILE *out, const gate_run *run) {
   free(text);
 }
 
+/* What a run that was imported cannot tell. */
+static void put_note(FILE *out, const gate_run *run, double floor) {
+  char *note = gate_import_note(run, floor);
+  if (note) fputs("- ", out), gate_put(out, GATE_MARKDOWN, note, 1000), fputc('\n', out);
+  free(note);
+}
+
 static void put_foot(FILE *out, const gate_comparison *comparison) {
   char wrong[GATE_CELL];
   fputs("\n- base: ", out);
-  gate_put_run(out, GATE_MARKDOWN, comparison->base);
+  gate_put_run(out, GATE_MARKDOWN, comparison, comparison->base);
   fputs("\n- head: ", out);
-  gate_put_run(out, GATE_MARKDOWN, comparison->head);
+  gate_put_run(out, GATE_MARKDOWN, comparison, comparison->head);
+  if (gate_lacks_revisions(comparison)) fprintf(out, "\n- revision: %s", gate_no_revisions);
   fprintf(out, "\n- %s; changes from ",
           comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other");
   gate_put_floors(out, GATE_MARKDOWN, &comparison->rule);
@@ -127,6 +139,8 @@ static void put_foot(FILE *out, const gate_comparison *comparison) {
           "ratios\n",
           out);
   if (comparison->differences && *comparison->differences) put_differences(out, comparison->differences);
+  put_note(out, comparison->base, comparison->rule.floor);
+  put_note(out, comparison->head, comparison->rule.floor);
   put_machine(out, comparison->head);
 }
 

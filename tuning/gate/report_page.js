@@ -187,6 +187,9 @@ function show(id, label, options, draw) {
 function listChanges(history) {
   const place = document.querySelector("#history .changes");
   place.replaceChildren();
+  add(
+    place, "p", {class: "note"},
+    "A dot is a run, the line through it how far its processes differ, a band the median between two changes.");
   if (!history.changes.length) add(place, "p", {class: "note"}, "No change was found.");
   const list = add(place, "ul");
   for (const c of history.changes) {

@@ -74,7 +74,7 @@ function legend(parent, entries) {
 
 // --- one case: the samples of both sides, the box of their quartiles, the median of each process ---
 
-function lane(svg, visits, side, top, height, x) {
+function lane(svg, visits, side, top, height, x, ends) {
   const samples = visits.flat().filter((v) => v !== null).sort((a, b) => a - b);
   if (!samples.length) return;
   const [low, quarter, middle, most, high] = [0.02, 0.25, 0.5, 0.75, 0.98].map((q) => quantile(samples, q));
@@ -93,8 +93,10 @@ function lane(svg, visits, side, top, height, x) {
     const y = top + 6 + (height - 12) * (visits.length > 1 ? i / (visits.length - 1) : 0.5);
     for (const sample of visit) {
       if (sample === null) continue;
-      const spot = side === "base" ? mark(svg, "base", x(sample), y, 2.6) :
-                                     add(svg, "circle", {cx: x(sample), cy: y, r: 2.3, fill: color});
+      const out = sample > ends[1] ? 1 : sample < ends[0] ? -1 : 0;
+      const spot = out             ? add(svg, "path", {d: `M${x(sample) + 4 * out} ${y}l${-7 * out} 3.5v-7z`, fill: color}) :
+        side === "base" ? mark(svg, "base", x(sample), y, 2.6) :
+                          add(svg, "circle", {cx: x(sample), cy: y, r: 2.3, fill: color});
       spot.setAttribute("opacity", 0.75);
       add(spot, "title", {}, `${side}, process ${i + 1}: ${time(sample, 5)}`);
     }
@@ -123,8 +125,14 @@ function drawDistribution(parent, row, width) {
   sides.forEach((side, i) => {
     const top = 8 + i * (height + gap);
     add(svg, "text", {x: 0, y: top + height / 2 + 4}, side);
-    lane(svg, row[side].visits, side, top, height, x);
+    lane(svg, row[side].visits, side, top, height, x, [from, to]);
   });
+  const beyond = all.filter((v) => v < from || v > to);
+  if (beyond.length)
+    add(
+      parent, "p", {class: "note"},
+      `${beyond.length} of ${all.length} samples ${beyond.length === 1 ? "lies" : "lie"} beyond the axis, as far as ${
+        time(beyond[beyond.length - 1], 4)}; an arrow at its end stands for each.`);
   return true;
 }
 

@@ -2,6 +2,8 @@
  * report_rows.c: what every report says of a comparison: its rows in order, its headline, its two runs. */
 #include "tuning/gate/report_text.h"
 
+#include "tuning/gate/fingerprints.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@ void gate_put_row_name(FILE *out, gate_markup markup, const gate_comparison *com
 }
 
 const char *gate_row_reason(const gate_row *row) {
-  if (row->judged.verdict == GATE_FAILED)
+  if (row->judged.verdict == GATE_FAILED || row->judged.verdict == GATE_REPAIRED)
     for (int side = 0; side < 2; side++) {
       const gate_case *c = side ? row->base : row->head;
       if (c && c->state == GATE_CASE_FAILED && c->message && *c->message) return c->message;
@@ -31,7 +33,8 @@ const char *gate_row_reason(const gate_row *row) {
 
 static int rank(gate_verdict verdict) {
   static const int ranks[] = {
-      [GATE_SLOWER] = 0, [GATE_FAILED] = 1, [GATE_FASTER] = 2, [GATE_UNSURE] = 3, [GATE_MISSING] = 4, [GATE_SAME] = 5};
+      [GATE_SLOWER] = 0, [GATE_FAILED] = 1,  [GATE_REPAIRED] = 2, [GATE_FASTER] = 3,
+      [GATE_UNSURE] = 4, [GATE_MISSING] = 5, [GATE_SAME] = 6};
   return ranks[verdict];
 }
 
@@ -81,7 +84,8 @@ void gate_put_headline(FILE *out, const gate_comparison *comparison) {
 }
 
 void gate_put_counts(FILE *out, const gate_comparison *comparison) {
-  static const gate_verdict order[] = {GATE_SLOWER, GATE_FAILED, GATE_FASTER, GATE_UNSURE, GATE_MISSING, GATE_SAME};
+  static const gate_verdict order[] = {GATE_SLOWER, GATE_FAILED,  GATE_REPAIRED, GATE_FASTER,
+                                       GATE_UNSURE, GATE_MISSING, GATE_SAME};
   const char *between = "";
   for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
     if (!comparison->counts[order[i]]) continue;
@@ -101,14 +105,23 @@ void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run) {
   if (run->dirty) gate_put(out, markup, " (with changes)", 0);
 }
 
-void gate_put_run(FILE *out, gate_markup markup, const gate_run *run) {
+const char gate_no_revisions[] = "not known of either side";
+
+bool gate_lacks_revisions(const gate_comparison *comparison) {
+  const char *base = comparison->base->revision, *head = comparison->head->revision;
+  return !(base && *base) && !(head && *head);
+}
+
+void gate_put_run(FILE *out, gate_markup markup, const gate_comparison *comparison, const gate_run *run) {
   char date[GATE_CELL];
-  gate_put_revision(out, markup, run);
+  bool first = gate_lacks_revisions(comparison);
+  if (!first) gate_put_revision(out, markup, run);
   for (int i = 0; i < 3; i++) {
     const char *text = i == 0 ? run->label : i == 1 ? gate_date_text(date, run->started) : run->suite;
     if (!text || !*text) continue;
-    fputs(", ", out);
+    if (!first) fputs(", ", out);
     gate_put(out, markup, text, 100);
+    first = false;
   }
   if (run->state == GATE_RUN_INTERRUPTED) fputs(", interrupted", out);
   if (run->state == GATE_RUN_OPEN) fputs(", not finished", out);
@@ -118,7 +131,7 @@ void gate_each_fact(const gate_run *run, void (*put)(void *arg, const char *key,
   json_t *facts = run->fingerprint ? json_loads(run->fingerprint, 0, NULL) : NULL, *value;
   const char *key;
   json_object_foreach(facts, key, value) {
-    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = json_is_string(value) ? NULL : gate_fact_text(key, value);
     const char *told = json_is_string(value) ? json_string_value(value) : text ? text : "";
     if (*told) put(arg, key, told);
     free(text);

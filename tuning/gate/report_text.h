@@ -63,8 +63,11 @@ void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule);
 /* "2 of 50 cases are slower, 1 failed"; "2 slower, 1 failed, 3 faster, 44 same". */
 void gate_put_headline(FILE *out, const gate_comparison *comparison);
 void gate_put_counts(FILE *out, const gate_comparison *comparison);
-/* "3c8a6f8d21 (with changes), main, 2026-01-31 12:00 UTC, suite.csv", and where the run is not whole, that. */
-void gate_put_run(FILE *out, gate_markup markup, const gate_run *run);
+/* "3c8a6f8d21 (with changes), main, 2026-01-31 12:00 UTC, suite.csv", and where the run is not whole, that. Without a word of the
+ * revision where neither side has one: a report says that once. */
+void gate_put_run(FILE *out, gate_markup markup, const gate_comparison *comparison, const gate_run *run);
+bool gate_lacks_revisions(const gate_comparison *comparison);
+extern const char gate_no_revisions[];
 /* "3c8a6f8d21", "-" for none. */
 void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run);
 /* Calls `put` for each entry that is not empty of a run's fingerprint. */

@@ -101,7 +101,7 @@ char *gate_file_runs(gate_file *file, gate_run **runs, size_t *count);
  * (the latest that is not still written). */
 char *gate_file_load(gate_file *file, const char *which, gate_run *run);
 
-/* "FILE" or "FILE:RUN", where RUN is a `which` of gate_file_load, opened and loaded. */
+/* "FILE" or "FILE:RUN", where RUN is a `which` of gate_file_load, opened and loaded; or a FILE of import.h. */
 char *gate_load(const char *name, gate_run *run);
 /* Its path, for the caller to free, and *which: its RUN, in name; NULL: none. A file whose name has a colon is meant whole
  * where it is there. */

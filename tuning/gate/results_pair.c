@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tuning/gate/import.h"
 #include "tuning/gate/results_file.h"
 
 /* The head of the pair that run `id` is of, 0: the latest pair that came to an end; *base: its base. 0: there is none. */
@@ -45,7 +46,9 @@ char *gate_load_pair(const char *name, gate_run *base, gate_run *head) {
   gate_file *file = NULL;
   const char *which = NULL;
   *base = *head = (gate_run){.state = GATE_RUN_OPEN};
-  char *path = gate_split(name, &which), *error = gate_file_open(&file, path, false);
+  char *path = gate_split(name, &which);
+  char *error = gate_import_is(path) ? gate_say("%s is JSON of one run; name a second one to compare it with", path)
+                                     : gate_file_open(&file, path, false);
   if (!error) error = load(file, which, base, head);
   gate_file_close(file);
   free(path);

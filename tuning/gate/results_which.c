@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * results_which.c: which run of a file is meant: its number, its label, its revision, the latest. */
+#include "tuning/gate/import.h"
 #include "tuning/gate/results_file.h"
 
 #include <errno.h>
@@ -96,8 +97,14 @@ char *gate_load(const char *name, gate_run *run) {
   gate_file *file = NULL;
   const char *which = NULL;
   *run = (gate_run){.state = GATE_RUN_OPEN};
-  char *path = gate_split(name, &which);
-  char *error = gate_file_open(&file, path, false);
+  char *path = gate_split(name, &which), *error;
+  if (gate_import_is(path)) {
+    error = which ? gate_say("%s is JSON of one run; should be named without \":%s\"", path, which)
+                  : gate_import((const char *const[]){path}, 1, run);
+    free(path);
+    return error;
+  }
+  error = gate_file_open(&file, path, false);
   if (!error) error = gate_file_load(file, which, run);
   gate_file_close(file);
   free(path);

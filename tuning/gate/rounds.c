@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define YARDSTICKS_S 10.0
+
 gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count) {
   gate_rounds *r = gate_alloc(1, sizeof *r);
   *r = (gate_rounds){.schedule = *schedule, .side_count = side_count, .random = schedule->seed};
@@ -126,8 +128,8 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
     r->done++;
   }
   free(order);
-  const bool early =
-      round == 0 && !(r->side_count == 2 && r->schedule.time_s > 0); /* verdicts need a pair's time more */
+  const double bound_s = r->side_count == 2 ? r->schedule.time_s : 0; /* of a short one verdicts need all */
+  const bool early = round == 0 && !(bound_s > 0 && bound_s < YARDSTICKS_S);
   if (!error && !look && (early || round + 1 == rounds)) gate_yardsticks_take(r);
   gate_rounds_stop(r);
   return error;

@@ -3,7 +3,9 @@
  * over all of them. */
 #include "tuning/gate/rounds_parts.h"
 
-enum { ROUNDS_LEAST = 5 }; /* of a case: fewer tell nothing about how processes differ */
+/* Of a case. Alone: what two such runs need for a verdict between them, for some cases. Of a pair: what any verdict needs, and some
+ * more, since with the bare least a single round the other way makes a verdict impossible. */
+enum { ALONE_LEAST = 10, PAIR_SPARE = 4 };
 
 /* Seconds that the case may take in a round. */
 static double share_s(const gate_rounds *r) {
@@ -24,6 +26,17 @@ static int fitting(const gate_rounds *r, const gate_entry *e, int calls) {
   return between(1.2 * wanted_ns / e->sample_ns, s->samples_least, s->samples);
 }
 
+static int least_of(int a, int b) {
+  return a < b ? a : b;
+}
+
+/* The rounds over which a slow case's are spread: those before time may end a pair, so that they are not cut. */
+static int span_of(const gate_rounds *r, int needed) {
+  const gate_judging *j = &r->schedule.judging;
+  const int until = j->enough > needed ? j->enough : needed;
+  return needed && j->case_s > 0 ? least_of(until, r->schedule.rounds) : r->schedule.rounds;
+}
+
 int gate_entry_samples(const gate_rounds *r, const gate_entry *e, int calls) {
   const int most = fitting(r, e, calls);
   if (!(e->round_s > 0) || !(r->schedule.case_s > 0)) return most;
@@ -35,8 +48,10 @@ bool gate_entry_due(const gate_rounds *r, const gate_entry *e, int round) {
   if (!gate_entry_open(e, GATE_HEAD) && !gate_entry_open(e, GATE_BASE)) return false;
   if (round == 0 || round >= all || !(r->schedule.case_s > 0) || e->samples > 1 || e->round_s <= share_s(r))
     return true;
+  const gate_judging *j = &r->schedule.judging;
+  const int needed = j->judge ? gate_judge_least_rounds(&j->rule, r->count, j->looks) : 0;
+  const int span = span_of(r, needed), least = least_of(needed ? needed + PAIR_SPARE : ALONE_LEAST, span) - 1;
   int fits = (int)(r->schedule.case_s / e->round_s) - 1;
-  const int least = ROUNDS_LEAST < all ? ROUNDS_LEAST - 1 : all - 1;
   if (fits < least) fits = least;
-  return fits >= all - 1 || round * fits / (all - 1) > (round - 1) * fits / (all - 1);
+  return fits >= span - 1 || round * fits / (span - 1) > (round - 1) * fits / (span - 1);
 }

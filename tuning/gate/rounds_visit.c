@@ -48,6 +48,21 @@ static void open_sides(visiting *v, int round) {
   }
 }
 
+/* Before its first samples a case is planned by what opening it told, if that did. */
+static void foresee(visiting *v) {
+  gate_entry *e = v->entry;
+  double sum_ns = 0, longest_ns = 0;
+  for (int side = 0; side < GATE_SIDES; side++) {
+    const double ns = v->open[side] ? source_of(v, side)->opened_ns : 0;
+    sum_ns += ns;
+    if (ns > longest_ns) longest_ns = ns;
+  }
+  if (e->round_s > 0 || !(sum_ns > 0)) return;
+  e->round_s = 1e-9 * sum_ns;
+  e->samples = 1;
+  e->sample_ns = longest_ns;
+}
+
 static void take(visiting *v, int side, int count) {
   gate_source *s = source_of(v, side);
   gate_visit *visit = &v->visits[side];
@@ -118,6 +133,7 @@ char *gate_rounds_visit(gate_rounds *r, gate_entry *e, int round) {
     if (gate_entry_open(e, side)) v.order[v.order_count++] = side;
   }
   open_sides(&v, round);
+  foresee(&v);
   const int samples = gate_entry_samples(r, e, v.order_count ? v.visits[v.order[0]].calls : 1);
   sample_sides(&v, samples);
   close_sides(&v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rounds_yardstick.c: attune's own cases whose names begin with GATE_YARDSTICK are not judged: they tell what a device can do at best, in
- * the head's first and last planned round; of a pair with a bound of time in the last one alone. The one called copy tells of memory, the others of their dtype. */
+ * the head's first and last planned round; of a pair with a short bound of time in the last one alone. The one called copy tells of memory, the others of their dtype. */
 #include "tuning/gate/rounds_parts.h"
 
 #include "tuning/gate/summary.h"

@@ -2,7 +2,9 @@
  * say.c: sentences and memory, or the end of the program. */
 #include "tuning/gate/say.h"
 
+#include <ctype.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,29 @@ char *gate_say(const char *format, ...) {
   const int length = vasprintf(&text, format, arguments);
   va_end(arguments);
   return or_end(length < 0 ? NULL : text);
+}
+
+static bool says_something(const char *line, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (isalnum((unsigned char)line[i]) || (unsigned char)line[i] >= 0x80) return true;
+  return false;
+}
+
+char *gate_one_line(const char *text) {
+  char *out = gate_alloc(2 * strlen(text) + 1, 1), *to = out;
+  for (const char *rest = text; *rest;) {
+    size_t length = strcspn(rest, "\r\n");
+    const char *line = rest, *after = rest + length;
+    rest = after + strspn(after, "\r\n");
+    while (length && strchr(" \t", *line)) line++, length--;
+    while (length && strchr(" \t", line[length - 1])) length--;
+    if (!says_something(line, length)) continue;
+    if (to != out) to = stpcpy(to, "; ");
+    memcpy(to, line, length);
+    to += length;
+  }
+  *to = '\0';
+  return out;
 }
 
 void *gate_alloc(size_t count, size_t size) {

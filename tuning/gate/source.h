@@ -30,6 +30,7 @@ struct gate_source {
   const char *name; /* for errors: the command line; lives as long */
   bool alive;       /* started, and it may be asked */
   bool absent;      /* the last start failed since there is no such program */
+  double opened_ns; /* what a sample of the case that was opened last will take, where opening it told; 0: not known */
   bool yardsticks;  /* it is attune's own; a program may call its cases what it likes */
   gate_limits limits;
   uint64_t random;

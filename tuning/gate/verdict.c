@@ -36,7 +36,8 @@ static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise is larger t
                   NEAR[] = "about as large as what counts", HINT[] = "a change that chance could make too",
                   CLOCK[] = "the clock differed", NO_ROUND[] = "no round has both sides",
                   THROTTLED[] = "throttled all the time", BASE_EMPTY[] = "the base has no times",
-                  HEAD_EMPTY[] = "the head has no times", BASE_ONLY[] = "only the base has it",
+                  HEAD_EMPTY[] = "the head has no times", BASE_FAILED[] = "it failed in the base",
+                  BASE_ONLY[] = "only the base has it",
                   HEAD_ONLY[] = "only the head has it";
 
 /* A case on its way to a verdict. */
@@ -87,6 +88,8 @@ static void gather(subject *s, const gate_case *base, const gate_case *head, boo
     settle(s, GATE_FAILED, HEAD_EMPTY); /* new, and it does not run */
   else if (!base || !head)
     settle(s, GATE_MISSING, base ? BASE_ONLY : HEAD_ONLY);
+  else if (base->state == GATE_CASE_FAILED && head->state != GATE_CASE_FAILED && s->head.count)
+    settle(s, GATE_REPAIRED, BASE_FAILED);
   else if (base->state == GATE_CASE_FAILED || (!s->base.count && !s->base.throttled))
     settle(s, GATE_FAILED, BASE_EMPTY);
   else if (head->state == GATE_CASE_FAILED || (!s->head.count && !s->head.throttled))
@@ -240,6 +243,6 @@ double gate_floor_of(const gate_rule *rule, const char *name) {
 }
 
 const char *gate_verdict_name(gate_verdict verdict) {
-  static const char *const names[] = {"same", "faster", "slower", "unsure", "failed", "missing"};
+  static const char *const names[] = {"same", "faster", "slower", "unsure", "failed", "repaired", "missing"};
   return (unsigned)verdict <= GATE_MISSING ? names[verdict] : "unknown";
 }

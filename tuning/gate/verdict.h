@@ -14,8 +14,9 @@ typedef enum gate_verdict {
   GATE_FASTER, /* surely, and by enough to count */
   GATE_SLOWER,
   GATE_UNSURE, /* more samples may tell */
-  GATE_FAILED, /* one side has no times */
-  GATE_MISSING /* one side does not have the case */
+  GATE_FAILED,   /* one side has no times */
+  GATE_REPAIRED, /* it failed in the base, and the head has times */
+  GATE_MISSING   /* one side does not have the case */
 } gate_verdict;
 
 /* For the cases whose name holds the first `length` bytes of `text`, a floor of their own. */

@@ -68,7 +68,11 @@ static char *hear(worker *w, int64_t deadline_ns, bool *failed) {
   const gate_answer answer = gate_lines_read(&w->lines, &w->process, deadline_ns, &w->source.limits);
   if (answer != GATE_ANSWERED) return lose(w, answer);
   *failed = is(w, "failed", 2);
-  return *failed ? gate_copy(*w->lines.words[1] ? w->lines.words[1] : "failed without a reason") : NULL;
+  if (!*failed) return NULL;
+  char *line = gate_one_line(w->lines.words[1]);
+  if (*line) return line;
+  free(line);
+  return gate_copy("failed without a reason");
 }
 
 static int64_t deadline(const worker *w) {
