@@ -54,8 +54,8 @@ def tensor(name, data, dtype, shape, strides, called=None):
     if dims > _c.DIMS:
         raise InvalidArgument(f"{name} has {dims} dimensions; should have at most {_c.DIMS}")
     steps = (ctypes.c_int64 * max(dims, 1))(*strides)
-    return _c.Tensor(called, data or None, _c.DTYPES[dtype], dims, (ctypes.c_int64 * _c.DIMS)(*shape),
-                     ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)))
+    return _c.Tensor(name=called, data=data or None, dtype=_c.DTYPES[dtype], dims=dims, sizes=(ctypes.c_int64 * _c.DIMS)(*shape),
+                     strides=ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)))
 
 
 def packed(shape):

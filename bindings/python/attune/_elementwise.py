@@ -39,8 +39,9 @@ def _kind(number):
 
 def _output_dtypes(expression, inputs, scalars):
     """The expression's own dtypes, asked of the library for one element."""
-    words = _c.ElementwiseWords(expression, b"1", b"", " ".join(f"{n}:{view[0]}:1" for n, view in inputs).encode(), b"",
-                                " ".join(f"{n}:{kind}=1" for n, kind in scalars).encode())
+    words = _c.ElementwiseWords(expression=expression, shape=b"1",
+                                inputs=" ".join(f"{n}:{view[0]}:1" for n, view in inputs).encode(),
+                                scalars=" ".join(f"{n}:{kind}=1" for n, kind in scalars).encode())
     made = ctypes.c_void_p()
     _c.call("attune_evaluation_create", ctypes.byref(made), ctypes.byref(words))
     try:
@@ -69,7 +70,7 @@ class _Layout:
         self.results = [(dtype, size) for dtype, size, _ in outputs]
         self.outputs = _array(_c.Tensor, [_arrays.tensor("out", None, *view) for view in outputs])
         self.inputs = _array(_c.Tensor, [_arrays.tensor(name, None, *view, name.encode()) for name, view in inputs])
-        self.scalars = _array(_c.Scalar, [_c.Scalar(name.encode(), _c.DTYPES[kind]) for name, kind in scalars])
+        self.scalars = _array(_c.Scalar, [_c.Scalar(name=name.encode(), kind=_c.DTYPES[kind]) for name, kind in scalars])
 
 
 _layout = functools.lru_cache(maxsize=4096)(_Layout)
@@ -135,9 +136,10 @@ class _Call:
                 made.value, made.imaginary = value.real, value.imag
         self.keep = inputs, results, generator
         self.operands = _c.ElementwiseOperands(
-            _copied(layout.outputs, results), len(results), _copied(layout.inputs, inputs), len(inputs), numbers,
-            len(scalars), generator._handle if generator is not None else None,
-            _c.choice(accuracy, _c.ACCURACIES, "accuracy"))
+            outputs=_copied(layout.outputs, results), output_count=len(results), inputs=_copied(layout.inputs, inputs),
+            input_count=len(inputs), scalars=numbers, scalar_count=len(scalars),
+            generator=generator._handle if generator is not None else None,
+            accuracy=_c.choice(accuracy, _c.ACCURACIES, "accuracy"))
 
 
 def _dtypes(dtype):

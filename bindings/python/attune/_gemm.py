@@ -83,7 +83,7 @@ class _Layout:
             self._check_c(c)
         if _arrays.count(self.shape):
             self.problem = self._problem(a[0], out)
-            self.problem.contract = _c.Contract(accuracy, deterministic, workspace)
+            self.problem.contract = _c.Contract(accuracy=accuracy, deterministic=deterministic, workspace_cap=workspace)
             if c and reads_c:
                 self._place_c(c)
 
@@ -127,8 +127,8 @@ class _Layout:
         if not d.usable(True, False) or (count > 1 and d.batch_stride == 0):
             raise InvalidArgument(f"out has strides {strides}, in elements, for shape {shape}; should have rows or columns whose "
                                   "elements lie side by side, and matrices of a batch at equal distances")
-        p = self.problem = _c.GemmProblem(_DTYPES[dtype], _DTYPES[self.dtype], int(self.row_major), 0, 0, self.m, self.n,
-                                          self.k, count)
+        p = self.problem = _c.GemmProblem(dtype=_DTYPES[dtype], dtype_out=_DTYPES[self.dtype], layout=int(self.row_major),
+                                          m=self.m, n=self.n, k=self.k, batch=count)
         p.ldd, p.stride_d = d.leading(self.row_major), 0 if count == 1 else d.batch_stride
         for letter, x in (("a", self.a), ("b", self.b)):
             if not x.usable(True, False):
@@ -185,8 +185,8 @@ class _Product:
             self.out = _arrays.empty(items[0], self.layout.shape, self.layout.dtype)
             d = _arrays.own(self.out)
         self.items = {"a": items[0], "b": items[1], "c": c_item}
-        self.operands = _c.GemmOperands(alpha, items[0].data or None, items[1].data or None, beta,
-                                        c_item and c_item.data or None, d.data or None)
+        self.operands = _c.GemmOperands(alpha=alpha, a=items[0].data or None, b=items[1].data or None, beta=beta,
+                                        c=c_item and c_item.data or None, d=d.data or None)
 
 
 def _pack(stack, tuner, stream, item, shape, strides, copy_shape, copy_strides):

@@ -127,10 +127,12 @@ class Tuner:
                  measure="auto", search=None):
         self._handle, self._users, self._devices = None, 0, set()
         self._lock, self._process = threading.Lock(), os.getpid()
-        options = _c.TunerOptions(_c.text(database, "database"), _c.text(system_database, "system_database"),
-                                  _c.choice(mode, _c.MODES, "mode") if mode is not None else 0,
-                                  _c.number(budget_ms, "budget_ms"), _c.number(total_budget_ms, "total_budget_ms"),
-                                  _c.choice(measure, _c.MEASURES, "measure"))
+        options = _c.TunerOptions(database=_c.text(database, "database"),
+                                  system_database=_c.text(system_database, "system_database"),
+                                  mode=_c.choice(mode, _c.MODES, "mode") if mode is not None else 0,
+                                  budget_ms=_c.number(budget_ms, "budget_ms"),
+                                  total_budget_ms=_c.number(total_budget_ms, "total_budget_ms"),
+                                  measure=_c.choice(measure, _c.MEASURES, "measure"))
         out = ctypes.c_void_p()
         _c.call("attune_tuner_create", ctypes.byref(out), ctypes.byref(options))
         self._handle = out.value
