@@ -647,18 +647,26 @@ contains
   ! ---- Products ----
 
   ! Sets a matrix of a problem: its leading dimension and stride. `wrong` is the reason, if it cannot be used as it
-  ! lies.
-  subroutine place(name, v, ld, stride, batch, wrong)
+  ! lies. One whose rows lie side by side, as compilers pass transpose(a), is taken as its transpose, where `trans` is.
+  subroutine place(name, given, ld, stride, batch, wrong, trans)
     character(*), intent(in) :: name
-    type(view), intent(in) :: v
+    type(view), intent(in) :: given
     integer(c_int64_t), intent(out) :: ld, stride
     integer(int64), intent(in) :: batch
     character(:), allocatable, intent(inout) :: wrong
+    integer(c_int), intent(inout), optional :: trans
+    type(view) :: v
+    v = given
+    if (present(trans) .and. v%sizes(1) > 1 .and. v%strides(1) /= 1 .and. (v%sizes(2) <= 1 .or. v%strides(2) == 1)) then
+      v%sizes(:2) = v%sizes(2:1:-1)
+      v%strides(:2) = v%strides(2:1:-1)
+      trans = attune_t - trans
+    end if
     ld = max(v%sizes(1), 1_int64)
     stride = 0
     if (allocated(wrong) .or. any(v%sizes == 0)) return
     if (.not. v%whole .or. (v%sizes(1) > 1 .and. v%strides(1) /= 1)) then
-      wrong = name // " has elements of a column " // digits_of(v%strides(1)) // " apart; should be 1 apart"
+      wrong = name // " has elements of a column " // digits_of(given%strides(1)) // " apart; should be 1 apart"
     else if (v%sizes(2) > 1 .and. v%strides(2) < ld) then
       wrong = name // " has columns " // digits_of(v%strides(2)) // " apart; should be at least " // digits_of(ld)
     else if (v%sizes(3) > 1 .and. v%strides(3) <= 0) then
@@ -720,8 +728,8 @@ contains
           digits_of(problem%batch) // "; should be as many as d, or one"
       end if
     end if
-    call place("a", a, problem%lda, problem%stride_a, problem%batch, wrong)
-    call place("b", b, problem%ldb, problem%stride_b, problem%batch, wrong)
+    call place("a", a, problem%lda, problem%stride_a, problem%batch, wrong, problem%trans_a)
+    call place("b", b, problem%ldb, problem%stride_b, problem%batch, wrong, problem%trans_b)
     call place("d", d, problem%ldd, problem%stride_d, problem%batch, wrong)
     operands%a = a%data
     operands%b = b%data
