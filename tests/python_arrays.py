@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up arrays for the tests of the Python package: producers of DLPack and of __cuda_array_interface__, right and wrong, and
-a stand-in for a GPU that writes down which functions of the library are called."""
+"""Made-up arrays for the tests of the Python package: producers of DLPack and of __cuda_array_interface__, right and
+wrong, and a stand-in for a GPU that writes down which functions of the library are called."""
 import ctypes
 
 _function = lambda name, *types: ctypes.PYFUNCTYPE(*types)((name, ctypes.pythonapi))
@@ -14,9 +14,9 @@ KINDS = {"f8": (2, 64), "f4": (2, 32), "f2": (2, 16), "i4": (0, 32), "i8": (0, 6
 
 class DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 class Managed(ctypes.Structure):
@@ -42,7 +42,8 @@ class Producer:
     """An array of NumPy as another package would hand it out. What is given by name overrides what is true."""
 
     def __init__(self, array, versioned=True, flags=0, major=1, device=(1, 0), **wrong):
-        self.array, self.versioned, self.flags, self.major, self.device, self.wrong = array, versioned, flags, major, device, wrong
+        self.array, self.versioned, self.flags, self.major = array, versioned, flags, major
+        self.device, self.wrong = device, wrong
         self.asked = []  # the streams that it was asked to make its memory ready for
 
     def __dlpack_device__(self):
@@ -58,8 +59,9 @@ class Producer:
         code, bits = KINDS[array.dtype.str[1:]]
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
-        given = {"data": array.ctypes.data, "device_type": self.device[0], "device_id": self.device[1], "ndim": array.ndim,
-                 "code": code, "bits": bits, "lanes": 1, "shape": shape, "strides": strides, "byte_offset": 0, **self.wrong}
+        given = {"data": array.ctypes.data, "device_type": self.device[0], "device_id": self.device[1],
+                 "ndim": array.ndim, "code": code, "bits": bits, "lanes": 1, "shape": shape, "strides": strides,
+                 "byte_offset": 0, **self.wrong}
         for name, value in given.items():
             if name in ("shape", "strides"):
                 value = ctypes.cast(value, ctypes.POINTER(ctypes.c_int64)) if value else None
@@ -76,8 +78,8 @@ class Interface:
 
 
 class Recorder:
-    """The library's functions with a GPU, "cuda:0", that is none: it writes calls down and does nothing. The memory of the
-    arrays is the host's."""
+    """The library's functions with a GPU, "cuda:0", that is none: it writes calls down and does nothing. The memory
+    of the arrays is the host's."""
 
     DEVICE, TUNER, COPY = 0xC0DA, 0x7, 0x100000
 

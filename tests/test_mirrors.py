@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_mirrors.py SOURCE CC [FC LIBRARY]: what the Python package and the Fortran module say of structs, enumerations and functions is
-what the public headers have: a C program prints sizes, offsets and numbers, and the headers' text gives names and their order.
-Exit 77: no compiler; without FC the Fortran types are compared by their members' names only."""
+"""test_mirrors.py SOURCE CC [FC LIBRARY]: what the Python package and the Fortran module say of structs, enumerations
+and functions is what the public headers have: a C program prints sizes, offsets and numbers, and the headers' text
+gives names and their order. Exit 77: no compiler; without FC the Fortran types are compared by their members' names
+only."""
 import ctypes
 import glob
 import os
@@ -14,7 +15,8 @@ import tempfile
 sys.dont_write_bytecode = True
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 PREFIXES = {"attune_status": "ATTUNE_", "attune_mode": "ATTUNE_MODE_", "attune_measure": "ATTUNE_MEASURE_",
-            "attune_source": "ATTUNE_SOURCE_", "attune_device_kind": "ATTUNE_DEVICE_", "attune_memory_kind": "ATTUNE_KIND_"}
+            "attune_source": "ATTUNE_SOURCE_", "attune_device_kind": "ATTUNE_DEVICE_",
+            "attune_memory_kind": "ATTUNE_KIND_"}
 
 
 def headers(source):
@@ -62,7 +64,8 @@ def run_c(source, cc, folder, structs, text):
         lines.append(f'  printf("{struct} %zu\\n", sizeof({struct}));')
         for name in members(text, struct):
             lines.append(f'  printf("{struct}.{name} %zu\\n", offsetof({struct}, {name}));')
-    for name in ("ATTUNE_DIMS", "ATTUNE_PROBLEM_CHARS", "ATTUNE_BROADCAST", "ATTUNE_VERSION_MAJOR", "ATTUNE_VERSION_MINOR"):
+    for name in ("DIMS", "PROBLEM_CHARS", "BROADCAST", "VERSION_MAJOR", "VERSION_MINOR"):
+        name = "ATTUNE_" + name
         lines.append(f'  printf("{name} %lld\\n", (long long){name});')
     lines.append("  return 0;\n}")
     return run_program(lines, folder, "c", [cc, "-std=c11", "-I", os.path.join(source, "include")])
@@ -86,14 +89,16 @@ def python(source, text, c, failures):
         if own != members(text, struct):
             failures.append(f"_c.py, {struct}: members are {own}; the header has {members(text, struct)}")
             continue
-        compare(f"_c.py, {struct}", {struct: ctypes.sizeof(mirror), **{f"{struct}.{n}": getattr(mirror, n).offset for n in own}},
+        offsets = {f"{struct}.{name}": getattr(mirror, name).offset for name in own}
+        compare(f"_c.py, {struct}", {struct: ctypes.sizeof(mirror), **offsets},
                 {name: value for name, value in c.items() if name.split(".")[0] == struct}, failures)
     for enum, mirror in _c.ENUMS.items():
         prefix = PREFIXES.get(enum, "ATTUNE_")
         compare(f"_c.py, {enum}", {prefix + word.upper(): number for word, number in mirror.items()},
                 {name: int(number) for name, number in enumerators(text, enum).items()}, failures)
-    compare("_c.py", {"ATTUNE_DIMS": _c.DIMS, "ATTUNE_PROBLEM_CHARS": _c.PROBLEM_CHARS, "ATTUNE_BROADCAST": _c.BROADCAST,
-                      "ATTUNE_VERSION_MAJOR": _c.VERSION[0], "ATTUNE_VERSION_MINOR": _c.VERSION[1]},
+    compare("_c.py", {"ATTUNE_DIMS": _c.DIMS, "ATTUNE_PROBLEM_CHARS": _c.PROBLEM_CHARS,
+                      "ATTUNE_BROADCAST": _c.BROADCAST, "ATTUNE_VERSION_MAJOR": _c.VERSION[0],
+                      "ATTUNE_VERSION_MINOR": _c.VERSION[1]},
             {name: value for name, value in c.items() if name.isupper()}, failures)
     kinds = {ctypes.c_int: "int", ctypes.c_double: "double", ctypes.c_size_t: "size_t", ctypes.c_uint64: "uint64_t",
              ctypes.c_int64: "int64_t", None: "void", _c.STATUS: "attune_status"}
@@ -144,7 +149,8 @@ def run_fortran(module, fc, library, folder, types):
         lines += [f'call say("{struct}.{name}", &\n  at(c_loc(x{i}%{name})) - at(c_loc(x{i})))' for name in names]
     lines += ["contains", "integer(c_intptr_t) function at(p)", "type(c_ptr), intent(in) :: p", "at = transfer(p, at)",
               "end function", "subroutine say(name, value)", "character(*), intent(in) :: name",
-              "integer(c_intptr_t), intent(in) :: value", 'print "(a, 1x, i0)", name, value', "end subroutine", "end program"]
+              "integer(c_intptr_t), intent(in) :: value", 'print "(a, 1x, i0)", name, value', "end subroutine",
+              "end program"]
     subprocess.run([fc, "-J", folder, "-I", folder, "-c", module, "-o", os.path.join(folder, "attune.o")], check=True)
     return run_program(lines, folder, "f90", [fc, "-I", folder], [os.path.join(folder, "attune.o"), library,
                                                                   "-Wl,-rpath," + os.path.dirname(library)])
@@ -152,8 +158,8 @@ def run_fortran(module, fc, library, folder, types):
 
 def signatures(text, code, failures):
     """Functions of C that the module declares: as many arguments, by value where C has values."""
-    found = re.findall(r"(?:function|subroutine) \w+\(([\w, ]*)\)\s*bind\(C, name=\"(attune_\w+)\"\)(.*?)end (?:function|subroutine)",
-                       code, re.S)
+    found = re.findall(r"(?:function|subroutine) \w+\(([\w, ]*)\)\s*bind\(C, name=\"(attune_\w+)\"\)(.*?)"
+                       r"end (?:function|subroutine)", code, re.S)
     if len(found) < 15:
         failures.append(f"attune.f90: only {len(found)} functions of C are found in it")
     for names, function, body in found:

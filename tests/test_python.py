@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package on the host, with NumPy: products and expressions beside NumPy's, views without copies, what is refused
-and how, streams of a made-up GPU, threads, forks, and random arguments. Usage: test_python.py SOURCE LIBRARY. Exit 77: no NumPy."""
+"""The Python package on the host, with NumPy: products and expressions beside NumPy's, views without copies, what is
+refused and how, streams of a made-up GPU, threads, forks, and random arguments. Usage: test_python.py SOURCE LIBRARY.
+Exit 77: no NumPy."""
 import contextlib
 import ctypes
 import gc
-import itertools
 import os
 import random
 import sys
@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: no NumPy for this Python")
     sys.exit(77)
 import attune
-from attune import _arrays, _c, _gemm, _streams
+from attune import _c, _gemm, _streams
 from python_arrays import Interface, Producer, Recorder, alive
 
 CASES = int(os.environ.get("ATTUNE_TEST_PROBLEMS", 300))
@@ -240,7 +240,7 @@ class Exchange(Refused):
     def test_dlpack(self):
         a, b = normal(5, 7), normal(14, 3)[::2]
         for versioned in (True, False):
-            left, right, out = Producer(a, versioned), Producer(b, versioned), Producer(np.zeros((5, 3), "f4"), versioned)
+            left, right, out = (Producer(x, versioned) for x in (a, b, np.zeros((5, 3), "f4")))
             self.assertIs(gemm(left, right, out=out), out)
             near(out.array, a.astype("f8") @ b, "f4")
             self.assertEqual((left.asked, out.asked), ([None], [None]))
@@ -255,7 +255,8 @@ class Exchange(Refused):
         near(elementwise("a", a=Producer(a, strides=None)), a.astype("f8"), "f4")
         near(elementwise("a", a=Producer(a, data=a.ctypes.data - 64, byte_offset=64)), a.astype("f8"), "f4")
         self.assertEqual(elementwise("a + 1", a=Producer(np.arange(3))).dtype, np.int64)
-        self.refused("out, 1 of 1 is read-only", attune.InvalidArgument, elementwise, "a", a=a, out=Producer(a.copy(), flags=1))
+        self.refused("out, 1 of 1 is read-only", attune.InvalidArgument, elementwise, "a", a=a,
+                     out=Producer(a.copy(), flags=1))
         for words, kind, wrong in (
                 ("a is of DLPack 2", attune.Unsupported, {"major": 2}),
                 ("2 x 32 bits", attune.InvalidArgument, {"lanes": 2}),
@@ -265,7 +266,7 @@ class Exchange(Refused):
                 ("sizes of 0 or more", attune.InvalidArgument, {"shape": (ctypes.c_int64 * 2)(-4, 6)}),
                 ("a", attune.InvalidArgument, {"data": None}),
                 ("DLPack's device 10", attune.Unsupported, {"device": (10, 0)}),
-                ("no device cuda", attune.NotFound, {"device": (2, 0)}) if not gpu() else ("", attune.Error, {"lanes": 3}),
+                ("no device cuda", attune.NotFound, {"device": (2, 99)}),
                 ("should be a pair", attune.InvalidArgument, {"device": 7})):
             self.refused(words, kind, elementwise, "a", a=Producer(a, **wrong))
         self.refused("cannot be had by DLPack: no", attune.InvalidArgument, gemm, raising(BufferError("no")), a)
@@ -277,14 +278,16 @@ class Exchange(Refused):
         a = normal(4, 6)
         plain = {"typestr": "<f4", "shape": a.shape, "data": (a.ctypes.data, False), "version": 3}
         near(elementwise("a", a=Interface("__array_interface__", **plain)), a.astype("f8"), "f4")
-        for words, change in (("typestr", {"typestr": None}), ("type |O", {"typestr": "|O"}), ("type >f4", {"typestr": ">f4"}),
+        for words, change in (("typestr", {"typestr": None}), ("type |O", {"typestr": "|O"}),
+                              ("type >f4", {"typestr": ">f4"}),
                               ("no way that attune can read", {"data": None}), ("no way", {"shape": "ab"}),
                               ("mask", {"mask": a}), ("as many integers", {"strides": (4,)}),
                               ("multiples of its elements' 4", {"strides": (24, 3)})):
             self.refused(words if words != "typestr" else "elements of type", attune.InvalidArgument, elementwise, "a",
                          a=Interface("__array_interface__", **{**plain, **change}))
         if not gpu():
-            self.refused("no device cuda", attune.NotFound, elementwise, "a", a=Interface("__cuda_array_interface__", **plain))
+            self.refused("no device cuda", attune.NotFound, elementwise, "a",
+                         a=Interface("__cuda_array_interface__", **plain))
 
     def test_one_device(self):
         a = normal(4, 4)
@@ -317,7 +320,8 @@ class Streams(Refused):
         self.recorder = Recorder(_c._loaded[0])
         _c._loaded = self.recorder, LIBRARY
         _streams._devices.clear(), _streams._streams.clear()
-        self.a, self.b, self.out = (Producer(x, device=(2, 0)) for x in (normal(5, 7), normal(7, 3), np.zeros((5, 3), "f4")))
+        self.a, self.b, self.out = (Producer(x, device=(2, 0))
+                                    for x in (normal(5, 7), normal(7, 3), np.zeros((5, 3), "f4")))
 
     def tearDown(self):
         _c._loaded = self.kept[0]
@@ -375,7 +379,8 @@ class Streams(Refused):
     def test_interface_stream(self):
         """Work waits for the stream that an array names."""
         def array(x, **more):
-            return Interface("__cuda_array_interface__", typestr="<f4", shape=x.shape, data=(x.ctypes.data, False), **more)
+            return Interface("__cuda_array_interface__", typestr="<f4", shape=x.shape,
+                             data=(x.ctypes.data, False), **more)
 
         a, b, out = normal(5, 7), normal(7, 3), np.zeros((5, 3), "f4")
         gemm(array(a, stream=0x70), array(b, stream=None), out=array(out, stream=1))
@@ -512,14 +517,16 @@ class Random(unittest.TestCase):
         """Whatever is given, the call does what it should or raises attune.Error; it never ends the process."""
         draw = random.Random(4)
         a = normal(4, 4)
-        odd = [None, 0, 1, -1, 2**63, 2**70, 1.5, float("nan"), float("inf"), "", "x", b"y", (), [], {}, object(), type, np,
-               np.float32(2), np.bool_(True), np.array(1.0), np.array(1, object), np.zeros((0, 4), "f4"), np.zeros((4, 0), "f4"),
+        odd = [None, 0, 1, -1, 2**63, 2**70, 1.5, float("nan"), float("inf"), "", "x", b"y", (), [], {}, object(), type,
+               np, np.float32(2), np.bool_(True), np.array(1.0), np.array(1, object), np.zeros((0, 4), "f4"),
+               np.zeros((4, 0), "f4"),
                np.zeros((2, 0, 4), "f4"), a, a.T, a[::2], a[:, ::2], a[::-1], a[:2, :2], a.astype("f8"), a.astype("f2"),
                a.astype("i4"), a.astype("c8"), a.astype(bool), a.astype(">f4"), a.astype("U4"), np.zeros(4, "M8[s]"),
                np.zeros((4, 4), [("x", "f4")]), np.zeros((4, 4), "V8"), np.broadcast_to(np.float32(1), (4, 4)),
                normal(3, 4, 4), normal(2, 1, 4, 4), normal(4), np.zeros((1,) * 9, "f4"), np.ma.array(a),
                np.ndarray((4, 4), "f4", bytes(99), offset=3), Producer(a), Producer(a, data=None), Producer(a, lanes=0),
-               Producer(a, device=(2, 0)), Producer(a, device=(99, -1)), Producer(a, shape=None), raising(ValueError("v")),
+               Producer(a, device=(2, 99)), Producer(a, device=(99, -1)), Producer(a, shape=None),
+               raising(ValueError("v")),
                raising(None), Interface("__array_interface__"), Interface("__cuda_array_interface__", typestr="<f4"),
                Interface("__array_interface__", typestr="", shape=(2,), data=(0, 0)),
                Interface("__array_interface__", typestr="<f4", shape=(2**70, 2), data=(64, 0)),
@@ -527,7 +534,8 @@ class Random(unittest.TestCase):
                Interface("__array_interface__", typestr="<f4", shape=(4, 4), data=(0, 0)),
                Interface("__array_interface__", typestr="<f4", shape=4, data=(a.ctypes.data, 0)),
                Interface("__array_interface__", typestr="<f4", shape=(-1, 4), data=(a.ctypes.data, 0))]
-        texts = ["a", "a + b", "a +", "gelu(a) * b", "a, b", "rand()", "index(9)", "", "\0", "é", "((((", "a ? b : 1", 5, None, "f99(a)"]
+        texts = ["a", "a + b", "a +", "gelu(a) * b", "a, b", "rand()", "index(9)",
+                 "", "\0", "é", "((((", "a ? b : 1", 5, None, "f99(a)"]
         done = failed = 0
         for _ in range(20 * CASES):
             given = {name: draw.choice(odd) for name in ("alpha", "beta", "out", "dtype", "accuracy", "deterministic",
@@ -544,9 +552,11 @@ class Random(unittest.TestCase):
                 elif way == 2:
                     for name in ("alpha", "beta", "deterministic", "workspace"):
                         given.pop(name, None)
-                    elementwise(draw.choice(texts), {"a": two[0], "b": two[1]}, shape=draw.choice((None, None, two[2])), **given)
+                    elementwise(draw.choice(texts), {"a": two[0], "b": two[1]},
+                                shape=draw.choice((None, None, two[2])), **given)
                 elif way == 3:
-                    draw.choice((tuner.explain, tuner.tune))(draw.choice((two[0], "gemm", "gemm f32")), draw.choice(odd))
+                    call = draw.choice((tuner.explain, tuner.tune))
+                    call(draw.choice((two[0], "gemm", "gemm f32")), draw.choice(odd))
                 else:
                     attune.gemm_problem(*two[:2])
                 done += 1

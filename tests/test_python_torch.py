@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package with PyTorch's tensors on a GPU, and CuPy's if it is there: results, views without copies, streams, graphs,
-lifetimes, errors. Usage: test_python_torch.py SOURCE LIBRARY. Exit 77: no PyTorch or no GPU."""
+"""The Python package with PyTorch's tensors on a GPU, and CuPy's if it is there: results, views without copies,
+streams, graphs, lifetimes, errors. Usage: test_python_torch.py SOURCE LIBRARY. Exit 77: no PyTorch or no GPU."""
 import gc
 import os
 import sys
@@ -69,16 +69,23 @@ class Torch(unittest.TestCase):
     def test_views(self):
         """Transposes, columns, sub-matrices and batches without a copy; other strides with one."""
         wide, b = normal(64, 128), normal(48, 24)
-        packs = lambda x, y: [p[0] for p in _gemm._Product(x, y, None, 1.0, None, None, None, "strict", False, 0, None).layout.packs]
-        for view, copied in ((wide[:, :48], []), (normal(48, 64).T, []), (wide[::2, 3:51], []), (wide[:, ::2][:, :48], ["a"]),
+
+        def packs(x, y):
+            product = _gemm._Product(x, y, None, 1.0, None, None, None, "strict", False, 0, None)
+            return [letter for letter, *_ in product.layout.packs]
+
+        for view, copied in ((wide[:, :48], []), (normal(48, 64).T, []), (wide[::2, 3:51], []),
+                             (wide[:, ::2][:, :48], ["a"]),
                              (normal(1, 48).expand(64, 48), ["a"])):
             self.assertEqual(packs(view, b), copied)
             self.near(gemm(view, b), view.double() @ b.double())
         batch = normal(5, 32, 48)
         self.assertEqual(packs(batch, b), [])
         self.near(gemm(batch, b), batch.double() @ b.double())
-        self.near(gemm(batch.transpose(1, 2), normal(32, 8).expand(5, 32, 8)).sum() * 0, torch.zeros((), device="cuda").double())
-        self.near(gemm(normal(2, 1, 8, 16), normal(3, 16, 4)).flatten()[:1] * 0, torch.zeros(1, device="cuda").double())
+        turned, spread = batch.transpose(1, 2), normal(32, 8).expand(5, 32, 8)
+        self.near(gemm(turned, spread), turned.double() @ spread.double())
+        first, second = normal(2, 1, 8, 16), normal(3, 16, 4)
+        self.near(gemm(first, second), first.double() @ second.double())
         out = torch.zeros(24, 64, device="cuda").T
         gemm(wide[:, :48], b, out=out)
         self.near(out, wide[:, :48].double() @ b.double())
@@ -191,7 +198,8 @@ class Torch(unittest.TestCase):
         self.refused("", attune.Error, gemm, a.to_sparse(), b)
         self.refused("", attune.Error, gemm, torch.empty(8, 8, device="meta"), b)
         self.refused("", attune.Error, gemm, a, b, out=a)
-        self.refused("out has strides", attune.InvalidArgument, gemm, a, b, out=torch.zeros(8, 16, device="cuda")[:, ::2])
+        gaps = torch.zeros(8, 16, device="cuda")[:, ::2]
+        self.refused("out has strides", attune.InvalidArgument, gemm, a, b, out=gaps)
         self.refused("should have as many rows", attune.InvalidArgument, gemm, a, normal(4, 4))
         self.refused("dtype", attune.InvalidArgument, gemm, a.to(torch.int32), b.to(torch.int32))
         self.refused("no device cuda:", attune.NotFound, attune.explain, "gemm f32 nn 4x4x4 strict", "cuda:99")

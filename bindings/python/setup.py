@@ -51,11 +51,13 @@ class Build(build_py):
     def compiled(self):
         """The library, compiled in a folder of its own."""
         folder = os.path.join(self.get_finalized_command("build").build_temp, "libattune")
-        generator = ["-GNinja"] if shutil.which("ninja") and not os.path.exists(os.path.join(folder, "CMakeCache.txt")) else []
+        fresh = not os.path.exists(os.path.join(folder, "CMakeCache.txt"))
+        generator = ["-GNinja"] if fresh and shutil.which("ninja") else []
         try:
-            subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DATTUNE_TESTS=OFF",
-                            "-DATTUNE_BENCH=OFF", "-DATTUNE_EXAMPLES=OFF"], check=True)
-            subprocess.run(["cmake", "--build", folder, "--target", "attune", "--parallel", str(os.cpu_count() or 1)], check=True)
+            subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release",
+                            "-DATTUNE_TESTS=OFF", "-DATTUNE_BENCH=OFF", "-DATTUNE_EXAMPLES=OFF"], check=True)
+            subprocess.run(["cmake", "--build", folder, "--target", "attune",
+                           "--parallel", str(os.cpu_count() or 1)], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise SystemExit(f"libattune could not be built: {error}. What it needs: scripts/setup installs it; "
                              "LIBATTUNE=/path/to/libattune.so takes one that is there") from error

@@ -8,8 +8,8 @@
 """
 from ._c import load
 from ._elementwise import Generator, elementwise, elementwise_problem
-from ._errors import (BadData, BudgetExhausted, Busy, Capturing, DeviceError, Error, InternalError, InvalidArgument, IoError,
-                      LibraryNotFound, NotFound, NotReady, OutOfMemory, PermissionDenied, Unsupported)
+from ._errors import (BadData, BudgetExhausted, Busy, Capturing, DeviceError, Error, InternalError, InvalidArgument,
+                      IoError, LibraryNotFound, NotFound, NotReady, OutOfMemory, PermissionDenied, Unsupported)
 from ._gemm import gemm, gemm_problem
 from ._tuner import Decision, Device, Tuner, default_tuner, devices, explain, tune
 

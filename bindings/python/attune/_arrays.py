@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other packages as attune sees them: an address, a dtype, a shape, strides, a device. Nothing is copied. NumPy's
-are taken by __array_interface__, PyTorch's, JAX's and CuPy's by DLPack, others also by __cuda_array_interface__."""
+"""Arrays of other packages as attune sees them: an address, a dtype, a shape, strides, a device. Nothing is copied.
+NumPy's are taken by __array_interface__, PyTorch's, JAX's and CuPy's by DLPack, others also by
+__cuda_array_interface__."""
 import ctypes
 import math
 import sys
@@ -28,7 +29,8 @@ _READ_ONLY = 1
 
 
 class Operand:
-    """One array: `strides` are in elements, `device` is "host" or "cuda:N". `keep` lives as long as the address is used."""
+    """One array: `strides` are in elements, `device` is "host" or "cuda:N". `keep` lives as long as the address is
+    used."""
 
     __slots__ = ("name", "data", "dtype", "shape", "strides", "device", "read_only", "keep", "package", "stream")
 
@@ -54,7 +56,8 @@ def tensor(name, data, dtype, shape, strides, called=None):
     if dims > _c.DIMS:
         raise InvalidArgument(f"{name} has {dims} dimensions; should have at most {_c.DIMS}")
     steps = (ctypes.c_int64 * max(dims, 1))(*strides)
-    return _c.Tensor(name=called, data=data or None, dtype=_c.DTYPES[dtype], dims=dims, sizes=(ctypes.c_int64 * _c.DIMS)(*shape),
+    sizes = (ctypes.c_int64 * _c.DIMS)(*shape)
+    return _c.Tensor(name=called, data=data or None, dtype=_c.DTYPES[dtype], dims=dims, sizes=sizes,
                      strides=ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)))
 
 
@@ -96,7 +99,8 @@ def _check_shape(name, shape, strides):
     if any(not isinstance(x, int) for x in (*shape, *strides)) or len(shape) != len(strides):
         raise InvalidArgument(f"{name} has shape {shape} and strides {strides}; should be as many integers each")
     if any(size < 0 or size > most for size in shape) or any(abs(stride) > most for stride in strides):
-        raise InvalidArgument(f"{name} has shape {shape} and strides {strides}; should be sizes of 0 or more, below 2^62")
+        raise InvalidArgument(
+            f"{name} has shape {shape} and strides {strides}; should be sizes of 0 or more, below 2^62")
 
 
 def _from_interface(name, interface, device, package, array):
@@ -135,9 +139,9 @@ def _from_interface(name, interface, device, package, array):
 
 class _DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 class _DLVersioned(ctypes.Structure):
@@ -146,7 +150,8 @@ class _DLVersioned(ctypes.Structure):
 
 
 # Functions of their own: those of ctypes.pythonapi are one for all packages, which set their types as they like.
-_is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi))
 
@@ -176,8 +181,8 @@ def _from_dlpack(name, array, stream, package):
         raise InvalidArgument(f"{name} gives no capsule of DLPack that is unused; should be an array")
     dtype = _FROM_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
-        raise InvalidArgument(f"{name} has elements of {tensor.lanes} x {tensor.bits} bits, DLPack's kind {tensor.code}; "
-                              f"should be one of {', '.join(_c.DTYPES)}")
+        raise InvalidArgument(f"{name} has elements of {tensor.lanes} x {tensor.bits} bits, DLPack's kind "
+                              f"{tensor.code}; should be one of {', '.join(_c.DTYPES)}")
     if not 0 <= tensor.ndim <= 64 or (tensor.ndim and not tensor.shape):
         raise InvalidArgument(f"{name} has {tensor.ndim} dimensions; should have a shape of 0 to {_c.DIMS}")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
@@ -226,6 +231,11 @@ def _place(name, array):
     return None
 
 
+def _waiting(stream, current):
+    """What a producer of DLPack is given: the stream that must wait for its work; -1: the stream is its own."""
+    return None if stream.device == "host" else -1 if current else stream.native or _streams.LEGACY
+
+
 def own(array):
     """What `empty` made, as an operand: its package's stream is the one in use, and needs no wait."""
     place = _place("out", array)
@@ -233,8 +243,9 @@ def own(array):
 
 
 def gather(named, stream):
-    """Operands of (name, array) pairs, all of one device, and the stream that their work is given to. A producer of DLPack
-    is asked for its memory when the stream is known: it makes the stream wait for its own work where that is another one."""
+    """Operands of (name, array) pairs, all of one device, and the stream that their work is given to. A producer of
+    DLPack is asked for its memory when the stream is known: it makes the stream wait for its own work where that is
+    another one."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and stream is None and all(type(array) is numpy.ndarray for _, array in named):
         return [_from_numpy(name, array) for name, array in named], _streams.host()
@@ -250,8 +261,7 @@ def gather(named, stream):
     chosen, owner = _streams.choose(stream, places[0], [_package(array) for _, array in named])
     for name, array in named:
         if name not in made:
-            waits = None if places[0] == "host" else -1 if owner == _package(array) else chosen.native or _streams.LEGACY
-            made[name] = operand(name, array, waits)
+            made[name] = operand(name, array, _waiting(chosen, owner == _package(array)))
         if made[name].stream is not None:
             _streams.follow(chosen, made[name].stream)
     return [made[name] for name, _ in named], chosen
@@ -295,8 +305,8 @@ def operand(name, array, stream=None):
         made = _from_interface(name, interface, "cuda", package, array)
         made.device = _cuda_device(name, made.data)
         return made
-    raise InvalidArgument(f"{name} is a {kind.__name__}; should be an array of NumPy, PyTorch or CuPy, or another one with "
-                          "__dlpack__, __array_interface__ or __cuda_array_interface__")
+    raise InvalidArgument(f"{name} is a {kind.__name__}; should be an array of NumPy, PyTorch or CuPy, or another one "
+                          "with __dlpack__, __array_interface__ or __cuda_array_interface__")
 
 
 def empty(like, shape, dtype):
@@ -308,7 +318,8 @@ def empty(like, shape, dtype):
             raise
         raise OutOfMemory(f"a result of shape {shape} and dtype {dtype} cannot be made: {error}") from error
     if made is None:
-        raise InvalidArgument(f"out is missing, and attune makes no arrays of {like.package} on {like.device}; should be given")
+        raise InvalidArgument(
+            f"out is missing, and attune makes no arrays of {like.package} on {like.device}; should be given")
     return made
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C library as ctypes has it: the structs, enumerations and functions of its public headers that this package uses, and
-nowhere else in it. tests/test_mirrors.py compares all of them with the headers."""
+"""The C library as ctypes has it: the structs, enumerations and functions of its public headers that this package
+uses, and nowhere else in it. tests/test_mirrors.py compares all of them with the headers."""
 import ctypes
 import operator
 import os
@@ -42,7 +42,8 @@ class GemmProblem(ctypes.Structure):
 
 
 class GemmOperands(ctypes.Structure):
-    _fields_ = [("alpha", _double), ("a", _pointer), ("b", _pointer), ("beta", _double), ("c", _pointer), ("d", _pointer)]
+    _fields_ = [("alpha", _double), ("a", _pointer), ("b", _pointer),
+                ("beta", _double), ("c", _pointer), ("d", _pointer)]
 
 
 class Tensor(ctypes.Structure):
@@ -157,8 +158,8 @@ def _open(path):
             return ctypes.CDLL(name), name
         except OSError as error:
             failures.append(str(error))
-    raise LibraryNotFound(f"libattune cannot be loaded ({'; '.join(failures)}); should be in this package, found by the "
-                          "dynamic loader (LD_LIBRARY_PATH, ldconfig), or named with attune.load(path)")
+    raise LibraryNotFound(f"libattune cannot be loaded ({'; '.join(failures)}); should be in this package, found by "
+                          "the dynamic loader (LD_LIBRARY_PATH, ldconfig), or named with attune.load(path)")
 
 
 def _bind(library, name):
@@ -178,8 +179,8 @@ def _bind(library, name):
 
 
 def load(path=None):
-    """Loads libattune from `path`, or finds it: in this package, else by the dynamic loader. Any call does that where it was
-    not done before. A second library is refused: its handles would not fit the first one's."""
+    """Loads libattune from `path`, or finds it: in this package, else by the dynamic loader. Any call does that where
+    it was not done before. A second library is refused: its handles would not fit the first one's."""
     global _loaded, _last_message
     with _lock:
         if _loaded is None:

@@ -56,7 +56,8 @@ def _array(kind, items):
 
 
 class _Layout:
-    """What a call is, without addresses and values: its results' shape and dtypes, and its tensors and scalars, to be copied."""
+    """What a call is, without addresses and values: its results' shape and dtypes, and its tensors and scalars, to be
+    copied."""
 
     def __init__(self, expression, inputs, outputs, scalars, dtypes, shape):
         for name in (*(name for name, _ in inputs), *(name for name, _ in scalars)):
@@ -70,7 +71,8 @@ class _Layout:
         self.results = [(dtype, size) for dtype, size, _ in outputs]
         self.outputs = _array(_c.Tensor, [_arrays.tensor("out", None, *view) for view in outputs])
         self.inputs = _array(_c.Tensor, [_arrays.tensor(name, None, *view, name.encode()) for name, view in inputs])
-        self.scalars = _array(_c.Scalar, [_c.Scalar(name=name.encode(), kind=_c.DTYPES[kind]) for name, kind in scalars])
+        self.scalars = _array(_c.Scalar, [_c.Scalar(name=name.encode(), kind=_c.DTYPES[kind])
+                                          for name, kind in scalars])
 
 
 _layout = functools.lru_cache(maxsize=4096)(_Layout)
@@ -160,11 +162,11 @@ def elementwise(expression: str, operands: "dict | None" = None, *, out=None, dt
                 stream=None, **named):
     """The value of an expression over elements, "gelu(a + b) * b", into `out` or a new array, which is returned.
 
-    Operands are given by name, as keywords or in a mapping: arrays of one device, which broadcast as in NumPy and may have any
-    strides, and numbers. out: an array, or a tuple of them for an expression of several outputs; it may be an operand's own
-    memory. dtype, shape: of new results; the expression's own dtype (torch's rules) and the operands' common shape if they are
-    left out. generator: for rand() and randn(). The language: docs/expressions.md. accuracy, tuner, stream, errors and what
-    must stay until the work is done: as in attune.gemm.
+    Operands are given by name, as keywords or in a mapping: arrays of one device, which broadcast as in NumPy and may
+    have any strides, and numbers. out: an array, or a tuple of them for an expression of several outputs; it may be
+    an operand's own memory. dtype, shape: of new results; the expression's own dtype (torch's rules) and the
+    operands' common shape if they are left out. generator: for rand() and randn(). The language: docs/expressions.md.
+    accuracy, tuner, stream, errors and what must stay until the work is done: as in attune.gemm.
     """
     made = _Call(expression, operands, named, out, dtype, shape, generator, accuracy, stream)
     with _tuner.of(tuner)._used(made.device) as handle, made.stream.lock:
@@ -174,7 +176,8 @@ def elementwise(expression: str, operands: "dict | None" = None, *, out=None, dt
 
 def elementwise_problem(expression: str, operands: "dict | None" = None, *, out=None, dtype=None, shape=None,
                         generator: "Generator | None" = None, accuracy: str = "strict", **named) -> str:
-    """The problem that attune.elementwise would run with these arguments, as text for attune.tune and attune.explain."""
+    """The problem that attune.elementwise would run with these arguments, as text for attune.tune and
+    attune.explain."""
     made = _Call(expression, operands, named, out, dtype, shape, generator, accuracy, None)
     text = ctypes.create_string_buffer(_c.PROBLEM_CHARS)
     _c.call("attune_elementwise_problem_format", text, len(text), made.expression, ctypes.byref(made.operands))

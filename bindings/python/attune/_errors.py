@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions: one class for each status of the library, all of them attune.Error, and where Python has a class of the same
-meaning, that too."""
+"""Exceptions: one class for each status of the library, all of them attune.Error, and where Python has a class of the
+same meaning, that too."""
 
 OK, INVALID_ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED, NOT_FOUND, NOT_READY, DEVICE_ERROR = range(7)
 CAPTURING, BAD_DATA, PERMISSION, IO_ERROR, BUSY, BUDGET_EXHAUSTED, INTERNAL = range(7, 14)
 
 
 class Error(Exception):
-    """A failed call. str() is the library's message: what was wrong, and what would be right. `status` is its number."""
+    """A failed call. str() is the library's message: what was wrong, and what would be right. `status` is its
+    number."""
 
     status: int = INTERNAL
 

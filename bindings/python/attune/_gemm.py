@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix products. What lies in memory as rows, columns or transposed is multiplied where it is; other strides are packed first,
-in memory of the library, in stream order. A view is (dtype, shape, strides in elements): all that a layout depends on."""
+"""Matrix products. What lies in memory as rows, columns or transposed is multiplied where it is; other strides are
+packed first, in memory of the library, in stream order. A view is (dtype, shape, strides in elements): all that a
+layout depends on."""
 import contextlib
 import ctypes
 import functools
@@ -65,8 +66,8 @@ def _order(shape, row_major):
 
 
 class _Layout:
-    """How a product runs, without addresses: shape and dtype of the result, the problem (None: no elements), and what is packed
-    first: (letter, shape, strides, shape and strides of the copy)."""
+    """How a product runs, without addresses: shape and dtype of the result, the problem (None: no elements), and what
+    is packed first: (letter, shape, strides, shape and strides of the copy)."""
 
     def __init__(self, a, b, c, out, dtype, reads_c, accuracy, deterministic, workspace):
         self._check(a, b)
@@ -97,7 +98,8 @@ class _Layout:
         (*batch_a, self.m, self.k), strides_a = self._whole(a, self.row, False)
         (*batch_b, k, self.n), strides_b = self._whole(b, False, self.column)
         if k != self.k:
-            raise InvalidArgument(f"a has shape {a[1]}, and b {b[1]}; should have as many rows in b as columns in a: {self.k}")
+            raise InvalidArgument(
+                f"a has shape {a[1]}, and b {b[1]}; should have as many rows in b as columns in a: {self.k}")
         self.batch = _arrays.broadcast([("a", batch_a), ("b", batch_b)])
         self.shape = (*self.batch, *(() if self.row else (self.m,)), *(() if self.column else (self.n,)))
         self.a = _Matrix((*batch_a, self.m, self.k), strides_a, self.batch)
@@ -125,10 +127,10 @@ class _Layout:
         d = _Matrix(*self._whole((None, shape, strides), self.row, self.column), self.batch)
         self.row_major, count = d.usable(True), _arrays.count(self.batch)
         if not d.usable(True, False) or (count > 1 and d.batch_stride == 0):
-            raise InvalidArgument(f"out has strides {strides}, in elements, for shape {shape}; should have rows or columns whose "
-                                  "elements lie side by side, and matrices of a batch at equal distances")
-        p = self.problem = _c.GemmProblem(dtype=_DTYPES[dtype], dtype_out=_DTYPES[self.dtype], layout=int(self.row_major),
-                                          m=self.m, n=self.n, k=self.k, batch=count)
+            raise InvalidArgument(f"out has strides {strides}, in elements, for shape {shape}; should have rows or "
+                                  "columns whose elements lie side by side, and matrices of a batch at equal distances")
+        p = self.problem = _c.GemmProblem(dtype=_DTYPES[dtype], dtype_out=_DTYPES[self.dtype],
+                                          layout=int(self.row_major), m=self.m, n=self.n, k=self.k, batch=count)
         p.ldd, p.stride_d = d.leading(self.row_major), 0 if count == 1 else d.batch_stride
         for letter, x in (("a", self.a), ("b", self.b)):
             if not x.usable(True, False):
@@ -192,7 +194,8 @@ class _Product:
 def _pack(stack, tuner, stream, item, shape, strides, copy_shape, copy_strides):
     """The address of a packed copy: memory in stream order, which `stack` frees in stream order too."""
     out = ctypes.c_void_p()
-    _c.call("attune_alloc", ctypes.byref(out), stream.handle, _arrays.count(copy_shape) * _arrays.ITEM_BYTES[item.dtype])
+    _c.call("attune_alloc", ctypes.byref(out), stream.handle,
+            _arrays.count(copy_shape) * _arrays.ITEM_BYTES[item.dtype])
     stack.callback(_c.call, "attune_free", out.value, stream.handle)
     source = _arrays.tensor(item.name, item.data, item.dtype, shape, strides)
     target = _arrays.tensor(item.name, out.value, item.dtype, copy_shape, copy_strides)
@@ -200,19 +203,20 @@ def _pack(stack, tuner, stream, item, shape, strides, copy_shape, copy_strides):
     return out.value
 
 
-def gemm(a, b, c=None, *, alpha: float = 1.0, beta: "float | None" = None, out=None, dtype=None, accuracy: str = "strict",
-         deterministic: bool = False, workspace: int = 0, tuner: "_tuner.Tuner | None" = None, stream=None):
+def gemm(a, b, c=None, *, alpha: float = 1.0, beta: "float | None" = None, out=None, dtype=None,
+         accuracy: str = "strict", deterministic: bool = False, workspace: int = 0,
+         tuner: "_tuner.Tuner | None" = None, stream=None):
     """alpha a @ b + beta c, into `out` or a new array of a's package, which is returned.
 
     a, b: matrices, vectors or batches of matrices, as in numpy.matmul, of f64, f32, f16 or bf16, on one device. Rows,
-    columns and transposes are used where they lie; other strides are packed first. c: broadcasts to the result; beta is 1 if
-    c is given. out: an array whose rows or columns are contiguous; it may be c, and overlaps neither a nor b. dtype: of a new
-    result; f16 and bf16 inputs may have f32. accuracy: "strict", "equivalent" or "reduced". workspace: the most bytes; 0: the
-    usual.
+    columns and transposes are used where they lie; other strides are packed first. c: broadcasts to the result; beta
+    is 1 if c is given. out: an array whose rows or columns are contiguous; it may be c, and overlaps neither a nor b.
+    dtype: of a new result; f16 and bf16 inputs may have f32. accuracy: "strict", "equivalent" or "reduced".
+    workspace: the most bytes; 0: the usual.
 
-    On a GPU the call returns before the work is done. The work is in the order of `stream`: a stream of PyTorch or CuPy, or
-    the number of a cudaStream_t; None: the current stream of the arrays' package, else the default one. The arrays' memory
-    must stay until then, as for any work of that stream. Errors: attune.Error, with the reason.
+    On a GPU the call returns before the work is done. The work is in the order of `stream`: a stream of PyTorch or
+    CuPy, or the number of a cudaStream_t; None: the current stream of the arrays' package, else the default one. The
+    arrays' memory must stay until then, as for any work of that stream. Errors: attune.Error, with the reason.
     """
     product = _Product(a, b, c, alpha, beta, out, dtype, accuracy, deterministic, workspace, stream)
     layout, where, operands = product.layout, product.stream, product.operands

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream that a call's work is given to: the caller's own, else the current one of the arrays' package, else the device's
-default stream. The library's handles for streams are kept: to release one would wait for its work."""
+"""The stream that a call's work is given to: the caller's own, else the current one of the arrays' package, else the
+device's default stream. The library's handles for streams are kept: to release one would wait for its work."""
 import contextlib
 import ctypes
 import os
@@ -14,8 +14,8 @@ LEGACY, PER_THREAD = 1, 2  # as DLPack and __cuda_array_interface__ number CUDA'
 
 
 class Stream:
-    """The library's handle for one stream of one device. One thread at a time gives work to it, but the host's default stream
-    takes any number."""
+    """The library's handle for one stream of one device. One thread at a time gives work to it, but the host's
+    default stream takes any number."""
 
     __slots__ = ("handle", "native", "device", "lock", "owner")
 
@@ -29,8 +29,8 @@ _devices, _streams = {}, {}
 
 
 def _after_fork():
-    """In a child another thread of the parent may hold a lock for ever; the handles are for the parent's streams, which the
-    library refuses in its own words."""
+    """In a child another thread of the parent may hold a lock for ever; the handles are for the parent's streams,
+    which the library refuses in its own words."""
     global _lock
     _lock = threading.Lock()
     for stream in _streams.values():
@@ -66,7 +66,8 @@ def _number(value, what="stream"):
         elif isinstance(getattr(value, "handle", None), ctypes.c_void_p):
             value = value.handle.value or 0
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise InvalidArgument(f"{what} is {value!r}; should be a stream of PyTorch or CuPy, or the number of a cudaStream_t")
+        raise InvalidArgument(
+            f"{what} is {value!r}; should be a stream of PyTorch or CuPy, or the number of a cudaStream_t")
     return _c.integer(value, what, 0, 2**64 - 1)
 
 
@@ -114,8 +115,8 @@ def choose(stream, device_name, packages):
     """The stream for work on a device, and the package whose current stream that is, if it is one's."""
     if device_name == "host":
         if stream is not None:
-            raise InvalidArgument("stream is given, but the arrays are the host's; should be None: the host's work is done "
-                                  "when the call returns")
+            raise InvalidArgument("stream is given, but the arrays are the host's; should be None: the host's work is "
+                                  "done when the call returns")
         return host(), None
     if stream is not None:
         return _handle(device_name, _number(stream), stream), None
@@ -126,7 +127,8 @@ def choose(stream, device_name, packages):
 
 
 def follow(stream, other):
-    """Work given to `stream` from now on waits for that of the stream numbered `other` in a __cuda_array_interface__."""
+    """Work given to `stream` from now on waits for that of the stream numbered `other` in a
+    __cuda_array_interface__."""
     number = _number(other, "an array's stream")
     before = _handle(stream.device, number, None)
     if before is not stream:

@@ -48,7 +48,8 @@ def devices() -> "list[Device]":
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """Which candidate runs for a problem, and the evidence. Times are medians of one call in nanoseconds; 0: not measured."""
+    """Which candidate runs for a problem, and the evidence. Times are medians of one call in nanoseconds; 0: not
+    measured."""
 
     problem: str
     device: str
@@ -115,12 +116,13 @@ class _Use:
 
 
 class Tuner:
-    """Databases, mode and budget for the calls of the operations. What is left out is the environment's value, then the
-    default, as in C: ATTUNE_DB, ATTUNE_MODE, ATTUNE_BUDGET_MS.
+    """Databases, mode and budget for the calls of the operations. What is left out is the environment's value, then
+    the default, as in C: ATTUNE_DB, ATTUNE_MODE, ATTUNE_BUDGET_MS.
 
     database: the user database, read and written; ":memory:" for none. mode: "off", "cached", "record" or "tune".
-    budget_ms: at most for one problem; total_budget_ms: in the tuner's life. measure: "cold_graph", "hot_eager" and so on.
-    search: as ATTUNE_SEARCH. Any number of threads may use a tuner. `close`, or the end of a `with`, writes what it recorded.
+    budget_ms: at most for one problem; total_budget_ms: in the tuner's life. measure: "cold_graph", "hot_eager" and
+    so on. search: as ATTUNE_SEARCH. Any number of threads may use a tuner. `close`, or the end of a `with`, writes
+    what it recorded.
     """
 
     def __init__(self, database=None, *, system_database=None, mode=None, budget_ms=0.0, total_budget_ms=0.0,
@@ -181,7 +183,8 @@ class Tuner:
         with self._used() as handle:
             _c.call("attune_tuner_database_status", handle)
 
-    def tune(self, problem: str, device: "str | None" = None, *, budget_ms: float = 0.0, force: bool = False) -> Decision:
+    def tune(self, problem: str, device: "str | None" = None, *, budget_ms: float = 0.0,
+             force: bool = False) -> Decision:
         """Tunes a problem now, whatever the mode, stores the winner and returns the decision. See attune.tune."""
         c = _c.Decision()
         with self._used() as handle:
@@ -233,9 +236,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def tune(problem: str, device: "str | None" = None, *, budget_ms: float = 0.0, force: bool = False,
          tuner: "Tuner | None" = None) -> Decision:
-    """Tunes a problem now and stores the winner. `problem` is a text as attune.gemm_problem and attune.elementwise_problem give
-    it, "gemm f32 nn 512x512x512 strict"; `device` is "host", "cuda:0" or the best (None). A stored winner that holds is
-    returned without measuring, unless `force`."""
+    """Tunes a problem now and stores the winner. `problem` is a text as attune.gemm_problem and
+    attune.elementwise_problem give it, "gemm f32 nn 512x512x512 strict"; `device` is "host", "cuda:0" or the best
+    (None). A stored winner that holds is returned without measuring, unless `force`."""
     return of(tuner).tune(problem, device, budget_ms=budget_ms, force=force)
 
 
