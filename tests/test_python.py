@@ -8,6 +8,7 @@ import ctypes
 import gc
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -23,7 +24,7 @@ except ImportError:
     print("skipped: no NumPy for this Python")
     sys.exit(77)
 import attune
-from attune import _c, _gemm, _streams
+from attune import _c, _gemm, _streams, _tuner
 from python_arrays import Interface, Producer, Recorder, alive
 
 CASES = int(os.environ.get("ATTUNE_TEST_PROBLEMS", 300))
@@ -487,7 +488,7 @@ class Processes(unittest.TestCase):
         """A child computes with the parent's tuner, also when other threads of the parent held its locks."""
         a = normal(8, 8)
         gemm(a, a)
-        for lock in (tuner._lock, _streams._lock, None):
+        for lock in (tuner._lock, _streams._lock, _c._lock, _tuner._default_lock, None):
             held, done = threading.Event(), threading.Event()
 
             def hold():
@@ -501,6 +502,10 @@ class Processes(unittest.TestCase):
             child = os.fork()
             if child == 0:
                 try:
+                    signal.alarm(60)  # a child that hangs ends
+                    _streams._streams.clear()
+                    _tuner._default = None
+                    attune.load()
                     near(gemm(a, a), a.astype("f8") @ a, "f4")
                     near(attune.gemm(a, a), a.astype("f8") @ a, "f4")
                     tuner.close()

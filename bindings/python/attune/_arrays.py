@@ -267,7 +267,7 @@ def gather(named, stream):
     return [made[name] for name, _ in named], chosen
 
 
-_numpy_dtypes = {}
+_numpy_dtypes: "dict[object, str]" = {}
 
 
 def _from_numpy(name, array):

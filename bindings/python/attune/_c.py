@@ -142,6 +142,15 @@ FUNCTIONS = {
 }
 
 _lock = threading.Lock()
+
+
+def _after_fork():
+    """The child's: another thread of the parent may have held the parent's."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 _loaded = None
 _last_message = None
 

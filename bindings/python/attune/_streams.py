@@ -25,7 +25,8 @@ class Stream:
 
 
 _lock = threading.Lock()
-_devices, _streams = {}, {}
+_devices: "dict[bytes | None, int]" = {}
+_streams: "dict[tuple[str, int, int], Stream]" = {}
 
 
 def _after_fork():

@@ -91,7 +91,7 @@ def _decision(c):
     return Decision(**values)
 
 
-_tuners = weakref.WeakSet()
+_tuners: "weakref.WeakSet[Tuner]" = weakref.WeakSet()
 
 
 class _Use:
