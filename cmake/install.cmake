@@ -9,6 +9,9 @@ install(TARGETS attune EXPORT attuneShared
 install(TARGETS attune_static EXPORT attuneStatic ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS attune_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY include/attune DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+# The Fortran module as source: each compiler has module files of its own.
+install(FILES bindings/fortran/attune.f90 DESTINATION "${CMAKE_INSTALL_DATADIR}/attune")
+set(ATTUNE_FORTRAN_FILE "${CMAKE_INSTALL_DATADIR}/attune/attune.f90")
 install(FILES docs/attune.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 # Completion, made by the command from its own table, where the shells look for it.
 if(NOT CMAKE_CROSSCOMPILING AND NOT ATTUNE_SANITIZE)
@@ -48,7 +51,8 @@ install(CODE "
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attune")
 install(EXPORT attuneShared FILE attuneSharedTargets.cmake NAMESPACE attune:: DESTINATION "${package_dir}")
 install(EXPORT attuneStatic FILE attuneStaticTargets.cmake NAMESPACE attune:: DESTINATION "${package_dir}")
-configure_package_config_file(cmake/attuneConfig.cmake.in "${PROJECT_BINARY_DIR}/attuneConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+configure_package_config_file(cmake/attuneConfig.cmake.in "${PROJECT_BINARY_DIR}/attuneConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS ATTUNE_FORTRAN_FILE)
 # Before 1.0 a minor version may break its users.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/attuneConfig.cmake" "${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake" DESTINATION "${package_dir}")
@@ -56,6 +60,7 @@ install(FILES "${PROJECT_BINARY_DIR}/attuneConfig.cmake" "${PROJECT_BINARY_DIR}/
 # pkg-config: relative to the .pc file, so that the prefix may be moved.
 file(RELATIVE_PATH ATTUNE_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" ATTUNE_PC_PREFIX "${ATTUNE_PC_PREFIX}")
+file(RELATIVE_PATH ATTUNE_PC_FORTRAN "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_DATADIR}/attune/attune.f90")
 set(ATTUNE_PC_LIBS_PRIVATE "-pthread -ldl -lm")
 if(ATTUNE_WITH_CUDA)
   string(PREPEND ATTUNE_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt ")

@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 from docs_coverage import coverage
 
-CODE = (".c", ".h", ".cu", ".cuh", ".def", ".txt", ".cmake", ".map", ".sql", ".py", ".sh")
+CODE = (".c", ".h", ".cu", ".cuh", ".def", ".txt", ".cmake", ".map", ".sql", ".py", ".sh", ".f90")
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 

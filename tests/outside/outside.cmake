@@ -4,6 +4,9 @@
 set(outside_environment
   ${environment} "BUILD=set:${PROJECT_BINARY_DIR}" "SOURCE=set:${PROJECT_SOURCE_DIR}" "CC=set:${CMAKE_C_COMPILER}"
   "CMAKE=set:${CMAKE_COMMAND}" "CMAKE_GENERATOR=set:${CMAKE_GENERATOR}" "WITH_CUDA=set:${ATTUNE_WITH_CUDA}")
+if(ATTUNE_WITH_FORTRAN)
+  list(APPEND outside_environment "FC=set:${CMAKE_Fortran_COMPILER}")
+endif()
 
 function(at_outside way work)
   at_register(test_outside_${way} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/outside/run.sh" ${way} LABELS ${ARGN} build TIMEOUT 300)

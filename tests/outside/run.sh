@@ -6,7 +6,7 @@
 #   pkg_config     by pkg-config, shared and static
 #   without_cuda   the same for a build with ATTUNE_CUDA=OFF, the library and the command only; where BUILD has CUDA, that is built here
 # Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE; CMAKE_GENERATOR, for a machine may
-# have Ninja and no make; WITH_CUDA (does BUILD have CUDA?). Exit 77: skipped.
+# have Ninja and no make; WITH_CUDA (does BUILD have CUDA?); FC, a Fortran compiler, if there is one. Exit 77: skipped.
 set -eu
 
 here=$SOURCE/tests/outside
@@ -54,6 +54,14 @@ pkg_config() {
   fi
   "$WORK/pc_static"
   starts_without_cuda "$WORK/pc_static"
+  if [ -n "${FC:-}" ]; then
+    # README's program, with README's command.
+    awk '/^```fortran$/ { on = 1; next } /^```$/ { on = 0 } on' "$SOURCE/README.md" >"$WORK/product.f90"
+    # shellcheck disable=SC2046
+    "$FC" -J "$WORK" -o "$WORK/pc_fortran" $(pkg-config --variable=fortran attune) "$WORK/product.f90" $(pkg-config --libs attune) \
+      "-Wl,-rpath,$libdir"
+    "$WORK/pc_fortran"
+  fi
 }
 
 mkdir -p "$WORK"
