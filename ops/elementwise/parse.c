@@ -17,9 +17,7 @@ static int shown(size_t length) {
 static at_value parse_number(at_parser *p) {
   const at_token number = p->token;
   at_parse_next(p);
-  return (at_value){.node = at_build_constant(&p->build, number.dtype, number.constant),
-                    .dtype = number.dtype,
-                    .weak = !p->canonical};
+  return at_parse_constant(p, number.dtype, number.constant, !p->canonical);
 }
 
 static at_value parse_expression(at_parser *p);
