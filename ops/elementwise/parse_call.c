@@ -91,7 +91,7 @@ bool at_call_begin(at_parser *p, at_call *c, const at_token *name) {
     c->most = at_function_arity((at_function)c->function);
     return true;
   }
-  c->dtype = at_dtype_find(text, name->length);
+  c->dtype = at_dtype_from_text(text, name->length); /* also float32(x): a call of an unknown function else */
   c->special = at_special_find(text, name->length);
   c->most = c->dtype ? 1 : 0;
   if (c->special == AT_SPECIAL_INDEX) return look_into_index(p, c);

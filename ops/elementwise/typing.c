@@ -106,8 +106,9 @@ static bool need_bits(const call *c) {
   if (kind_of(c) == AT_KIND_BOOL)
     refuse(c, "bool", "cast it to an integer, as in u8(x)");
   else
-    FAIL(c, "%s needs integers%s, and has %s of %s; cast as in i32(x)", at_function_name(c->function),
-         counts ? "" : " or bools", article(c), NAME(c->common.dtype));
+    FAIL(c, "%s needs integers%s, and has %s of %s; %s", at_function_name(c->function), counts ? "" : " or bools",
+         article(c), NAME(c->common.dtype),
+         c->function == AT_FN_XOR ? "for a power write x ** y; else cast as in i32(x)" : "cast as in i32(x)");
   return false;
 }
 
