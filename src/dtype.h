@@ -4,6 +4,7 @@
 #define AT_DTYPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <attune/types.h>
 
@@ -50,5 +51,10 @@ static inline bool at_dtype_unsigned(attune_dtype dtype) {
   return dtype == ATTUNE_U8 || dtype == ATTUNE_U16 || dtype == ATTUNE_U32 || dtype == ATTUNE_U64 ||
          dtype == ATTUNE_BOOL;
 }
+
+/* The dtype of a name in `chars` bytes of text, in small letters or capitals: attune_dtype_name's, or one that C, NumPy or
+ * torch has for it ("float32", "half", "torch.bfloat16", "int64_t"); 0: none. As in C and torch, "float" is f32, "int"
+ * i32 and "long" i64. */
+attune_dtype at_dtype_from_text(const char *text, size_t chars);
 
 #endif

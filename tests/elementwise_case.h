@@ -193,14 +193,15 @@ static inline double case_unit(attune_dtype dtype, double x) {
   return ldexp(1.0, (exponent - 1 < least || x == 0 ? least : exponent - 1) - bits + 1);
 }
 
-/* Units between the two; 0 for equal ones and for two NaN; huge where only one is finite. A result may be the largest
+/* Units between the two; 0 for equal ones and for two NaN; huge where only one is finite; a little for zeros
+ * of two signs. A result may be the largest
  * number where infinity is expected, and the other way round. */
 static inline double case_units(attune_dtype dtype, const unsigned char *got, const unsigned char *wanted) {
   if (memcmp(got, wanted, attune_dtype_size(dtype)) == 0) return 0;
   if (at_dtype_whole(dtype)) return 1e300;
   const double x = case_double(dtype, got), y = case_double(dtype, wanted);
   if (x != x && y != y) return 0;
-  if (x == y) return 0;
+  if (x == y) return x == 0 && !signbit(x) != !signbit(y) ? 1e-3 : 0;
   if (x != x || y != y) return 1e300;
   if (isinf(x) || isinf(y))
     return (x < 0) == (y < 0) && fabs(isinf(x) ? y : x) > (dtype == ATTUNE_F64 ? 1.7976e308 : 3.4e38) ? 1 : 1e300;
@@ -235,9 +236,34 @@ static inline double case_compare(const ecase *c, int k, const unsigned char *go
   return worst;
 }
 
+/* One of the arguments, or of them and 0, 1 and -1, or exact: the sign of a zero, too, is the reference's. */
+static inline bool case_is_exact(at_function f) {
+  switch (f) {
+  case AT_FN_MINIMUM:
+  case AT_FN_MAXIMUM:
+  case AT_FN_FMINIMUM:
+  case AT_FN_FMAXIMUM:
+  case AT_FN_CLAMP:
+  case AT_FN_RELU:
+  case AT_FN_HARDTANH:
+  case AT_FN_SIGN:
+  case AT_FN_ABS:
+  case AT_FN_NEGATE:
+  case AT_FN_COPYSIGN:
+  case AT_FN_FMOD:
+  case AT_FN_FLOOR:
+  case AT_FN_CEIL:
+  case AT_FN_TRUNC:
+  case AT_FN_ROUND:
+  case AT_FN_SELECT: return true;
+  default: return false;
+  }
+}
+
 /* Units that a function may be off in a dtype of results. */
 static inline double case_allowed(at_function f, attune_dtype d) {
   if (at_dtype_whole(d)) return 0;
+  if (case_is_exact(f) && at_dtype_kind_of(d) == AT_KIND_FLOAT) return 0;
   if (d == ATTUNE_C128) return f == AT_FN_POWER ? 4000 : 16; /* the exponent's error, and it is up to 1000 */
   if (d == ATTUNE_C64) return 4;
   if (d == ATTUNE_F32) return 2.5; /* 2, and the reference is rounded */

@@ -394,7 +394,7 @@ static void known_values(void **state) {
                {AT_FN_MAXIMUM, NAN, 1.0, NAN},
                {AT_FN_FMAXIMUM, NAN, 1.0, 1.0},
                {AT_FN_RELU, NAN, 0, NAN},
-               {AT_FN_SIGN, NAN, 0, 0.0},
+               {AT_FN_SIGN, NAN, 0, NAN},
                {AT_FN_LOGIT, 0.75, 0, 1.0986122886681098},
                {AT_FN_ELU, -1.0, 2.0, -1.2642411176571153},
                {AT_FN_LDEXP, 3.0, 0.5, 4.242640687119286},

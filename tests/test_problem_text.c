@@ -156,6 +156,20 @@ static void writes_terms(void **state) {
     assert_true(at_text_dtype(name, strlen(name), AT_DTYPES_ALL, &dtype) && (int)dtype == d);
   }
   assert_true(!at_text_dtype("unknown", 7, ~0u, &dtype));
+  static const struct {
+    const char *name;
+    attune_dtype dtype;
+  } synonyms[] = {{"float32", ATTUNE_F32},        {"torch.bfloat16", ATTUNE_BF16}, {"np.float64", ATTUNE_F64},
+                  {"half", ATTUNE_F16},           {"double", ATTUNE_F64},          {"float", ATTUNE_F32},
+                  {"FP16", ATTUNE_F16},           {"uint8_t", ATTUNE_U8},          {"long", ATTUNE_I64},
+                  {"torch.long", ATTUNE_I64},     {"int", ATTUNE_I32},             {"complex64", ATTUNE_C64},
+                  {"float8_e4m3fn", ATTUNE_F8E4M3}};
+  for (size_t i = 0; i < AT_COUNT(synonyms); i++)
+    assert_true(at_text_dtype(synonyms[i].name, strlen(synonyms[i].name), AT_DTYPES_ALL, &dtype) &&
+                dtype == synonyms[i].dtype);
+  static const char *const none[] = {"torch.", "np.", "", "float3", "float320", "torch.torch.f32", "char", "f", "int128"};
+  for (size_t i = 0; i < AT_COUNT(none); i++) assert_false(at_text_dtype(none[i], strlen(none[i]), AT_DTYPES_ALL, &dtype));
+  assert_false(at_text_dtype("int32", 5, AT_DTYPES_FLOAT, &dtype));
 }
 
 /* ---- columns ---- */

@@ -111,13 +111,10 @@ attune_status at_text_read(const char *text, const char *operation, const at_wor
 }
 
 bool at_text_dtype(const char *word, size_t chars, unsigned dtypes, attune_dtype *out) {
-  for (int dtype = ATTUNE_F64; dtype <= AT_DTYPE_LAST; dtype++) {
-    const char *name = attune_dtype_name((attune_dtype)dtype);
-    if (!(dtypes & AT_DTYPE_BIT(dtype)) || strlen(name) != chars || strncmp(name, word, chars) != 0) continue;
-    *out = (attune_dtype)dtype;
-    return true;
-  }
-  return false;
+  const attune_dtype dtype = at_dtype_from_text(word, chars);
+  if (!dtype || !(dtypes & AT_DTYPE_BIT(dtype))) return false;
+  *out = dtype;
+  return true;
 }
 
 bool at_text_sizes(char *word, int64_t *const *sizes, size_t least, size_t most) {

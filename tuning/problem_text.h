@@ -36,7 +36,7 @@ typedef struct at_word_kind {
  * the last kind any number, also none. INVALID_ARGUMENT naming the word that it cannot read, or the end. */
 attune_status at_text_read(const char *text, const char *operation, const at_word_kind *kinds, int count, void *into);
 
-/* "f32", chars of it, if it is among `dtypes`: bits 1 << dtype. */
+/* "f32" or "float32" (at_dtype_from_text), chars of it, if it is among `dtypes`: bits 1 << dtype. */
 #define AT_DTYPE_BIT(dtype) (1u << (unsigned)(dtype))
 #define AT_DTYPES_FLOAT \
   (AT_DTYPE_BIT(ATTUNE_F64) | AT_DTYPE_BIT(ATTUNE_F32) | AT_DTYPE_BIT(ATTUNE_F16) | AT_DTYPE_BIT(ATTUNE_BF16))

@@ -63,7 +63,8 @@ typedef struct attune_evaluation_errors {
 } attune_evaluation_errors;
 
 /* Fills the inputs anew, runs the call once by `tuner`, waits, and compares at most `most` elements, drawn from all
- * (<= 0: all of them), with their values in long double, or in double where that is the same. Errors: INVALID_ARGUMENT
+ * (<= 0: all of them), with their values in long double, or in double where that is the same. The text is also computed
+ * as it is written, before anything is simplified; another number then is an infinite max_error. Errors: INVALID_ARGUMENT
  * (also: not placed), and those of attune_elementwise. Wrong numbers are no error. */
 ATTUNE_API attune_status attune_evaluation_check(attune_evaluation *evaluation, attune_tuner *tuner, int64_t most,
                                                  attune_evaluation_errors *out);

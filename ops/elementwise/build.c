@@ -7,7 +7,7 @@
 #include "ops/elementwise/fold.h"
 #include "ops/elementwise/names.h"
 #include "ops/elementwise/promote.h"
-#include "ops/elementwise/simplify.h"
+#include "ops/elementwise/rewrites.h"
 
 /* A scalar comes as a double, an int64, a bool or a complex double: converting it is a cast from that. */
 static bool scalar_as(const at_builder *b, const at_node *n, attune_dtype dtype) {
@@ -34,9 +34,19 @@ int at_build_cast(at_builder *b, int node, attune_dtype dtype) {
   }
   if (scalar_as(b, &n, dtype)) return at_build_leaf(b, AT_NODE_SCALAR, dtype, n.index);
   /* What was only made wider is taken as it was. */
-  if (n.kind == AT_NODE_CAST && at_holds((attune_dtype)n.dtype, (attune_dtype)b->nodes[n.argument[0]].dtype))
+  if (n.kind == AT_NODE_CAST &&
+      at_rewrite_drops_cast((attune_dtype)b->nodes[n.argument[0]].dtype, (attune_dtype)n.dtype, dtype))
     return at_build_cast(b, n.argument[0], dtype);
   return add_cast(b, node, dtype);
+}
+
+static int add_function(at_builder *b, at_function function, attune_dtype dtype, const int *arguments) {
+  at_node node = {.kind = AT_NODE_FUNCTION,
+                  .dtype = (uint8_t)dtype,
+                  .function = (uint8_t)function,
+                  .count = (uint8_t)at_function_arity(function)};
+  for (int i = 0; i < node.count; i++) node.argument[i] = (uint16_t)arguments[i];
+  return at_build_add(b, &node);
 }
 
 static bool fold(at_builder *b, at_function function, attune_dtype dtype, const int *arguments, int *out) {
@@ -46,7 +56,7 @@ static bool fold(at_builder *b, at_function function, attune_dtype dtype, const 
     values[i] = b->nodes[arguments[i]].constant;
   }
   const int last = arguments[at_function_arity(function) - 1]; /* the first one of where is a bool */
-  if (!at_fold(function, (attune_dtype)b->nodes[last].dtype, values, &result)) return false;
+  if (!at_fold(function, (attune_dtype)b->nodes[last].dtype, dtype, values, &result)) return false;
   *out = at_build_constant(b, dtype, result);
   return true;
 }
@@ -57,16 +67,24 @@ int at_build_function(at_builder *b, at_function function, attune_dtype dtype, c
   for (int i = 0; i < count; i++)
     if (arguments[i] < 0) return AT_NO_NODE;
   if (fold(b, function, dtype, arguments, &out)) return out;
-  int others[3] = {0};
-  memcpy(others, arguments, (size_t)count * sizeof *others);
-  if (at_rewrite(b, &function, others)) return at_build_function(b, function, dtype, others);
-  if (at_simplify(b, function, dtype, arguments, &out)) return out;
-  at_node node = {
-      .kind = AT_NODE_FUNCTION, .dtype = (uint8_t)dtype, .function = (uint8_t)function, .count = (uint8_t)count};
-  for (int i = 0; i < count; i++) node.argument[i] = (uint16_t)arguments[i];
-  if (at_function_commutes(function) && arguments[0] > arguments[1]) {
-    node.argument[0] = (uint16_t)arguments[1];
-    node.argument[1] = (uint16_t)arguments[0];
+  const at_rewrite *row = at_rewrite_find(b, function, arguments);
+  if (row) {
+    int others[3] = {0};
+    memcpy(others, arguments, (size_t)count * sizeof *others);
+    return at_rewrite_apply(row, b, &function, dtype, others, &out) ? out
+                                                                    : at_build_function(b, function, dtype, others);
   }
-  return at_build_add(b, &node);
+  if (!at_function_commutes(function) || arguments[0] <= arguments[1])
+    return add_function(b, function, dtype, arguments);
+  return add_function(b, function, dtype, (const int[]){arguments[1], arguments[0]});
+}
+
+int at_plain_cast(at_builder *b, int node, attune_dtype dtype) {
+  return node >= 0 && b->nodes[node].dtype == (uint8_t)dtype ? node : add_cast(b, node, dtype);
+}
+
+int at_plain_function(at_builder *b, at_function function, attune_dtype dtype, const int *arguments) {
+  for (int i = 0; i < at_function_arity(function); i++)
+    if (arguments[i] < 0) return AT_NO_NODE;
+  return add_function(b, function, dtype, arguments);
 }

@@ -8,4 +8,8 @@
 int at_build_cast(at_builder *b, int node, attune_dtype dtype);
 int at_build_function(at_builder *b, at_function function, attune_dtype dtype, const int *arguments);
 
+/* The same as they are written: nothing is folded, left out or changed. */
+int at_plain_cast(at_builder *b, int node, attune_dtype dtype);
+int at_plain_function(at_builder *b, at_function function, attune_dtype dtype, const int *arguments);
+
 #endif

@@ -118,8 +118,14 @@ static void number_leaf(numbering *s, at_node *n) {
   case AT_NODE_SCALAR:
     n->index = operand_number(s->scalars, n->index, &e->scalar_count, e->scalars, s->signature->scalars);
     break;
-  case AT_NODE_UNIFORM: n->index = (uint16_t)e->uniform_count++; break;
-  case AT_NODE_NORMAL: n->index = (uint16_t)e->normal_count++; break;
+  case AT_NODE_UNIFORM:
+    e->uniform_of[e->uniform_count] = (uint8_t)n->index;
+    n->index = (uint16_t)e->uniform_count++;
+    break;
+  case AT_NODE_NORMAL:
+    e->normal_of[e->normal_count] = (uint8_t)n->index;
+    n->index = (uint16_t)e->normal_count++;
+    break;
   case AT_NODE_POSITION:
     if (n->index > e->max_position) e->max_position = n->index;
     break;

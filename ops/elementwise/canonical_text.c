@@ -62,7 +62,7 @@ static void put_real(writer *w, attune_dtype dtype, double x) {
   }
   for (int precision = 1; precision <= 17; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, x);
-    if (at_round_to(dtype, strtod(digits, NULL)) == x) break;
+    if ((double)at_datum_round(dtype, (at_datum){.re = strtod(digits, NULL)}).re == x) break;
   }
   put(w, digits);
   if (!strpbrk(digits, ".e")) put(w, ".0");

@@ -9,13 +9,14 @@
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/names.h"
 #include "ops/elementwise/parser.h"
+#include "ops/elementwise/plain.h"
 #include "ops/elementwise/raw_expression.h"
 
 enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all written */
 
 static attune_status check_built(const at_parser *p, attune_status status) {
-  if (p->build.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
-  if (p->build.full)
+  if (p->build.no_memory || p->plain.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
+  if (p->build.full || p->plain.full)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "the expression has too many operations; should be at most %d: make it two "
                    "expressions",
@@ -25,7 +26,10 @@ static attune_status check_built(const at_parser *p, attune_status status) {
 
 static attune_status finish(at_parser *p, at_expression **out) {
   int outputs[AT_EXPRESSION_OUTPUTS];
-  for (int i = 0; i < p->output_count; i++) outputs[i] = at_type_output(p, &p->outputs[i]);
+  for (int i = 0; i < p->output_count; i++) {
+    at_type_output(p, &p->outputs[i]);
+    outputs[i] = p->outputs[i].node;
+  }
   at_graph graph = {0};
   attune_status status = check_built(p, ATTUNE_OK);
   if (status == ATTUNE_OK) status = at_graph_create(&graph, &p->build, outputs, p->output_count);
@@ -33,6 +37,10 @@ static attune_status finish(at_parser *p, at_expression **out) {
   if (status == ATTUNE_OK) status = at_canonical_order(&graph);
   if (status == ATTUNE_OK) status = at_canonical_finish(&graph, p->signature, out);
   at_graph_destroy(&graph);
+  if (status == ATTUNE_OK && p->keeps_plain) status = at_plain_create(&(*out)->plain, p, *out);
+  if (status == ATTUNE_OK) return status;
+  at_expression_destroy(*out);
+  *out = NULL;
   return status;
 }
 
@@ -41,6 +49,7 @@ static attune_status compile(at_parser *p, at_expression **out) {
   attune_status status = check_built(p, at_parse_program(p));
   if (status == ATTUNE_OK) status = finish(p, out);
   at_builder_free(&p->build);
+  at_builder_free(&p->plain);
   free(p->locals);
   return status;
 }
@@ -56,8 +65,8 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
   return status;
 }
 
-attune_status at_expression_create(at_expression **out, const char *text, size_t length,
-                                   const at_signature *signature) {
+static attune_status create(at_expression **out, const char *text, size_t length, const at_signature *signature,
+                            bool keeps_plain) {
   *out = NULL;
   const attune_status status = at_check_signature(signature);
   if (status != ATTUNE_OK) return status;
@@ -65,8 +74,18 @@ attune_status at_expression_create(at_expression **out, const char *text, size_t
   if (length > AT_EXPRESSION_CHARS)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters; should have at most so many",
                    AT_EXPRESSION_CHARS);
-  at_parser p = {.source = {text, length}, .signature = signature};
+  at_parser p = {.source = {text, length}, .signature = signature, .keeps_plain = keeps_plain};
   return compile_in_c(&p, out);
+}
+
+attune_status at_expression_create(at_expression **out, const char *text, size_t length,
+                                   const at_signature *signature) {
+  return create(out, text, length, signature, false);
+}
+
+attune_status at_expression_create_checked(at_expression **out, const char *text, size_t length,
+                                           const at_signature *signature) {
+  return create(out, text, length, signature, true);
 }
 
 /* ---- canonical texts ---- */
@@ -122,7 +141,7 @@ static attune_status read_operands(const at_source *source, operands *into, size
   return status;
 }
 
-attune_status at_expression_parse_canonical(at_expression **out, const char *text) {
+static attune_status parse_canonical(at_expression **out, const char *text, bool keeps_plain) {
   *out = NULL;
   if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"f32 i0: -i0\"");
   const at_source source = {text, strnlen(text, CANONICAL_CHARS + 1)};
@@ -135,6 +154,18 @@ attune_status at_expression_parse_canonical(at_expression **out, const char *tex
   if (status == ATTUNE_OK) status = at_check_signature(&signature);
   if (status != ATTUNE_OK) return status;
   if (at_raw_expression_is(text + after)) return at_raw_expression_parse(out, text + after, &signature);
-  at_parser p = {.source = source, .signature = &signature, .canonical = true, .token = {.at = after}};
+  at_parser p = {.source = source,
+                 .signature = &signature,
+                 .canonical = true,
+                 .keeps_plain = keeps_plain,
+                 .token = {.at = after}};
   return compile_in_c(&p, out);
+}
+
+attune_status at_expression_parse_canonical(at_expression **out, const char *text) {
+  return parse_canonical(out, text, false);
+}
+
+attune_status at_expression_parse_canonical_checked(at_expression **out, const char *text) {
+  return parse_canonical(out, text, true);
 }

@@ -13,4 +13,9 @@ attune_status at_expression_create(at_expression **out, const char *text, size_t
  * have: operand k of the graph is operand k of the one that the text is of, whatever its name. */
 attune_status at_expression_parse_canonical(at_expression **out, const char *text);
 
+/* The same two with the graph of the text before any rewriting in `plain`: plain.h. */
+attune_status at_expression_create_checked(at_expression **out, const char *text, size_t length,
+                                           const at_signature *signature);
+attune_status at_expression_parse_canonical_checked(at_expression **out, const char *text);
+
 #endif

@@ -149,7 +149,7 @@ AT_INLINE at_pair at_log_of_twice(double a) {
 AT_INLINE double at_asinh_double(double x) {
   const double a = fabs(x);
   if (!(a <= 0x1.fffffffffffffp1023)) return asinh(x);
-  if (a < 0x1p-28) return __fma_rn(x * x, x * -0x1.5555555555555p-3, x);
+  if (a < 0x1p-28) return copysign(__fma_rn(a * a, a * -0x1.5555555555555p-3, a), x);
   at_pair y;
   if (a > 0x1p60) {
     y = at_log_of_twice(a);

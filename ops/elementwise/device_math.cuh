@@ -137,8 +137,12 @@ AT_FUNCTION2(fn_fmod) {
   else
     return at_fmod(x, y);
 }
+/* The sign of y, of a zero, too. */
 AT_FUNCTION2(fn_remainder) {
   const T rest = fn_fmod<P, T>(x, y);
+  if constexpr (at_is_floating<T>) {
+    if (rest == (T)0) return at_copysign((T)0, y);
+  }
   return rest != (T)0 && (rest < (T)0) != (y < (T)0) ? (T)(rest + y) : rest;
 }
 /* Floats as Python's: exact where the quotient is. */
@@ -299,6 +303,14 @@ template <int P, class T> AT_INLINE bool fn_signbit(T x) {
 
 /* ---- choosing and rounding ---- */
 
+/* -0 is less than 0, as it is for PTX. */
+template <class T> AT_INLINE bool at_is_lesser(T x, T y) {
+  if constexpr (at_is_floating<T>)
+    return x < y || (x == y && fn_signbit<AT_STRICT>(x));
+  else
+    return x < y;
+}
+
 /* NaN if either is. */
 AT_FUNCTION2(fn_minimum) {
 #ifdef __CUDA_ARCH__
@@ -311,7 +323,7 @@ AT_FUNCTION2(fn_minimum) {
   if constexpr (at_is_short<T>)
     return at_lesser_short(x, y);
   else
-    return x != x || x < y ? x : y;
+    return x != x || at_is_lesser(x, y) ? x : y;
 }
 AT_FUNCTION2(fn_maximum) {
 #ifdef __CUDA_ARCH__
@@ -324,20 +336,34 @@ AT_FUNCTION2(fn_maximum) {
   if constexpr (at_is_short<T>)
     return at_greater_short(x, y);
   else
-    return x != x || x > y ? x : y;
+    return x != x || at_is_lesser(y, x) ? x : y;
 }
 /* The other one if one is NaN. */
 AT_FUNCTION2(fn_fminimum) {
+#ifdef __CUDA_ARCH__
+  if constexpr (AT_IS_F32) {
+    float m;
+    asm("min.f32 %0, %1, %2;" : "=f"(m) : "f"(x), "f"(y));
+    return m;
+  }
+#endif
   if constexpr (at_is_short<T>)
     return at_lesser_short(x, y);
   else
-    return y != y || x < y ? x : y;
+    return y != y || at_is_lesser(x, y) ? x : y;
 }
 AT_FUNCTION2(fn_fmaximum) {
+#ifdef __CUDA_ARCH__
+  if constexpr (AT_IS_F32) {
+    float m;
+    asm("max.f32 %0, %1, %2;" : "=f"(m) : "f"(x), "f"(y));
+    return m;
+  }
+#endif
   if constexpr (at_is_short<T>)
     return at_greater_short(x, y);
   else
-    return y != y || x > y ? x : y;
+    return y != y || at_is_lesser(y, x) ? x : y;
 }
 AT_FUNCTION3(fn_clamp) {
   return fn_minimum<P, T>(fn_maximum<P, T>(x, y), z);
@@ -346,7 +372,7 @@ AT_FUNCTION1(fn_relu) {
   if constexpr (at_is_short<T>)
     return at_greater_short(x, (T)0);
   else
-    return x < (T)0 ? (T)0 : x;
+    return x <= (T)0 ? (T)0 : x; /* NaN stays, and -0 becomes 0 */
 }
 AT_FUNCTION1(fn_abs) {
   if constexpr (at_is_floating<T>)
@@ -355,7 +381,7 @@ AT_FUNCTION1(fn_abs) {
     return x < (T)0 ? (T)(0u - (AT_WIDE)x) : x;
 }
 AT_FUNCTION1(fn_sign) {
-  return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : (T)0;
+  return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : x != x ? x : (T)0;
 }
 AT_FUNCTION1(fn_conjugate) {
   return x;

@@ -130,7 +130,7 @@ AT_INLINE at_two at_expm1_two(float x) {
 AT_INLINE float at_elu_single(float x, float y) {
   if (!(x <= -0x1p-30f && fabsf(y) < __int_as_float(0x7f800000))) return y * (x <= -0x1p-30f ? -1.0f : x); /* -0 too */
   const at_two e = at_expm1_two(x);
-  return __fmaf_rn(y, e.high, y * e.low);
+  return y == 0.0f ? y * e.high : __fmaf_rn(y, e.high, y * e.low); /* a zero has the sign of the product */
 }
 /* x times a polynomial in w = -log(1 - x^2), or in its root where x is near 1. */
 AT_INLINE float at_erfinv_single(float x) {
@@ -165,7 +165,7 @@ AT_INLINE float at_erfinv_single(float x) {
     first = 0x1.6a9efcp+1f, low = -0x1.377056p-26f;
   }
   const float high = __fmaf_rn(p, u, first), rest = __fmaf_rn(p, u, first - high) + low;
-  return __fmaf_rn(x, high, x * rest);
+  return copysignf(__fmaf_rn(x, high, x * rest), x);
 }
 /* x min(max(x + 3, 0), 6) / 6 */
 AT_INLINE float at_hardswish_single(float x) {

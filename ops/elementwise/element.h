@@ -22,7 +22,7 @@ int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked);
 /* Every node's value for it; element->inputs may be changed before. values[expression->node_count]. */
 void at_element_values(at_datum *values, const at_elements *all, int64_t walked, at_rounding rounding);
 
-/* All elements, each output stored as its dtype in `dtypes`. Plain and slow. */
-void at_elements_compute(const at_elements *all, const uint8_t *dtypes);
+/* All elements, each output stored as its dtype in `dtypes`. values[expression->node_count]. Plain and slow. */
+void at_elements_compute(const at_elements *all, const uint8_t *dtypes, at_datum *values);
 
 #endif

@@ -16,6 +16,12 @@ at_datum at_evaluate_function(at_function function, attune_dtype dtype, attune_d
   return value;
 }
 
+at_datum at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result, const at_datum *x) {
+  at_datum basic = {0};
+  if (at_evaluate_basic(function, dtype, x, &basic.re)) return basic;
+  return at_datum_round(result, at_evaluate_function(function, dtype, result, x));
+}
+
 static at_datum draw_of(const at_expression *expression, const at_node *node, const at_element *element) {
   const int normal = node->kind == AT_NODE_NORMAL;
   const int draw = node->index + (normal ? expression->uniform_count : 0);
@@ -53,8 +59,8 @@ void at_evaluate(at_datum *values, const at_expression *expression, const at_ele
       at_datum x[3] = {{0}};
       for (int k = 0; k < node->count; k++) x[k] = values[node->argument[k]];
       const at_node *last = &expression->nodes[node->argument[node->count - 1]];
-      values[i] = at_evaluate_function((at_function)node->function, (attune_dtype)last->dtype, dtype, x);
-      if (rounding == AT_ROUND_NODES) values[i] = at_datum_round(dtype, values[i]);
+      values[i] = (rounding == AT_ROUND_NODES ? at_evaluate_rounded : at_evaluate_function)(
+          (at_function)node->function, (attune_dtype)last->dtype, dtype, x);
     } else {
       values[i] = leaf(expression, node, element);
     }

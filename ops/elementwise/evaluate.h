@@ -7,8 +7,10 @@
  *   -1 wraps. A shift by a negative count, or by as many bits as there are, gives 0, or -1 for a negative number
  *   shifted right. An integer to a negative power is what 1 / x^n truncates to, and 0 for 0. A bool has one bit: clz(b)
  *   is !b.
- * - min, max, clamp and relu keep NaN; fmin and fmax take the other one. Which zero min(0, -0) gives is open.
- * - sign(NaN) is 0, as torch's. Floating x // y is Python's: NaN for infinite x, x / y for y = 0.
+ * - min, max, clamp and relu keep NaN; fmin and fmax take the other one. -0 is less than 0 for all of these, as for
+ *   IEEE 754-2019's minimum and maximum: relu(-0) is max(-0, 0), 0.
+ * - sign(NaN) is NaN and sign(-0) is 0, as NumPy's. Floating x // y is Python's: NaN for infinite x, x / y for y = 0. So
+ *   is x % y: a zero has the sign of y.
  * - A neural function at an infinity is what its formula gives: silu, gelu and mish of -inf are NaN.
  * - ldexp(x, y) is x 2^y for any y. Comparisons with NaN are false, != is true.
  * - Complex: z ** 0 is 1, and 0 ** z is 0 for other z. isnan and isinf: either part; isfinite: both parts. */
@@ -45,10 +47,16 @@ attune_status at_evaluate_views(const at_expression *expression, const at_view *
 /* One function of arguments of `dtype` (of SELECT: of the last two), not rounded; the value has dtype `result`. */
 at_datum at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_datum *arguments);
 
+/* The same rounded to `result`, of arguments that are rounded. */
+at_datum at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result, const at_datum *arguments);
+
 /* Its parts, by the kind of the arguments. */
 at_datum at_evaluate_real(at_function function, attune_dtype dtype, const at_datum *x);
 at_datum at_evaluate_integer(at_function function, attune_dtype dtype, const at_datum *x);
 at_datum at_evaluate_complex(at_function function, const at_datum *x);
+
+/* The operations that IEEE 754 rounds once, of arguments that f64 or f32 holds; false: it is none of these. */
+bool at_evaluate_basic(at_function function, attune_dtype dtype, const at_datum *x, long double *out);
 
 /* evaluate_gelu.c: of numbers that f64 has; by the error function, and by the hyperbolic tangent. */
 long double at_evaluate_gelu(long double x);

@@ -8,11 +8,14 @@
 
 typedef long double real;
 
+/* NaN if either is; of two zeros -0 is the lesser one. */
 static real least(real x, real y) {
-  return isnan(x) || x < y ? x : y;
+  if (isnan(x) || isnan(y)) return isnan(x) ? x : y;
+  return x < y || (x == y && signbit(x)) ? x : y;
 }
 static real greatest(real x, real y) {
-  return isnan(x) || x > y ? x : y;
+  if (isnan(x) || isnan(y)) return isnan(x) ? x : y;
+  return x > y || (x == y && !signbit(x)) ? x : y;
 }
 
 /* Python's and torch's: exact where the quotient is. */
@@ -26,9 +29,11 @@ static real floor_divide(real x, real y) {
   return q - whole > 0.5L ? whole + 1.0L : whole;
 }
 
+/* Python's and NumPy's: the sign of y, of a zero, too. */
 static real floor_remainder(real x, real y) {
   const real rest = fmodl(x, y);
-  return rest != 0.0L && (rest < 0.0L) != (y < 0.0L) ? rest + y : rest;
+  if (rest == 0.0L) return copysignl(0.0L, y);
+  return (rest < 0.0L) != (y < 0.0L) ? rest + y : rest;
 }
 
 /* Newton's steps from a start of four digits (Winitzki's formula); the tail's in terms of the complement. */
@@ -105,7 +110,7 @@ static real elementary(at_function function, real x) {
 
 static real neural(at_function function, real x, real y) {
   switch (function) {
-  case AT_FN_RELU: return x < 0.0L ? 0.0L : x;
+  case AT_FN_RELU: return greatest(x, 0.0L);
   case AT_FN_GELU: return at_evaluate_gelu(x);
   case AT_FN_GELU_TANH: return at_evaluate_gelu_tanh(x);
   case AT_FN_SIGMOID: return 1.0L / (1.0L + expl(-x));
@@ -136,11 +141,11 @@ static real arithmetic(at_function function, attune_dtype dtype, real x, real y,
   case AT_FN_POWER: return powl(x, y);
   case AT_FN_MINIMUM: return least(x, y);
   case AT_FN_MAXIMUM: return greatest(x, y);
-  case AT_FN_FMINIMUM: return fminl(x, y);
-  case AT_FN_FMAXIMUM: return fmaxl(x, y);
+  case AT_FN_FMINIMUM: return isnan(x) ? y : isnan(y) ? x : least(x, y);
+  case AT_FN_FMAXIMUM: return isnan(x) ? y : isnan(y) ? x : greatest(x, y);
   case AT_FN_CLAMP: return least(greatest(x, y), z);
   case AT_FN_ABS: return fabsl(x);
-  case AT_FN_SIGN: return (real)((x > 0.0L) - (x < 0.0L));
+  case AT_FN_SIGN: return isnan(x) ? x : (real)((x > 0.0L) - (x < 0.0L));
   case AT_FN_FMA: return fmal(x, y, z);
   case AT_FN_FMOD: return fmodl(x, y);
   case AT_FN_COPYSIGN: return copysignl(x, y);
@@ -172,4 +177,24 @@ at_datum at_evaluate_real(at_function function, attune_dtype dtype, const at_dat
   case AT_FN_COMPLEX: return (at_datum){.re = x, .im = y};
   default: return (at_datum){.re = arithmetic(function, dtype, x, y, z)};
   }
+}
+
+/* In the dtype's own arithmetic: by way of long double, digits of f64 would be rounded twice. */
+#define AT_BASIC(T, root, fused)                           \
+  switch (function) {                                      \
+  case AT_FN_ADD: *out = (real)((T)x + (T)y); return true; \
+  case AT_FN_SUBTRACT: *out = (real)((T)x - (T)y); return true; \
+  case AT_FN_MULTIPLY: *out = (real)((T)x * (T)y); return true; \
+  case AT_FN_DIVIDE: *out = (real)((T)x / (T)y); return true; \
+  case AT_FN_RECIPROCAL: *out = (real)((T)1 / (T)x); return true; \
+  case AT_FN_SQRT: *out = (real)root((T)x); return true; \
+  case AT_FN_FMA: *out = (real)fused((T)x, (T)y, (T)z); return true; \
+  default: return false; \
+  }
+
+bool at_evaluate_basic(at_function function, attune_dtype dtype, const at_datum *v, long double *out) {
+  const real x = v[0].re, y = v[1].re, z = v[2].re;
+  if (dtype == ATTUNE_F64) AT_BASIC(double, sqrt, fma)
+  if (dtype == ATTUNE_F32) AT_BASIC(float, sqrtf, fmaf)
+  return false;
 }

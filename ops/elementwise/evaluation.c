@@ -36,11 +36,13 @@ static attune_status describe(attune_evaluation *e, const attune_elementwise_wor
                            .scalars = words->scalars,
                            .accuracy = words->accuracy};
   attune_status status = at_spec_read(&e->spec, &w);
-  const at_formula formula = {.text = e->expression};
+  const at_formula formula = {.text = e->expression, .checked = true};
   if (status == ATTUNE_OK) status = at_prepared_describe(&e->prepared, &formula, &e->spec.operands);
   if (status == ATTUNE_OK) status = at_elementwise_format(e->prepared->problem, e->problem, sizeof e->problem);
   if (status == ATTUNE_OK) status = at_elementwise_buffers(e->prepared->problem, e->buffers, &e->buffer_count);
   if (status == ATTUNE_OK) find_buffers(e);
+  if (status == ATTUNE_OK && !(e->plain = at_plain_values(e->prepared->expression->plain)))
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an evaluation");
   return status;
 }
 
@@ -76,6 +78,7 @@ void attune_evaluation_destroy(attune_evaluation *e) {
   attune_generator_destroy(e->generator);
   at_random_destroy(e->random);
   at_prepared_destroy(e->prepared);
+  free(e->plain);
   free(e->expression);
   free(e);
 }

@@ -5,6 +5,7 @@
 
 #include <attune/evaluation.h>
 
+#include "ops/elementwise/plain.h"
 #include "ops/elementwise/prepared.h"
 #include "ops/elementwise/spec.h"
 
@@ -13,6 +14,7 @@ struct attune_evaluation {
   char *expression;
   at_spec spec;
   at_prepared *prepared; /* of the described layout */
+  at_datum *plain;       /* values of the nodes of the text as it is written */
   char problem[ATTUNE_PROBLEM_CHARS];
   attune_stream *stream; /* NULL: no memory yet */
   attune_generator *generator;

@@ -80,6 +80,7 @@ static void look_at(comparison *c, int64_t walked) {
   const at_expression *x = p->expression;
   at_element_values(c->values, &c->elements, walked, AT_ROUND_NODES);
   at_tolerance_bounds(c->bounds, c->values, x, p->problem->accuracy == ATTUNE_REDUCED);
+  if (!at_plain_agrees(c->e->plain, &c->elements, walked, c->values)) c->out->max_error = (double)INFINITY;
   const char *at[AT_EXPRESSION_OUTPUTS];
   for (int i = 0; i < x->output_count; i++) {
     const attune_dtype dtype = (attune_dtype)p->problem->dtypes[i];

@@ -9,6 +9,7 @@
 void at_expression_destroy(at_expression *expression) {
   if (!expression) return;
   at_raw_release(expression->function);
+  at_expression_destroy(expression->plain);
   free(expression->nodes);
   free(expression->text);
   free(expression);

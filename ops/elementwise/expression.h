@@ -99,6 +99,9 @@ typedef struct at_expression {
   bool element;     /* has AT_NODE_ELEMENT */
   bool raw;         /* one function of the program's own, in CUDA C: nothing but the CUDA kernels can compute it */
   struct at_raw *function; /* its source; NULL: nobody in this process has it now */
+  /* The draws as the text has them, counted from 0: draw k is the uniform_of[k]-th rand() that is written. */
+  uint8_t uniform_of[AT_EXPRESSION_DRAWS], normal_of[AT_EXPRESSION_DRAWS];
+  struct at_expression *plain; /* plain.h; NULL: not asked for */
   /* Canonical: the operands with their dtypes, tensors i0, i1 ..., scalars s0 ..., then shared nodes t0 ..., then the
    * outputs: "bf16 i0, f64 s0: t0 = f32(i0); bf16(t0 * t0 + f32(s0))". Equal graphs have equal texts. */
   char *text;

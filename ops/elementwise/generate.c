@@ -163,7 +163,7 @@ void at_cuda_bind_scalars(at_cuda_launch *launch, const at_expression *expressio
       word[0] = whole ? (uint64_t)c->integer : whole_bits(x, to);
     else if (to == ATTUNE_F64 || to == ATTUNE_C128)
       word[0] = at_bits_of_f64(x);
-    else if (to == ATTUNE_F32 && whole)
+    else if ((to == ATTUNE_F32 || to == ATTUNE_C64) && whole)
       word[0] = at_bits_of_f32((float)c->integer);
     else
       word[0] = at_bits_of_f32(narrowed(x, to));
@@ -200,17 +200,6 @@ static void add_call(at_writer *s, const at_cuda_problem *p, const at_node *node
   at_write(s, ")");
 }
 
-/* x with small whole exponents, as the product that it is; false: it is no such power. */
-static bool add_power(at_writer *s, const at_cuda_problem *p, const at_node *node) {
-  const at_node *exponent = &p->expression->nodes[node->argument[1]];
-  const int x = node->argument[0], reduced = p->reduced ? REDUCED : STRICT;
-  if (node->function != AT_FN_POWER || exponent->kind != AT_NODE_CONSTANT ||
-      at_dtype_kind_of((attune_dtype)node->dtype) != AT_KIND_FLOAT || exponent->constant.re != 2.0)
-    return false;
-  at_write(s, "fn_multiply<%d>(v%d, v%d)", reduced, x, x);
-  return true;
-}
-
 static void add_draw(at_writer *s, const at_expression *e, const at_node *node) {
   if (node->kind == AT_NODE_NORMAL)
     at_write(s, "__uint_as_float(x.r%d)", node->index + e->uniform_count);
@@ -238,7 +227,7 @@ static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launc
     break;
   case AT_NODE_RAW: break; /* at_generate_raw_element */
   case AT_NODE_FUNCTION:
-    if (!add_power(s, p, node) && !at_generate_draw_below(s, p->expression, node)) add_call(s, p, node, exact);
+    if (!at_generate_draw_below(s, p->expression, node)) add_call(s, p, node, exact);
     break;
   }
   at_write(s, ";\n");

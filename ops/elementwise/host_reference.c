@@ -29,7 +29,8 @@ static void run(const void *state, const at_host_elements *c) {
                            .tensors = c->tensors,
                            .scalars = c->scalars,
                            .draws = c->draws};
-  at_elements_compute(&all, c->problem->dtypes);
+  at_datum values[AT_EXPRESSION_NODES];
+  at_elements_compute(&all, c->problem->dtypes, values);
 }
 
 static attune_status fill(at_host_plan *state, const at_plan *plan, at_expression **expression) {

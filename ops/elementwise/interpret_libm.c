@@ -108,7 +108,8 @@ static pair64 multiply(pair64 x, pair64 y) {
 
 static double remainder64(double x, double y) {
   const double rest = fmod(x, y);
-  return rest != 0.0 && (rest < 0.0) != (y < 0.0) ? rest + y : rest;
+  if (rest == 0.0) return copysign(0.0, y);
+  return (rest < 0.0) != (y < 0.0) ? rest + y : rest;
 }
 static float remainder32(float x, float y) {
   return (float)remainder64((double)x, (double)y);

@@ -27,6 +27,21 @@ FLAT double f64_of(uint64_t bits) {
   return x;
 }
 
+/* NaN if either is; of two zeros -0 is the lesser one. */
+FLAT float leastf(float x, float y) {
+  return ((x != x) | (x < y) | ((x == y) & (__builtin_copysignf(1, x) < 0))) ? x : y;
+}
+FLAT double least(double x, double y) {
+  return ((x != x) | (x < y) | ((x == y) & (__builtin_copysign(1, x) < 0))) ? x : y;
+}
+FLAT float greatestf(float x, float y) {
+  return ((x != x) | (x > y) | ((x == y) & (__builtin_copysignf(1, x) > 0))) ? x : y;
+}
+FLAT double greatest(double x, double y) {
+  return ((x != x) | (x > y) | ((x == y) & (__builtin_copysign(1, x) > 0))) ? x : y;
+}
+
+/* min(max(x, low), high), where it does not matter which zero is the lesser one. */
 FLAT float clampf(float x, float low, float high) {
   float y = x > low ? x : low; /* NaN of `low` stays, of x does not */
   y = ((y != y) | (y < high)) ? y : high;

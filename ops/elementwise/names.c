@@ -44,6 +44,8 @@ at_special at_special_find(const char *text, size_t length) {
 
 /* ---- words of other languages ---- */
 
+#define NO_REDUCTION "there are no reductions yet: each element is computed from those at its own place"
+
 static const struct {
   const char *word, *hint;
   bool reserved;
@@ -62,7 +64,9 @@ static const struct {
              {"lambda", "values are named as in s = a + b;", true},
              {"let", "values are named as in s = a + b;", true},
              {"import", "every function is there already", true},
+             {"xor", "write a ^ b of integers or bools", false},
              {"pow", "write x ** y", false},
+             {"power", "write x ** y", false},
              {"mod", "write x % y", false},
              {"remainder", "write x % y", false},
              {"fabs", "write abs(x)", false},
@@ -87,7 +91,24 @@ static const struct {
              {"long", "write i64(x)", false},
              {"arange", "write index()", false},
              {"iota", "write index()", false},
-             {"dropout", "write where(rand() < keep, x / keep, 0)", false}};
+             {"dropout", "write where(rand() < keep, x / keep, 0)", false},
+             {"sum", NO_REDUCTION, false},
+             {"mean", NO_REDUCTION, false},
+             {"prod", NO_REDUCTION, false},
+             {"std", NO_REDUCTION, false},
+             {"var", NO_REDUCTION, false},
+             {"norm", NO_REDUCTION, false},
+             {"any", NO_REDUCTION, false},
+             {"all", NO_REDUCTION, false},
+             {"amax", NO_REDUCTION, false},
+             {"amin", NO_REDUCTION, false},
+             {"argmax", NO_REDUCTION, false},
+             {"argmin", NO_REDUCTION, false},
+             {"cumsum", NO_REDUCTION, false},
+             {"softmax", NO_REDUCTION, false},
+             {"layer_norm", NO_REDUCTION, false},
+             {"dot", "a product of matrices is attune_gemm's", false},
+             {"matmul", "a product of matrices is attune_gemm's", false}};
 
 const char *at_word_hint(const char *text, size_t length) {
   for (size_t i = 0; i < AT_COUNT(WORDS); i++)
@@ -111,22 +132,24 @@ const char *at_name_taken(const char *text, size_t length) {
 
 /* ---- nearest ---- */
 
-/* How many characters have to be put in, taken out or replaced (Levenshtein 1965); names are shorter than 64. */
+/* How many characters have to be put in, taken out or replaced, or neighbours exchanged (Damerau 1964); names are shorter
+ * than 64. */
 static int distance(const char *a, size_t a_length, const char *b) {
-  int row[AT_EXPRESSION_NAME + 1];
+  int rows[3][AT_EXPRESSION_NAME + 1]; /* of the prefixes of a, in turn */
   const size_t b_length = strlen(b);
-  for (size_t j = 0; j <= b_length; j++) row[j] = (int)j;
+  for (size_t j = 0; j <= b_length; j++) rows[0][j] = (int)j;
   for (size_t i = 1; i <= a_length; i++) {
-    int corner = row[0];
+    int *row = rows[i % 3];
+    const int *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
     row[0] = (int)i;
     for (size_t j = 1; j <= b_length; j++) {
-      const int replaced = corner + (a[i - 1] != b[j - 1]);
-      corner = row[j];
-      const int one = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+      const int replaced = last[j - 1] + (a[i - 1] != b[j - 1]), one = (last[j] < row[j - 1] ? last[j] : row[j - 1]) + 1;
       row[j] = replaced < one ? replaced : one;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
+        row[j] = before[j - 2] + 1;
     }
   }
-  return row[b_length];
+  return rows[a_length % 3][b_length];
 }
 
 static void keep_nearer(const char *text, size_t length, const char *name, int *least, const char **best) {

@@ -12,14 +12,22 @@ static int shown(size_t length) {
   return length > 40 ? 40 : (int)length;
 }
 
+/* The word or sign cannot stand here: the remedy where it is one of another language, "a and b", else what could. */
+static void refuse_here(at_parser *p, const char *instead) {
+  const at_token *t = &p->token;
+  const char *hint = t->kind == AT_TOKEN_NAME ? at_word_hint(token_text(p), t->length) : NULL;
+  if (hint)
+    AT_PARSE_FAIL(p, t->at, "\"%.*s\" is not part of the language; %s", shown(t->length), token_text(p), hint);
+  else
+    AT_PARSE_FAIL(p, t->at, "\"%.*s\" cannot stand here; should be %s", shown(t->length), token_text(p), instead);
+}
+
 /* ---- values ---- */
 
 static at_value parse_number(at_parser *p) {
   const at_token number = p->token;
   at_parse_next(p);
-  return (at_value){.node = at_build_constant(&p->build, number.dtype, number.constant),
-                    .dtype = number.dtype,
-                    .weak = !p->canonical};
+  return at_parse_constant(p, number.dtype, number.constant, !p->canonical);
 }
 
 static at_value parse_expression(at_parser *p);
@@ -30,13 +38,11 @@ static at_value parse_parentheses(at_parser *p) {
   const at_value value = parse_expression(p);
   if (p->status != ATTUNE_OK) return AT_NONE;
   if (at_parse_is(p, ",")) return AT_PARSE_FAIL(p, p->token.at, "a comma stands between arguments and outputs only");
-  if (!at_parse_is(p, ")"))
-    return p->token.kind == AT_TOKEN_END
-               ? AT_PARSE_FAIL(p, open, "this parenthesis is not closed; put a ) where its value ends")
-               : AT_PARSE_FAIL(p, p->token.at, "\"%.*s\" cannot stand here; should be an operator or )",
-                               shown(p->token.length), token_text(p));
+  if (p->token.kind == AT_TOKEN_END)
+    return AT_PARSE_FAIL(p, open, "this parenthesis is not closed; put a ) where its value ends");
+  if (!at_parse_is(p, ")")) refuse_here(p, "an operator or )");
   at_parse_next(p);
-  return value;
+  return p->status == ATTUNE_OK ? value : AT_NONE;
 }
 
 static at_value expected_value(at_parser *p) {
@@ -55,6 +61,8 @@ static void refuse_argument_end(at_parser *p, const at_call *c) {
   if (p->token.kind == AT_TOKEN_END)
     AT_PARSE_FAIL(p, c->name.at + c->name.length, "the call of %.*s is not closed; put a ) after its arguments",
                   shown(c->name.length), c->text);
+  else if (p->token.kind == AT_TOKEN_NAME && at_word_hint(token_text(p), p->token.length))
+    refuse_here(p, "");
   else if (!at_parse_is(p, ","))
     AT_PARSE_FAIL(p, p->token.at, "\"%.*s\" cannot stand in the arguments of %.*s; should be an operator, a comma or )",
                   shown(p->token.length), token_text(p), shown(c->name.length), c->text);
@@ -232,8 +240,7 @@ static void refuse_rest(at_parser *p) {
   else if (at_parse_is(p, ":"))
     AT_PARSE_FAIL(p, p->token.at, "this : has no ? before it; write condition ? a : b");
   else
-    AT_PARSE_FAIL(p, p->token.at, "\"%.*s\" cannot stand here; should be an operator, a comma or the end",
-                  shown(p->token.length), token_text(p));
+    refuse_here(p, "an operator, a comma or the end");
 }
 
 static void parse_outputs(at_parser *p) {

@@ -41,12 +41,11 @@ static at_value draw(at_parser *p, const at_call *c) {
     return AT_PARSE_FAIL(p, c->name.at, "this is random number %d of an element; an expression has at most %d",
                          AT_EXPRESSION_DRAWS + 1, AT_EXPRESSION_DRAWS);
   const at_node_kind kind = normal ? AT_NODE_NORMAL : AT_NODE_UNIFORM;
-  return (at_value){.node = at_build_leaf(&p->build, kind, ATTUNE_F32, (*draws)++), .dtype = ATTUNE_F32};
+  return at_parse_leaf(p, kind, ATTUNE_F32, (*draws)++, false);
 }
 
 static at_value position(at_parser *p, const at_call *c) {
-  if (c->most == 0)
-    return (at_value){.node = at_build_leaf(&p->build, AT_NODE_ELEMENT, ATTUNE_I64, 0), .dtype = ATTUNE_I64};
+  if (c->most == 0) return at_parse_leaf(p, AT_NODE_ELEMENT, ATTUNE_I64, 0, false);
   const at_node *n = at_is_constant(&p->build, c->values[0].node) ? &p->build.nodes[c->values[0].node] : NULL;
   if (!n || at_dtype_kind_of((attune_dtype)n->dtype) != AT_KIND_INTEGER)
     return AT_PARSE_FAIL(p, c->first,
@@ -57,8 +56,7 @@ static at_value position(at_parser *p, const at_call *c) {
     return AT_PARSE_FAIL(p, c->first,
                          "dimension %lld of index should be 0 to %d: 0 is the last one, 1 the one before it",
                          (long long)dimension, DIMENSIONS - 1);
-  return (at_value){.node = at_build_leaf(&p->build, AT_NODE_POSITION, ATTUNE_I64, (int)dimension),
-                    .dtype = ATTUNE_I64};
+  return at_parse_leaf(p, AT_NODE_POSITION, ATTUNE_I64, (int)dimension, false);
 }
 
 static at_value fail_unknown(at_parser *p, const at_call *c) {
@@ -93,7 +91,7 @@ bool at_call_begin(at_parser *p, at_call *c, const at_token *name) {
     c->most = at_function_arity((at_function)c->function);
     return true;
   }
-  c->dtype = at_dtype_find(text, name->length);
+  c->dtype = at_dtype_from_text(text, name->length); /* also float32(x): a call of an unknown function else */
   c->special = at_special_find(text, name->length);
   c->most = c->dtype ? 1 : 0;
   if (c->special == AT_SPECIAL_INDEX) return look_into_index(p, c);

@@ -40,15 +40,14 @@ static bool find_value(at_parser *p, const at_token *name, at_value *out) {
   if (tensor >= 0) {
     const attune_dtype dtype = (attune_dtype)s->tensors[tensor].dtype;
     p->tensor_used[tensor] = true;
-    *out = (at_value){.node = at_build_leaf(&p->build, AT_NODE_INPUT, dtype, tensor), .dtype = dtype};
+    *out = at_parse_leaf(p, AT_NODE_INPUT, dtype, tensor, false);
     return true;
   }
   const int scalar = find_operand(p, name, s->scalars, s->scalar_count);
   if (scalar < 0) return false;
   const attune_dtype dtype = (attune_dtype)s->scalars[scalar].dtype;
   p->scalar_used[scalar] = true;
-  *out = (at_value){
-      .node = at_build_leaf(&p->build, AT_NODE_SCALAR, dtype, scalar), .dtype = dtype, .weak = !p->canonical};
+  *out = at_parse_leaf(p, AT_NODE_SCALAR, dtype, scalar, !p->canonical);
   return true;
 }
 
@@ -97,8 +96,7 @@ at_value at_name_constant(at_parser *p, const at_token *name) {
   const char *text = p->source.text + name->at;
   at_constant constant;
   const attune_dtype dtype = at_constant_find(text, name->length, &constant);
-  if (dtype)
-    return (at_value){.node = at_build_constant(&p->build, dtype, constant), .dtype = dtype, .weak = !p->canonical};
+  if (dtype) return at_parse_constant(p, dtype, constant, !p->canonical);
   if (at_function_find(text, name->length) >= 0 || at_special_find(text, name->length) ||
       at_dtype_find(text, name->length))
     return AT_PARSE_FAIL(p, name->at, "%.*s is %s and needs its parentheses, as in %.*s(%s)", shown(name), text,

@@ -21,6 +21,20 @@ bool at_parse_is(const at_parser *p, const char *sign) {
          memcmp(p->source.text + p->token.at, sign, p->token.length) == 0;
 }
 
+at_value at_parse_constant(at_parser *p, attune_dtype dtype, at_constant constant, bool weak) {
+  return (at_value){.node = at_build_constant(&p->build, dtype, constant),
+                    .plain = p->keeps_plain ? at_build_constant(&p->plain, dtype, constant) : AT_NO_NODE,
+                    .dtype = dtype,
+                    .weak = weak};
+}
+
+at_value at_parse_leaf(at_parser *p, at_node_kind kind, attune_dtype dtype, int index, bool weak) {
+  return (at_value){.node = at_build_leaf(&p->build, kind, dtype, index),
+                    .plain = p->keeps_plain ? at_build_leaf(&p->plain, kind, dtype, index) : AT_NO_NODE,
+                    .dtype = dtype,
+                    .weak = weak};
+}
+
 bool at_parse_enter(at_parser *p, size_t at) {
   if (p->status != ATTUNE_OK) return false;
   if (p->depth < AT_EXPRESSION_DEPTH) return p->depth++, true;

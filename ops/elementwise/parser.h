@@ -24,6 +24,8 @@ typedef struct at_parser {
   int depth;
   bool compared; /* the value just parsed is a comparison without parentheses */
   at_builder build;
+  bool keeps_plain; /* the graph of the text as it is written is made, too; else `plain` of values is AT_NO_NODE */
+  at_builder plain;
   at_local *locals;
   int local_count, local_room;
   bool tensor_used[AT_EXPRESSION_INPUTS], scalar_used[AT_EXPRESSION_SCALARS];
@@ -33,7 +35,7 @@ typedef struct at_parser {
   attune_status status;
 } at_parser;
 
-#define AT_NONE ((at_value){.node = AT_NO_NODE, .dtype = ATTUNE_F32})
+#define AT_NONE ((at_value){.node = AT_NO_NODE, .plain = AT_NO_NODE, .dtype = ATTUNE_F32})
 
 /* parser.c. Remembers the first error; the value is AT_NONE. */
 at_value at_parse_fail(at_parser *p, attune_status status);
@@ -42,6 +44,10 @@ at_value at_parse_fail(at_parser *p, attune_status status);
 void at_parse_next(at_parser *p);
 bool at_parse_is(const at_parser *p, const char *sign);
 bool at_parse_enter(at_parser *p, size_t at); /* one deeper; false: too deep */
+
+/* A value that is a constant, and one that is a leaf of another kind: in both graphs. */
+at_value at_parse_constant(at_parser *p, attune_dtype dtype, at_constant constant, bool weak);
+at_value at_parse_leaf(at_parser *p, at_node_kind kind, attune_dtype dtype, int index, bool weak);
 
 /* parse.c: `program` of docs/expressions.md. */
 attune_status at_parse_program(at_parser *p);
@@ -75,8 +81,8 @@ at_value at_type_function(at_parser *p, size_t at, at_function function, const a
 at_value at_type_cast(at_parser *p, size_t at, attune_dtype dtype, at_value value);
 at_value at_type_plus(at_parser *p, at_value value); /* +x */
 
-/* The node that is stored for an output. */
-int at_type_output(at_parser *p, at_value *value);
+/* In the dtype that is stored for an output. */
+void at_type_output(at_parser *p, at_value *value);
 
 attune_status at_check_signature(const at_signature *signature);
 

@@ -95,7 +95,8 @@ static attune_status compile(at_expression **out, const at_formula *formula, con
   const at_signature signature = {tensors, scalars, o->input_count, o->scalar_count};
   if (formula->function) return at_raw_expression_create(out, formula->function, &signature, o->output_count);
   colour(tensors, o, views);
-  status = at_expression_create(out, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS + 1), &signature);
+  status = (formula->checked ? at_expression_create_checked : at_expression_create)(
+      out, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS + 1), &signature);
   if (status != ATTUNE_OK || (*out)->output_count == o->output_count) return status;
   status = FAIL("the expression has %d outputs, operands %d; should be as many", (*out)->output_count, o->output_count);
   at_expression_destroy(*out);

@@ -10,6 +10,7 @@
 typedef struct at_formula {
   const char *text;
   struct at_raw *function; /* NULL: text is an expression */
+  bool checked;            /* its graph before any rewriting is kept: plain.h */
 } at_formula;
 
 /* How a tensor of a call lies, for comparison with later calls. */

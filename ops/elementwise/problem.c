@@ -159,6 +159,10 @@ attune_status at_elementwise_expression(at_expression **out, const at_elementwis
   return at_expression_parse_canonical(out, at_elementwise_text(p));
 }
 
+attune_status at_elementwise_expression_checked(at_expression **out, const at_elementwise *p) {
+  return at_expression_parse_canonical_checked(out, at_elementwise_text(p));
+}
+
 /* ---- buffers ---- */
 
 /* Elements from the lowest to the highest address, and how far above the lowest the first element walked lies. */

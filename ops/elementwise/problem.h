@@ -104,8 +104,10 @@ void at_elementwise_set_offsets(at_elementwise *p);
 /* The problem's own layout. */
 void at_elementwise_layout_of(at_layout *out, const at_elementwise *p);
 
-/* Its expression; at_expression_destroy releases it. */
+/* Its expression; at_expression_destroy releases it. Checked: with `plain` (plain.h), but not of a function of the
+ * program's own. */
 attune_status at_elementwise_expression(at_expression **out, const at_elementwise *p);
+attune_status at_elementwise_expression_checked(at_expression **out, const at_elementwise *p);
 
 /* What an implementation keeps of how a call's operands lie: numbers of the launch that depend on nothing else. Whoever
  * makes calls with one layout again and again gives room for it, all zeros at first. It is written once; any number of

@@ -11,7 +11,8 @@
  * 8-bit floats, which are rounded only where they are cast or stored. Weak: a number of the text or a scalar, or made
  * of such alone; bool, i64, u64, f64 or c128. */
 typedef struct at_value {
-  int node; /* below 0: none, after an error */
+  int node;  /* below 0: none, after an error */
+  int plain; /* the same of the graph without rewrites, where that is kept */
   attune_dtype dtype;
   bool weak;
 } at_value;

@@ -56,7 +56,7 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
   if (status == ATTUNE_OK) status = at_raw_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   name_operands(&n, operands);
-  status = at_run(tuner, stream, &(at_formula){raw->hash, raw}, &n.operands);
+  status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_raw_release(raw);
   return status;
 }
@@ -72,7 +72,7 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
   if (status == ATTUNE_OK) status = at_raw_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   name_operands(&n, operands);
-  status = at_run_plan_create(out, tuner, stream, &(at_formula){raw->hash, raw}, &n.operands);
+  status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_raw_release(raw);
   return status;
 }
@@ -86,7 +86,7 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
   attune_status status = at_raw_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   name_operands(&n, operands);
-  status = at_run_format(out, size, &(at_formula){raw->hash, raw}, &n.operands);
+  status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_raw_release(raw);
   return status;
 }

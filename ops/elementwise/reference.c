@@ -10,6 +10,7 @@
 
 #include "ops/elementwise/element.h"
 #include "ops/elementwise/interpret.h"
+#include "ops/elementwise/plain.h"
 #include "ops/elementwise/raw_reference.h"
 #include "ops/elementwise/tolerance.h"
 #include "src/host/threads.h"
@@ -34,7 +35,7 @@ typedef struct reference {
   char *planted[AT_MAX_BUFFERS]; /* the same with special values; NULL: not made yet */
   char *expected[AT_EXPRESSION_OUTPUTS];
   unsigned char *covered; /* of one output: bits of its elements */
-  at_datum *values;
+  at_datum *values, *plain; /* of the expression's nodes, and of those of the text as it is written */
   double *bounds;
 } reference;
 
@@ -62,6 +63,7 @@ void at_elementwise_reference_destroy(void *state) {
   at_expression_destroy(r->expression);
   free(r->covered);
   free(r->values);
+  free(r->plain);
   free(r->bounds);
   free(r->problem);
   free(r);
@@ -75,15 +77,16 @@ static attune_status make(reference *r, const at_elementwise *p) {
   at_elementwise_layout_of(&r->layout, p);
   for (int i = 0; i < p->output_count; i++) outputs[i] = (attune_dtype)p->dtypes[i];
   attune_status status = at_elementwise_buffers(p, r->buffers, &r->buffer_count);
-  if (status == ATTUNE_OK) status = at_elementwise_expression(&r->expression, p);
+  if (status == ATTUNE_OK) status = at_elementwise_expression_checked(&r->expression, p);
   if (status == ATTUNE_OK) status = at_interpreter_create(&r->program, r->expression, outputs, NULL);
   if (status != ATTUNE_OK) return status;
   r->copies = true;
   for (int i = 0; i < r->expression->node_count; i++)
     r->copies = r->copies && r->expression->nodes[i].kind != AT_NODE_FUNCTION;
   r->values = calloc((size_t)r->expression->node_count, sizeof *r->values);
+  r->plain = at_plain_values(r->expression->plain);
   r->bounds = calloc((size_t)r->expression->node_count, sizeof *r->bounds);
-  return r->values && r->bounds ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
+  return r->values && r->plain && r->bounds ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
 }
 
 static attune_status fetch(reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
@@ -135,6 +138,7 @@ static void check_exactly(comparison *c, int64_t walked) {
   const at_expression *e = r->expression;
   at_element_values(r->values, &c->elements, walked, AT_ROUND_NODES);
   at_tolerance_bounds(r->bounds, r->values, e, r->problem->accuracy == ATTUNE_REDUCED);
+  if (!at_plain_agrees(r->plain, &c->elements, walked, r->values)) c->worst = (double)INFINITY;
   c->exact++;
   for (int i = 0; i < e->output_count; i++) {
     const attune_dtype dtype = (attune_dtype)r->problem->dtypes[i];
@@ -374,7 +378,7 @@ const char *at_elementwise_special_name(int bit) {
   return bit == 0 ? "gives other results for NaN, infinities, denormals or zeros of its inputs" : NULL;
 }
 
-/* ---- the plainest way ---- */
+/* ---- the plainest way: of the text as it is written ---- */
 
 void at_elementwise_oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars) {
   const at_elementwise *p = at_elementwise_of(problem);
@@ -383,13 +387,15 @@ void at_elementwise_oracle(const void *problem, void *const pointers[AT_MAX_BUFF
   at_layout layout;
   at_elementwise_bind(p, pointers, scalars, &o);
   at_elementwise_layout_of(&layout, p);
-  if (at_elementwise_expression(&e, p) != ATTUNE_OK) return;
-  const at_elements all = {.expression = e,
+  if (at_elementwise_expression_checked(&e, p) != ATTUNE_OK) return;
+  at_datum *values = at_plain_values(e->plain);
+  const at_elements all = {.expression = e->plain,
                            .layout = &layout,
                            .number = p->number,
                            .tensors = o.tensors,
                            .scalars = o.scalars,
                            .draws = o.draws};
-  at_elements_compute(&all, p->dtypes);
+  if (values) at_elements_compute(&all, p->dtypes, values);
+  free(values);
   at_expression_destroy(e);
 }

@@ -30,40 +30,47 @@ static bool fits(at_parser *p, const at_value *value, attune_dtype dtype) {
   const int64_t x = p->build.nodes[value->node].constant.integer;
   if (value->dtype == ATTUNE_U64) return dtype == ATTUNE_U64;
   if (at_dtype_unsigned(dtype))
-    return x >= 0 ? at_wrap(dtype, (uint64_t)x) == x : at_wrap(dtype, 0 - (uint64_t)x) == -x;
-  return at_wrap(dtype, (uint64_t)x) == x;
+    return x >= 0 ? at_integer_wrap(dtype, x) == x : at_integer_wrap(dtype, (int64_t)(0 - (uint64_t)x)) == -x;
+  return at_integer_wrap(dtype, x) == x;
 }
 
-static bool convert(call *c, const at_value *value, attune_dtype dtype, int *out) {
+/* A value's nodes in another dtype. */
+static void cast(at_parser *p, at_value *value, attune_dtype dtype) {
+  value->node = at_build_cast(&p->build, value->node, dtype);
+  if (p->keeps_plain) value->plain = at_plain_cast(&p->plain, value->plain, dtype);
+}
+
+static bool convert(call *c, at_value *value, attune_dtype dtype) {
   if (!fits(c->p, value, dtype)) {
     FAIL(c, "%lld does not fit %s, the dtype of the other side; cast that side to a wider one, as in i64(x)",
          (long long)c->p->build.nodes[value->node].constant.integer, NAME(dtype));
     return false;
   }
-  *out = at_build_cast(&c->p->build, value->node, at_compute_dtype(dtype));
+  cast(c->p, value, at_compute_dtype(dtype));
   return true;
 }
 
 at_value at_type_cast(at_parser *p, size_t at, attune_dtype dtype, at_value value) {
   if (value.node < 0) return AT_NONE;
   const attune_dtype compute = at_compute_dtype(dtype);
-  at_value out = {.dtype = dtype};
+  at_value out = {.node = value.node, .plain = value.plain, .dtype = dtype};
   if (at_is_constant(&p->build, value.node)) {
     const at_node n = p->build.nodes[value.node];
     at_constant x = n.constant;
     if (!at_fold_cast((attune_dtype)n.dtype, dtype, &x))
       return AT_PARSE_FAIL(p, at, "%g does not fit %s; a whole number of that range would", n.constant.re, NAME(dtype));
     out.node = at_build_constant(&p->build, compute, x);
+    if (p->keeps_plain) out.plain = at_plain_cast(&p->plain, value.plain, dtype);
     return out;
   }
-  out.node = at_build_cast(&p->build, value.node, dtype);
+  cast(p, &out, dtype);
   return out;
 }
 
-int at_type_output(at_parser *p, at_value *value) {
+void at_type_output(at_parser *p, at_value *value) {
   if (value->weak && !p->canonical)
     value->dtype = value->dtype == ATTUNE_F64 ? ATTUNE_F32 : value->dtype == ATTUNE_C128 ? ATTUNE_C64 : value->dtype;
-  return at_build_cast(&p->build, value->node, value->dtype);
+  cast(p, value, value->dtype);
 }
 
 /* ---- which dtypes a function has ---- */
@@ -99,8 +106,9 @@ static bool need_bits(const call *c) {
   if (kind_of(c) == AT_KIND_BOOL)
     refuse(c, "bool", "cast it to an integer, as in u8(x)");
   else
-    FAIL(c, "%s needs integers%s, and has %s of %s; cast as in i32(x)", at_function_name(c->function),
-         counts ? "" : " or bools", article(c), NAME(c->common.dtype));
+    FAIL(c, "%s needs integers%s, and has %s of %s; %s", at_function_name(c->function), counts ? "" : " or bools",
+         article(c), NAME(c->common.dtype),
+         c->function == AT_FN_XOR ? "for a power write x ** y; else cast as in i32(x)" : "cast as in i32(x)");
   return false;
 }
 
@@ -140,14 +148,23 @@ static bool check_second(const call *c) {
 
 /* ---- building ---- */
 
+/* The function of values that have their dtypes. */
+static at_value apply(call *c, attune_dtype result) {
+  const attune_dtype compute = at_compute_dtype(result);
+  int nodes[3], plain[3];
+  for (int i = 0; i < at_function_arity(c->function); i++) nodes[i] = c->values[i].node, plain[i] = c->values[i].plain;
+  return (at_value){
+      .node = at_build_function(&c->p->build, c->function, compute, nodes),
+      .plain = c->p->keeps_plain ? at_plain_function(&c->p->plain, c->function, compute, plain) : AT_NO_NODE,
+      .dtype = result,
+      .weak = c->common.weak};
+}
+
 static at_value build(call *c, attune_dtype result) {
-  int nodes[3];
   if (!check_second(c)) return AT_NONE;
   for (int i = 0; i < at_function_arity(c->function); i++)
-    if (!convert(c, &c->values[i], c->common.dtype, &nodes[i])) return AT_NONE;
-  return (at_value){.node = at_build_function(&c->p->build, c->function, at_compute_dtype(result), nodes),
-                    .dtype = result,
-                    .weak = c->common.weak};
+    if (!convert(c, &c->values[i], c->common.dtype)) return AT_NONE;
+  return apply(c, result);
 }
 
 static at_value build_logic(call *c) {
@@ -156,14 +173,11 @@ static at_value build_logic(call *c) {
 }
 
 static at_value build_select(call *c) {
-  int nodes[3] = {at_build_cast(&c->p->build, c->values[0].node, ATTUNE_BOOL)};
+  cast(c->p, &c->values[0], ATTUNE_BOOL);
   if (!find_common(c, 1)) return AT_NONE;
   for (int i = 1; i < 3; i++)
-    if (!convert(c, &c->values[i], c->common.dtype, &nodes[i])) return AT_NONE;
-  const attune_dtype compute = at_compute_dtype(c->common.dtype);
-  return (at_value){.node = at_build_function(&c->p->build, AT_FN_SELECT, compute, nodes),
-                    .dtype = c->common.dtype,
-                    .weak = c->common.weak};
+    if (!convert(c, &c->values[i], c->common.dtype)) return AT_NONE;
+  return apply(c, c->common.dtype);
 }
 
 static attune_dtype part_of(attune_dtype dtype) {
@@ -244,7 +258,7 @@ at_value at_type_function(at_parser *p, size_t at, at_function function, const a
 at_value at_type_plus(at_parser *p, at_value value) {
   if (value.node >= 0 && value.dtype == ATTUNE_BOOL) {
     value.dtype = ATTUNE_I64;
-    value.node = at_build_cast(&p->build, value.node, ATTUNE_I64);
+    cast(p, &value, ATTUNE_I64);
   }
   return value;
 }

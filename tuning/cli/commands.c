@@ -306,6 +306,51 @@ static bool takes_value(const cli_command *command, const char *word, size_t cha
   return exact == 1 || meant == 1;
 }
 
+/* Is `word`, which begins with -, an expression and none of the command's options? After two - signs what could be a
+ * mistyped option is one: letters, and perhaps a value. After one sign a letter is an option's only if nothing follows that
+ * stands between two values: -s*x is a product. */
+static bool is_expression(const cli_command *command, const char *word) {
+  if (word[1] == '-')
+    return word[2] != '\0' && word[2 + strspn(word + 2, "abcdefghijklmnopqrstuvwxyz-")] != '\0' && !strchr(word, '=');
+  bool letter = word[1] == 'h' || word[1] == '?' || word[1] == 'V' || word[1] == '\0';
+  for (size_t i = 0; command->options[i].name; i++) letter = letter || command->options[i].key == word[1];
+  return !letter || (word[2] != '\0' && strchr(" *+-%<>=&|^?(),;!", word[2]));
+}
+
+/* Is what follows the word its value? */
+static bool waits_for_value(const cli_command *command, const char *word) {
+  if (strncmp(word, "--", 2) == 0) return !strchr(word, '=') && takes_value(command, word + 2, strlen(word + 2));
+  bool takes = false;
+  for (size_t i = 0; command->options[i].name; i++)
+    takes = takes || (command->options[i].key == word[1] && command->options[i].label);
+  return takes && word[2] == '\0';
+}
+
+/* The command's words with an expression that begins with - at the end, behind "--", where nothing is taken for an option;
+ * the caller frees them. */
+static char **put_expression_last(int *argc, char **argv, const cli_command *command) {
+  static char end[] = "--";
+  char **words = cli_alloc((size_t)*argc + 2, sizeof *words), *expression = NULL;
+  int count = 0;
+  bool options = true;
+  for (int i = 0; i < *argc; i++) {
+    words[count++] = argv[i];
+    if (i == 0 || !options || argv[i][0] != '-') continue;
+    options = strcmp(argv[i], end) != 0;
+    if (options && waits_for_value(command, argv[i]) && i + 1 < *argc)
+      words[count++] = argv[++i];
+    else if (options && !expression && is_expression(command, argv[i]))
+      expression = words[--count];
+  }
+  if (expression) {
+    words[count++] = end;
+    words[count++] = expression;
+  }
+  words[count] = NULL;
+  *argc = count;
+  return words;
+}
+
 /* The C library prints an option that it does not know as it is: it gets it escaped, and does not know that either. */
 void cli_clean_options(int argc, char **argv, const cli_command *command) {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -327,6 +372,8 @@ static char *filter_help(int key, const char *text, void *input) {
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input) {
   const cli_command *command = cli_command_find(name);
   size_t count = 0;
+  char **words = strcmp(command->argument, "EXPRESSION") == 0 ? put_expression_last(&argc, argv, command) : NULL;
+  if (words) argv = words;
   cli_clean_options(argc, argv, command);
   while (command->options[count].name) count++;
   struct argp_option *options = cli_alloc(count + 2, sizeof *options);
@@ -341,5 +388,6 @@ int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp
   reading r = {command, common, parse, input};
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &r);
   free(options);
+  free(words);
   return error;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plain.h: the graph of a text as it is written: nothing is folded, shared between two forms, left out or put in another
+ * order. It is what the rewritten graph is checked by: both give every element the same bits. Slow, and large: never run,
+ * only evaluated. */
+#ifndef AT_ELEMENTWISE_PLAIN_H
+#define AT_ELEMENTWISE_PLAIN_H
+
+#include "ops/elementwise/element.h"
+#include "ops/elementwise/parser.h"
+
+/* Of a text that was parsed with keeps_plain. It numbers operands and draws as `like`, the rewritten one, does, so that both
+ * are evaluated with one at_element; operands that only this one reads have the numbers from like->input_count on, and any
+ * value. It has no text. OUT_OF_MEMORY. */
+attune_status at_plain_create(at_expression **out, const at_parser *parser, const at_expression *like);
+
+/* Room for the values of a graph's nodes: at_evaluate; NULL: no memory. The caller frees it. */
+at_datum *at_plain_values(const at_expression *plain);
+
+/* Have both graphs' outputs the same bits but for a NaN's? `values` are e's, `plain` those of e->plain. */
+bool at_plain_same(const at_expression *e, const at_datum *values, const at_datum *plain);
+
+/* Does e->plain give element `walked` the outputs that `values` of e has, bit for bit but for a NaN's? `room` is of
+ * at_plain_values. */
+bool at_plain_agrees(at_datum *room, const at_elements *all, int64_t walked, const at_datum *values);
+
+#endif
