@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "src/exit.h"
 #include "src/support.h"
 
 #define WAIT_NS 2000000000
@@ -20,7 +21,7 @@ static bool cut; /* by a fork: a library is half open for ever; under lock */
 
 bool at_loading_begin(void) {
   pthread_mutex_lock(&lock);
-  return !cut;
+  return !cut && !at_exit_begun();
 }
 
 void at_loading_end(void) {

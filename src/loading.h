@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Between the two a library is opened. A fork and exit() of another thread wait meanwhile: neither finds the library
- * half there. May be nested. False: open nothing, this process is the child of a fork that could not wait. */
+ * half there. May be nested. False: open nothing, the process ends, or it is the child of a fork that could not wait. */
 bool at_loading_begin(void);
 void at_loading_end(void);
 
