@@ -230,6 +230,7 @@ static bool has_room(const family *f) {
 }
 
 static int open_all(void) {
+  if (at_library_none()) return 0;
   int flags = open_flags(), count = 0;
   for (size_t i = 0; i < AT_COUNT(families); i++) {
     if (load_programs(&libraries[count], &families[i])) {
@@ -321,8 +322,10 @@ int at_cblas_each(attune_library_fn fn, void *user) {
     if (end != 0 || at_cblas_count() == 0) return end;
   }
   if (at_cblas_count() == 0)
-    return fn(user,
-              &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
+    return fn(user, &(attune_library){"cblas", "", "", 0,
+                                      at_library_none()
+                                          ? "none is opened: the program is linked with -static"
+                                          : "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
   for (int i = 0; i < at_cblas_count() && end == 0; i++) {
     char name[sizeof libraries[i].id], path[AT_LIBRARY_PATH];
     (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */

@@ -5,6 +5,7 @@
 #include "src/comm/reduce.h"
 #include "src/cuda/memory.h"
 #include "src/fork.h"
+#include "src/library.h"
 #include "src/random/random_cuda.h"
 #include "src/vendor.h"
 
@@ -14,6 +15,10 @@
 /* Without a driver or a device the runtime reports an error; here that is no device, and the message says why. */
 static int device_count(void) {
   int count = 0;
+  if (at_library_none()) {
+    (void)at_fail(ATTUNE_NOT_FOUND, "the program is linked with -static, and CUDA's driver is a library to be opened");
+    return 0;
+  }
   if (!at_vendor_enter(AT_VENDOR_DRIVER)) return (void)at_vendor_refuse(), 0;
   const cudaError_t error = cudaGetDeviceCount(&count); /* starts the driver */
   at_vendor_leave();
