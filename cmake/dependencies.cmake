@@ -16,9 +16,9 @@ endif()
 
 find_package(PkgConfig)
 if(PkgConfig_FOUND)
-  pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
+  pkg_check_modules(ATTUNE_JANSSON IMPORTED_TARGET jansson)
 endif()
-if(NOT JANSSON_FOUND)
+if(NOT ATTUNE_JANSSON_FOUND)
   message(FATAL_ERROR "the attune command needs jansson, found by pkg-config (Debian, Ubuntu: pkg-config libjansson-dev; or run scripts/setup)")
 endif()
 

@@ -14,6 +14,12 @@ target_compile_options(at_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   $<$<BOOL:${ATTUNE_WERROR}>:-Werror>)
 
+# A project around this one may have no build type; its own files are then compiled as it wants, attune's for speed.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  target_compile_options(at_options INTERFACE $<$<CONFIG:>:-O3>)
+  target_compile_definitions(at_options INTERFACE $<$<CONFIG:>:NDEBUG>)
+endif()
+
 # Instrumented kernels take gcc half their time to say where a debugger finds their variables: not worth it. What checks the sizes of
 # objects takes a tenth, and AddressSanitizer finds the same.
 if(ATTUNE_SANITIZE)

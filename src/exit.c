@@ -23,17 +23,20 @@ static atomic_bool begun;
 /* Asked for again with each function, so that it comes before what the latest library asked for. */
 static void run_calls(void) {
   if (atomic_exchange(&begun, true)) return;
-  const bool held = at_loading_hold(); /* what is being opened is whole first */
+  if (at_loading_hold()) at_loading_release(); /* what is being opened is whole first; nothing else will be */
   for (int i = MOST_CALLS; i-- > 0;) {
     void (*fn)(void) = atomic_load(&calls[i]);
     if (fn) fn();
   }
-  if (held) at_loading_release();
+}
+
+void at_exit_renew(void) {
+  (void)atexit(run_calls);
 }
 
 void at_exit_watch(void) {
   at_loading_stay();
-  (void)atexit(run_calls);
+  at_exit_renew();
 }
 
 void at_exit_call(void (*fn)(void)) {

@@ -10,6 +10,9 @@
 /* Attune sees exit() from now on. Called at its first use, long before it opens a library. */
 void at_exit_watch(void);
 
+/* Asks exit() again, so that attune's functions come before those that a library has asked for since. */
+void at_exit_renew(void);
+
 /* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes no
  * lock that a thread could hold for long, and calls no CUDA. */
 void at_exit_call(void (*fn)(void));

@@ -40,13 +40,14 @@ static void after_in_child(void) {
   after(true);
 }
 
-static void watch_forks(void) {
-  at_loading_stay();
+/* When attune is loaded, not at its first use: that may come during a fork which another library holds up (another copy of
+ * attune, while it opens one), and handlers that come during a fork do not run for it at all. */
+__attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before, after_in_parent, after_in_child);
 }
 
 unsigned at_fork_generation(void) {
-  pthread_once(&once, watch_forks);
+  pthread_once(&once, at_loading_stay);
   return at_fork_generation_now();
 }
 
@@ -68,7 +69,7 @@ static void put_first(at_fork_watch *watch) {
 }
 
 void at_fork_watch_add(at_fork_watch *watch) {
-  pthread_once(&once, watch_forks);
+  pthread_once(&once, at_loading_stay);
   pthread_mutex_lock(&list_lock);
   if (!listed(watch)) put_first(watch);
   pthread_mutex_unlock(&list_lock);

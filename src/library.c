@@ -6,10 +6,40 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOADED_MAX 32
+
+/* ---- programs without a loader ---- */
+
+static pthread_once_t static_once = PTHREAD_ONCE_INIT;
+static bool is_static;
+
+/* The first is the program. One that is linked with shared libraries names its loader, however it was started. */
+static int look_at_program(struct dl_phdr_info *info, size_t size, void *has_loader) {
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++)
+    if (info->dlpi_phdr[i].p_type == PT_INTERP) *(bool *)has_loader = true;
+  return 1;
+}
+
+static void look_for_loader(void) {
+  bool has_loader = false;
+  is_static = dl_iterate_phdr(look_at_program, &has_loader) == 1 && !has_loader;
+  if (is_static)
+    at_log(ATTUNE_LOG_WARNING,
+           "the program is linked with -static: no library can be opened at run time, so CUDA devices, OpenBLAS, BLIS "
+           "and libmvec are left out; attune's own kernels of the host serve");
+}
+
+bool at_library_none(void) {
+  pthread_once(&static_once, look_for_loader);
+  return is_static;
+}
+
+/* ---- opening ---- */
 
 /* ISO C has no conversion from an object pointer to a function's; POSIX promises that the bits are the same. */
 bool at_library_function(const at_library *library, const char *name, void *function_out) {
@@ -24,7 +54,9 @@ static const char *path_of(void *handle) {
 }
 
 bool at_library_open(at_library *out, const char *file, int flags) {
-  *out = (at_library){.handle = dlopen(file, flags)};
+  *out = (at_library){.handle = NULL};
+  if (at_library_none()) return false;
+  out->handle = dlopen(file, flags);
   if (!out->handle) {
     (void)dlerror(); /* the program's next dlerror is not about this */
     return false;
@@ -72,6 +104,7 @@ bool at_library_open_loaded(at_library *out, bool (*named)(const char *file),
   loaded l = {.named = named};
   bool found = false;
   *out = (at_library){0};
+  if (at_library_none()) return false;
   (void)dl_iterate_phdr(keep_name, &l);
   for (int i = 0; i < l.count; i++) {
     if (!found && at_library_open(out, l.paths[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) {

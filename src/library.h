@@ -16,6 +16,10 @@ typedef struct at_library {
   bool was_loaded;            /* the program had loaded it before attune asked */
 } at_library;
 
+/* True in a program that was linked with -static: in one the C library's dlopen crashes or brings a second C library
+ * along, so nothing is opened, here or elsewhere. The first call that finds so says it in the log. */
+bool at_library_none(void);
+
 /* Opens `file`, by the loader's own rules when it is no path. `flags` as dlopen's. False, with `out` empty: not here. */
 bool at_library_open(at_library *out, const char *file, int flags);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fake_cublas.c: a cuBLAS (or with FAKE_LT its cuBLASLt) that computes nothing and counts its calls: a program loads it,
  * and attune must call this copy. FAKE_MAJOR is its version; FAKE_INCOMPLETE leaves out what cuBLASLt has. */
+#define _GNU_SOURCE
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
 #include <stdint.h>
 #include <string.h>
+
+#include "tests/fake_end.h"
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
@@ -22,6 +25,7 @@ int CALLS;
 
 static size_t answer(const char *name, uintptr_t first, int *second) {
   CALLS++;
+  if (strcmp(name, "cublasLtMatmulAlgoGetHeuristic") == 0) fake_work();
   if (strcmp(name, "cublasLtGetVersion") == 0) return FAKE_MAJOR * 10000 + 807;
   if (strcmp(name, "cublasGetProperty") == 0) *second = (int[]){FAKE_MAJOR, 8, 7}[first];
   return 0;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fake_nvml.c: a libnvidia-ml.so.1 with two GPUs whose figures a test knows. FAKE_NVML: broken (it does not start), refusing
  * (every question fails), hidden (processes without memory), crowded (many processes). FAKE_OLD: few functions. */
+#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fake_end.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -29,6 +32,7 @@ EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
 
 EXPORT int nvmlDeviceGetClockInfo(void *device, int kind, unsigned int *mhz);
 EXPORT int nvmlDeviceGetClockInfo(void *device, int kind, unsigned int *mhz) {
+  fake_work();
   if (device != &gpus[0] || mode("refusing")) return 3;
   *mhz = kind == 1 ? 1755 : kind == 2 ? 3201 : 0;
   return 0;

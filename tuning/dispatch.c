@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/cancel.h"
+#include "src/stack.h"
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
 #include "tuning/later.h"
@@ -211,6 +212,8 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
 static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                           bool waits, const at_plan **out) {
   const at_backend *backend = stream->device->backend;
+  const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
+  if (room != ATTUNE_OK) return room;
   at_message kept;
   at_message_keep(&kept);
   const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
@@ -281,6 +284,8 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
                    : !device  ? "device"
                    : !problem ? "problem"
                               : "out");
+  const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
+  if (room != ATTUNE_OK) return room;
   at_message kept;
   at_message_keep(&kept);
   const int cancel = at_cancel_hold();

@@ -156,6 +156,8 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
                    : !problem ? "problem"
                               : "out");
   memset(out, 0, sizeof *out);
+  const attune_status enough = at_tune_check_stack(device);
+  if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   char shown[AT_SHOWN_CHARS];
   const at_op *op = at_tuner_op(tuner, problem);

@@ -11,6 +11,7 @@
 #include "src/cancel.h"
 #include "src/device_lease.h"
 #include "src/exit.h"
+#include "src/stack.h"
 #include "src/host/threads.h"
 #include "tuning/fingerprint.h"
 #include "tuning/guard.h"
@@ -326,7 +327,14 @@ static attune_status tune_in_room(job *j, bool at_once) {
 }
 
 /* `out` may be NULL. */
+attune_status at_tune_check_stack(const attune_device *device) {
+  const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
+  return at_stack_check(host ? AT_STACK_TUNE : AT_STACK_TUNE_CUDA, "tuning");
+}
+
 static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
+  const attune_status enough = at_tune_check_stack(j->device);
+  if (enough != ATTUNE_OK) return enough;
   j->room = malloc(sizeof *j->room);
   if (!j->room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to tune a problem");
   memset(&j->room->result, 0, sizeof j->room->result);
@@ -353,6 +361,8 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   if (!(budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
                    budget_ms);
+  const attune_status enough = at_tune_check_stack(device);
+  if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
@@ -389,6 +399,8 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
                                attune_status (*fn)(void *user, at_profiler *profiler), void *user) {
   const job j = {.tuner = tuner, .device = device};
   at_profiler *profiler = NULL;
+  const attune_status enough = at_tune_check_stack(device);
+  if (enough != ATTUNE_OK) return enough;
   pthread_once(&device_lock_once, device_lock_init);
   const int before = device->backend->relax ? device->backend->relax(device) : 0;
   (void)lock_device(device);

@@ -10,6 +10,9 @@
 attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               double budget_ns, bool force, attune_decision *out);
 
+/* OUT_OF_MEMORY: the calling thread's stack is too small to measure on the device. */
+attune_status at_tune_check_stack(const attune_device *device);
+
 /* Calls fn with the device's profiler, in turn with every other measurement on the device; its status. */
 attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
                                attune_status (*fn)(void *user, at_profiler *profiler), void *user);

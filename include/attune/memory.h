@@ -157,7 +157,8 @@ ATTUNE_API attune_status attune_memory_get_backend(attune_device *device, const 
  *   void free(void *pointer, ssize_t bytes, int device, cudaStream_t stream);
  * `device` is the number of cuda:N, 0 for the host, where `stream` is NULL. Segments of a pool have the stream of the
  * request that they are made for. The library stays loaded. path: as dlopen takes it. Errors: INVALID_ARGUMENT,
- * NOT_FOUND (the library or a function of it; the message says why), OUT_OF_MEMORY. Any thread. */
+ * NOT_FOUND (the library or a function of it; the message says why), UNSUPPORTED (in a program linked with -static),
+ * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_allocator_load(attune_allocator *out, const char *path, const char *alloc_name,
                                                const char *free_name);
 

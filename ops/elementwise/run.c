@@ -8,6 +8,7 @@
 #include "ops/elementwise/prepare.h"
 #include "ops/elementwise/small.h"
 #include "ops/elementwise/watch.h"
+#include "src/stack.h"
 #include "src/watch.h"
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"
@@ -98,8 +99,11 @@ attune_status at_run(attune_tuner *tuner, attune_stream *stream, const at_formul
   at_small_call small;
   bool bound;
   if (AT_UNLIKELY(at_watched())) return run_watched(tuner, stream, formula, operands);
-  if (AT_LIKELY(at_calls_find(&slot, &small, &bound, tuner->id, stream, formula, operands)))
-    return run_again(tuner, stream, formula, operands, slot, bound ? &small : NULL);
+  const bool found = at_calls_find(&slot, &small, &bound, tuner->id, stream, formula, operands);
+  if (AT_LIKELY(found && bound)) return run_again(tuner, stream, formula, operands, slot, &small);
+  const attune_status room = at_stack_check(AT_STACK_EXPRESSION, "an expression");
+  if (AT_UNLIKELY(room != ATTUNE_OK)) return room; /* the interpreter's registers lie there */
+  if (found) return run_again(tuner, stream, formula, operands, slot, NULL);
   at_prepared *prepared = NULL;
   bool empty;
   const attune_status status = at_prepared_create(&prepared, &empty, stream->device, formula, operands);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cblas_gate.c: see cblas_gate.h. There are two ways in. Calls that want the setting as it is go the short one: their
- * thread notes that it is inside (cblas_inside.h), which costs a store. All others, and all while there are any, change
+ * thread notes that it is inside (src/inside.h), which costs a store. All others, and all while there are any, change
  * the state, which is one word: bits 0..15 calls inside by this way, 16..31 their thread count, then the flags below. Who
  * bars the gate to those of the short way waits for them to leave. */
 #include "ops/gemm/cblas_gate.h"
 
-#include "ops/gemm/cblas_inside.h"
 #include "src/cancel.h"
 #include "src/exit.h"
+#include "src/inside.h"
 #include "src/support.h"
 
 #define INSIDE(state) ((state)&0xffffu)
@@ -225,7 +225,7 @@ void at_cblas_gate_end(at_cblas_gate *gate) {
 void at_cblas_gate_after_fork(at_cblas_gate *gate) {
   const uint64_t state = atomic_load(&gate->state);
   const int previous = gate->previous;
-  at_inside_after_fork(&visitor);
+  at_inside_after_fork();
   const volatile int *setting = atomic_load(&gate->setting);
   at_cblas_gate_init(gate, gate->get_threads, gate->set_threads);
   atomic_store(&gate->state, state & ENDED);

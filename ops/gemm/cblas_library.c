@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "ops/gemm/cblas_open.h"
 #include "src/exit.h"
 #include "src/fork.h"
 #include "src/host/threads.h"
@@ -68,6 +69,9 @@ static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
 static int library_count;                            /* set once, with libraries, by load_all */
 static const family *cramped;                        /* not opened, for it would never come back; NULL: none */
+static const family *refused;                        /* could not start its threads; NULL: none */
+static bool alone;                                   /* what attune opens runs with one thread, for it gets no more */
+static int threads_startable, threads_wanted;        /* beside one, when that was found */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
@@ -103,7 +107,7 @@ static void make_id(char *out, size_t size, const char *name, const char *text) 
   for (; isalnum((unsigned char)*word) || *word == '.' || *word == '-'; word++) at_append(out, size, &at, "%c", *word);
 }
 
-static bool load_one(at_cblas *out, const family *f, void *handle);
+static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thread);
 
 typedef struct candidate {
   at_cblas *out;
@@ -116,7 +120,7 @@ static bool may_be_blas(const char *file) {
 
 static bool load_candidate(const at_library *library, void *user) {
   const candidate *c = user;
-  return load_one(c->out, c->family, library->handle);
+  return load_one(c->out, c->family, library->handle, false);
 }
 
 /* The copy that the program has loaded, however it did that. One without the plain names (those that packages for
@@ -142,7 +146,7 @@ static bool is_early_blis(const family *f, const char *id) {
   return strcmp(f->name, "blis") == 0 && strtol(id + sizeof "blis", NULL, 10) < 2;
 }
 
-static bool load_one(at_cblas *out, const family *f, void *handle) {
+static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thread) {
   const char *(*version)(void) = NULL;
   int (*get_threads)(void) = NULL;
   void (*set_threads)(int) = NULL;
@@ -159,6 +163,11 @@ static bool load_one(at_cblas *out, const family *f, void *handle) {
   make_id(out->id, sizeof out->id, f->name, text);
   out->f32_overreads = out->loses_specials = is_early_blis(f, out->id);
   if (get_threads == NULL) set_threads = NULL;
+  if (one_thread) {
+    if (set_threads) set_threads(1);
+    get_threads = NULL;
+    set_threads = NULL;
+  }
   out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
   at_cblas_gate_init(&out->gate, get_threads, set_threads);
   const int *setting = f->setting ? dlsym(handle, f->setting) : NULL;
@@ -214,12 +223,24 @@ static void before_exit(void) {
   for (int i = 0; i < library_count; i++) at_cblas_gate_end(&libraries[i].gate);
 }
 
+enum { THREADS_MOST = 256 };
+
+static int threads_of_library(void) {
+  return at_cblas_cpus() < THREADS_MOST ? at_cblas_cpus() : THREADS_MOST;
+}
+
+/* Will it get the threads that it starts, at its opening or at its first product? */
+static bool has_threads(void) {
+  threads_wanted = threads_of_library() - 1;
+  threads_startable = at_cblas_startable(threads_wanted);
+  return threads_startable == threads_wanted;
+}
+
 /* Is there address space for as many threads as it will start? One after the other, as it takes them: how much may be
  * mapped at once is another matter. */
 static bool has_room(const family *f) {
-  enum { MOST = 256 };
-  void *maps[MOST];
-  const int threads = f->thread_bytes == 0 ? 0 : at_cpu_count() < MOST ? at_cpu_count() : MOST;
+  void *maps[THREADS_MOST];
+  const int threads = f->thread_bytes == 0 ? 0 : threads_of_library();
   int mapped = 0;
   for (; mapped < threads; mapped++) {
     maps[mapped] = mmap(NULL, f->thread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -230,7 +251,9 @@ static bool has_room(const family *f) {
 }
 
 static int open_all(void) {
+  if (at_library_none()) return 0;
   int flags = open_flags(), count = 0;
+  bool looked = false;
   for (size_t i = 0; i < AT_COUNT(families); i++) {
     if (load_programs(&libraries[count], &families[i])) {
       count++;
@@ -240,10 +263,17 @@ static int open_all(void) {
       cramped = &families[i];
       continue;
     }
+    if (!looked) alone = !has_threads();
+    looked = true;
     for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
-      void *handle = dlopen(families[i].files[j], flags);
+      bool failed = false;
+      void *handle = at_cblas_open(families[i].files[j], flags, alone, &failed);
+      if (failed) {
+        refused = &families[i];
+        break;
+      }
       if (handle == NULL) continue;
-      if (load_one(&libraries[count], &families[i], handle)) {
+      if (load_one(&libraries[count], &families[i], handle, alone)) {
         count++;
         break;
       }
@@ -263,6 +293,17 @@ static void settle_forks(void) {
     if (end_threads[i] && !libraries[i].was_loaded) (void)end_threads[i]();
 }
 
+static const char thread_limits[] = "(ulimit -u, and limits of the container or the service)";
+
+/* Once, in the log: what a user would wonder about when products are slower than they could be. */
+static void tell(void) {
+  if (refused)
+    at_log(ATTUNE_LOG_WARNING, "%s is left out: its threads could not be started %s", refused->name, thread_limits);
+  if (alone && library_count > 0 && !libraries[0].was_loaded)
+    at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: only %d of its other %d threads can be started %s",
+           libraries[0].id, threads_startable, threads_wanted, thread_limits);
+}
+
 /* What is asked for after the libraries were opened comes before what they asked for themselves: our `before` functions
  * run in the reverse order of asking, and functions of exit too. */
 static void load_all(void) {
@@ -276,6 +317,7 @@ static void load_all(void) {
     if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
   }
   at_loading_end();
+  tell();
 }
 
 int at_cblas_count(void) {
@@ -316,13 +358,21 @@ int at_cblas_each(attune_library_fn fn, void *user) {
     char note[160];
     (void)snprintf(note, sizeof note,
                    "not opened: its %d threads want %zu MB of address space, and hang without (ulimit -v)",
-                   at_cpu_count(), (size_t)at_cpu_count() * (cramped->thread_bytes >> 20));
+                   threads_of_library(), (size_t)threads_of_library() * (cramped->thread_bytes >> 20));
     end = fn(user, &(attune_library){cramped->name, "", "", 0, note});
     if (end != 0 || at_cblas_count() == 0) return end;
   }
+  if (at_cblas_count() >= 0 && refused) {
+    char note[160];
+    (void)snprintf(note, sizeof note, "not used: its threads could not be started %s", thread_limits);
+    end = fn(user, &(attune_library){refused->name, "", "", 0, note});
+    if (end != 0 || at_cblas_count() == 0) return end;
+  }
   if (at_cblas_count() == 0)
-    return fn(user,
-              &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
+    return fn(user, &(attune_library){"cblas", "", "", 0,
+                                      at_library_none()
+                                          ? "none is opened: the program is linked with -static"
+                                          : "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
   for (int i = 0; i < at_cblas_count() && end == 0; i++) {
     char name[sizeof libraries[i].id], path[AT_LIBRARY_PATH];
     (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */

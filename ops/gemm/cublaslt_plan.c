@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "src/vendor.h"
+
 attune_status at_lt_prepare(at_plan *plan, size_t bytes, attune_status (*open)(at_plan *plan)) {
   plan->state = calloc(1, bytes);
   if (!plan->state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a %s plan", plan->implementation->name);
@@ -31,7 +33,7 @@ attune_status at_lt_restore(at_plan *plan, const at_gemm *g, unsigned copied, co
 }
 
 attune_status at_lt_enter(at_cuda_scope *scope, void **workspace, const at_plan *plan, attune_stream *stream) {
-  attune_status status = at_cuda_enter(scope, plan->device);
+  attune_status status = at_vendor_gone() ? at_vendor_refuse() : at_cuda_enter(scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   status = at_cuda_workspace(stream, plan->workspace_bytes, workspace);
   if (AT_UNLIKELY(status != ATTUNE_OK)) at_cuda_leave(scope);

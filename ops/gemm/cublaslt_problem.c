@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/vendor.h"
+
 #define COPY_ALIGNMENT 256u
 #define INPUTS(kept) (CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK & ~(kept))
 #define ACCUMULATORS(kept) (CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK & ~(kept))
@@ -112,6 +114,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, 
 }
 
 void at_lt_close(at_lt_problem *problem) {
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return; /* the process ends */
   if (problem->a) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->a);
   if (problem->b) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->b);
   if (problem->c) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->c);
@@ -119,4 +122,5 @@ void at_lt_close(at_lt_problem *problem) {
   if (problem->matmul) (void)at_cublas.cublasLtMatmulDescDestroy(problem->matmul);
   problem->a = problem->b = problem->c = problem->d = NULL;
   problem->matmul = NULL;
+  at_vendor_leave();
 }

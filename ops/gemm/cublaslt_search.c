@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/exit.h"
+
 #define HEURISTIC_MAX 256
 #define IDS_MAX 256
 #define LIST_MAX 1024 /* tile or stage numbers of one algorithm */
@@ -45,6 +47,7 @@ static bool offer(collector *c, const at_lt_algorithm *algorithm) {
   cublasLtMatmulAlgo_t made;
   cublasLtMatmulHeuristicResult_t result;
   if (c->count >= c->max || is_known(c, algorithm) || --c->attempts < 0) return false;
+  if (at_exit_begun()) return false; /* which waits for this thread */
   if (at_lt_check(c->problem, algorithm, &made, &result) || !at_lt_write(&c->out[c->count], algorithm)) return false;
   c->taken[c->count++] = *algorithm;
   return true;

@@ -6,6 +6,7 @@
 
 #include "ops/gemm/cuda_types.h"
 #include "src/cuda/blas.h"
+#include "src/vendor.h"
 #include "tuning/registry.h"
 
 #define VERSION 1
@@ -125,6 +126,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
       AT_LIKELY(!c->separate) ? at_cuda_blas_at_once(stream, c->math, plan->workspace_bytes) : NULL;
   if (AT_UNLIKELY(!handle)) return launch_in_scope(plan, p, stream);
   const cublasStatus_t status = multiply(handle, c, p);
+  at_vendor_leave();
   return AT_LIKELY(status == CUBLAS_STATUS_SUCCESS) ? ATTUNE_OK : check(plan, status);
 }
 

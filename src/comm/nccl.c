@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/comm/nccl_library.h"
+#include "src/vendor.h"
 
 enum { GROUP_MOST = 512 }; /* calls of a rank in one group */
 
@@ -45,13 +46,22 @@ static attune_status check(const attune_comm *comm, int error, const char *what)
 
 /* ---- around NCCL's calls ---- */
 
+/* A call may wait for other processes, as long as those please: exit() waits for a moment only. */
 static attune_status enter(attune_device *device, at_entered *out) {
   *out = (at_entered){.previous = -1};
-  return device->backend->enter ? device->backend->enter(device, out) : ATTUNE_OK;
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
+  const attune_status status = device->backend->enter ? device->backend->enter(device, out) : ATTUNE_OK;
+  if (status == ATTUNE_OK)
+    at_vendor_wait_begin();
+  else
+    at_vendor_leave();
+  return status;
 }
 
 static void leave(attune_device *device, const at_entered *entered) {
+  at_vendor_wait_end();
   if (device->backend->leave) device->backend->leave(entered);
+  at_vendor_leave();
 }
 
 /* NCCL makes each rank's device current by itself, and then the one that it found. */
@@ -82,7 +92,10 @@ attune_status at_nccl_create(attune_comm *comm) {
 attune_status at_nccl_make_id(attune_comm_id *out) {
   at_nccl_id id;
   attune_status status = at_nccl_open();
-  if (status == ATTUNE_OK) status = check(NULL, at_nccl.GetUniqueId(&id), "ncclGetUniqueId");
+  if (status == ATTUNE_OK && !at_vendor_enter(AT_VENDOR_LIBRARY)) status = at_vendor_refuse();
+  if (status != ATTUNE_OK) return status;
+  status = check(NULL, at_nccl.GetUniqueId(&id), "ncclGetUniqueId");
+  at_vendor_leave();
   if (status == ATTUNE_OK) memcpy(out->bytes, id.bytes, sizeof out->bytes);
   return status;
 }

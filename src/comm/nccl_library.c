@@ -8,6 +8,7 @@
 
 #include "src/library.h"
 #include "src/loading.h"
+#include "src/vendor.h"
 
 #define OLDEST 21000 /* 2.10: the first with bf16 and averages */
 
@@ -59,9 +60,10 @@ static void look(const at_library *library) {
 static void open_nccl(void) {
   at_library library;
   if (!at_loading_begin()) {
-    (void)at_copy_text(why, sizeof why, "this process came from a fork while libraries were opened");
+    (void)at_copy_text(why, sizeof why, "the process ends, or came from a fork while libraries were opened");
   } else if (find(&library)) {
     look(&library);
+    at_vendor_opened();
   } else {
     (void)at_copy_text(why, sizeof why,
                        "libnccl.so.2 is not here; install NCCL, or put its folder into LD_LIBRARY_PATH");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "src/cuda/state.h"
+#include "src/vendor.h"
 
 static attune_status new_workspace(attune_stream *stream, size_t bytes) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
@@ -120,8 +121,8 @@ static attune_status set_workspace(attune_stream *stream, size_t bytes) {
 
 static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, size_t bytes) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
-  attune_status status = ATTUNE_OK;
-  if (!state->blas) status = new_handle(stream);
+  attune_status status = at_vendor_gone() ? at_vendor_refuse() : ATTUNE_OK;
+  if (status == ATTUNE_OK && !state->blas) status = new_handle(stream);
   if (status == ATTUNE_OK && state->math != math) {
     status = at_cublas_check(stream->device, at_cublas.cublasSetMathMode(state->blas, math), "cublasSetMathMode");
     if (status == ATTUNE_OK) state->math = math;
@@ -135,7 +136,7 @@ attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t
   at_cuda_stream *state = at_cuda_stream_of(stream);
   size_t bytes = workspace < ATTUNE_WORKSPACE_DEFAULT ? workspace : ATTUNE_WORKSPACE_DEFAULT;
   if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes ||
-                  state->blas_capture != stream->capture)) {
+                  state->blas_capture != stream->capture || at_vendor_gone())) {
     at_cuda_scope scope;
     attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
     if (status != ATTUNE_OK) return status;
@@ -164,16 +165,19 @@ static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out)
 /* Of two threads that make the first handle at once, one gives its own up. */
 attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
   at_cuda_device *state = at_cuda_device_of(device);
+  *out = NULL;
+  if (at_vendor_gone()) return at_vendor_refuse();
   cublasLtHandle_t shared = atomic_load_explicit(&state->lt, memory_order_acquire);
   if (AT_UNLIKELY(!shared)) {
     cublasLtHandle_t made = NULL;
-    *out = NULL;
     attune_status status = new_lt_handle(device, &made);
     if (status != ATTUNE_OK) return status;
-    if (atomic_compare_exchange_strong(&state->lt, &shared, made))
+    if (atomic_compare_exchange_strong(&state->lt, &shared, made)) {
       shared = made;
-    else
+    } else if (at_vendor_enter(AT_VENDOR_LIBRARY)) {
       (void)at_cublas.cublasLtDestroy(made);
+      at_vendor_leave();
+    }
   }
   *out = shared;
   return ATTUNE_OK;

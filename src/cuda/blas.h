@@ -14,7 +14,8 @@
 attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t workspace, cublasHandle_t *out);
 
 /* The same if the device is current and the handle is set so already, all in a few instructions; NULL: something is to
- * be done, or fails, which at_cuda_enter and at_cuda_blas_mode do. No scope is needed around a call with it. */
+ * be done, or fails, which at_cuda_enter and at_cuda_blas_mode do. No scope is needed around a call with it, but
+ * at_vendor_leave after it. */
 cublasHandle_t at_cuda_blas_at_once(attune_stream *stream, cublasMath_t math, size_t workspace);
 
 #endif

@@ -8,6 +8,7 @@
 #include "src/cuda/blas.h"
 #include "src/cuda/state.h"
 #include "src/fork.h"
+#include "src/vendor.h"
 
 bool at_cuda_driver_call_since(void *out, const char *name, unsigned version) {
   void *call = NULL;
@@ -78,7 +79,10 @@ cublasHandle_t at_cuda_blas_at_once(attune_stream *stream, cublasMath_t math, si
   const bool alive =
       device->generation == at_fork_generation_now() && atomic_load_explicit(&device->dead, memory_order_relaxed) == 0;
   if (AT_UNLIKELY(!set) || AT_UNLIKELY(!alive) || AT_UNLIKELY(!known)) return NULL;
-  return driver.current(&now) == CUDA_SUCCESS && (const void *)now == known ? state->blas : NULL;
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_LIBRARY))) return NULL;
+  if (AT_LIKELY(driver.current(&now) == CUDA_SUCCESS && (const void *)now == known)) return state->blas;
+  at_vendor_leave();
+  return NULL;
 }
 
 void at_cuda_remember_context(const attune_device *device) {

@@ -2,7 +2,9 @@
  * cublas_library.c: cuBLAS and the cuBLASLt that it is linked with, opened at first use. */
 #include "src/cuda/toolkit.h"
 
+#include "src/loading.h"
 #include "src/support.h"
+#include "src/vendor.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -57,7 +59,7 @@ static bool open_beside_cublaslt(at_library *out) {
 }
 
 /* What the library's search finds behind cuBLAS is what cuBLAS itself is linked with. */
-static void open_library(void) {
+static void find_library(void) {
   int major = 0, minor = 0, patch = 0;
   at_library probe;
   const bool lt_alone = !at_library_open_loaded(&probe, is_cublas, NULL, NULL) && open_beside_cublaslt(&library);
@@ -77,6 +79,17 @@ static void open_library(void) {
   snprintf(version, sizeof version, "%d.%d.%d", major, minor, patch);
   snprintf(lt_version, sizeof lt_version, "%zu", at_cublas.cublasLtGetVersion());
   at_library_of((const void *)(uintptr_t)at_cublas.cublasLtMatmul, lt_path, sizeof lt_path);
+}
+
+static void open_library(void) {
+  if (at_loading_begin()) {
+    find_library();
+    at_vendor_opened();
+  } else {
+    (void)at_copy_text(why_not, sizeof why_not,
+                       "the process ends, or came from a fork while libraries were opened: cuBLAS is not opened any more");
+  }
+  at_loading_end();
 }
 
 attune_status at_cublas_open(void) {

@@ -21,7 +21,8 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
  * made: allocation, making and destroying of streams, events, graphs and libraries, queries, waits. All of these are
  * made in a relaxed scope, where they are allowed and not captured. Launches, records and waits in stream order need
  * none. What waits for the whole device (cudaDeviceSynchronize, cublasDestroy) breaks captures in any scope: attune
- * makes such a call only when the program asks for just that. */
+ * makes such a call only when the program asks for just that. Within a scope the thread is inside vendor.h's gate;
+ * DEVICE_ERROR: the process ends. Who calls libraries other than CUDA's own asks at_vendor_gone before. */
 typedef struct at_cuda_scope {
   int previous;
   bool relaxed;

@@ -5,7 +5,9 @@
 #include "src/comm/reduce.h"
 #include "src/cuda/memory.h"
 #include "src/fork.h"
+#include "src/library.h"
 #include "src/random/random_cuda.h"
+#include "src/vendor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,14 @@
 /* Without a driver or a device the runtime reports an error; here that is no device, and the message says why. */
 static int device_count(void) {
   int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (at_library_none()) {
+    (void)at_fail(ATTUNE_NOT_FOUND, "the program is linked with -static, and CUDA's driver is a library to be opened");
+    return 0;
+  }
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return (void)at_vendor_refuse(), 0;
+  const cudaError_t error = cudaGetDeviceCount(&count); /* starts the driver */
+  at_vendor_leave();
+  at_vendor_opened();
   if (error == cudaSuccess && count > 0) return count;
   (void)cudaGetLastError();
   if (error == cudaErrorInsufficientDriver)
@@ -57,9 +66,14 @@ static attune_status device_open(attune_device *device) {
   struct cudaDeviceProp found;
   int driver = 0;
   /* Not in relaxed mode: no capture forbids these, and changing the mode would make the context. */
-  attune_status status =
-      at_cuda_check(device, cudaGetDeviceProperties(&found, device->ordinal), "cudaGetDeviceProperties");
-  if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  attune_status status = ATTUNE_DEVICE_ERROR;
+  if (at_vendor_enter(AT_VENDOR_DRIVER)) {
+    status = at_cuda_check(device, cudaGetDeviceProperties(&found, device->ordinal), "cudaGetDeviceProperties");
+    if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    at_vendor_leave();
+  } else {
+    status = at_vendor_refuse();
+  }
   if (status != ATTUNE_OK) {
     device->state = NULL;
     pthread_mutex_destroy(&state->streams_lock);
@@ -77,7 +91,10 @@ static attune_status device_synchronize(attune_device *device) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  at_vendor_wait_begin();
+  const cudaError_t error = cudaDeviceSynchronize();
+  at_vendor_wait_end();
+  status = at_cuda_check(device, error, "cudaDeviceSynchronize");
   at_cuda_leave(&scope);
   return status;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "src/cuda/toolkit.h"
+#include "src/vendor.h"
 
 #define STANDARD "--std=c++17"
 #define ARCHITECTURES_MAX 128
@@ -38,21 +39,26 @@ const char *at_kernel_compiler(void) {
   return compiler;
 }
 
-/* Machine code where the compiler knows the device, and PTX of the newest architecture that the device understands. */
+static int known_architectures(int out[ARCHITECTURES_MAX]) {
+  int count = 0;
+  if (at_nvrtc_open() != ATTUNE_OK || !at_vendor_enter(AT_VENDOR_LIBRARY)) return 0;
+  const bool told = at_nvrtc.nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count <= ARCHITECTURES_MAX &&
+                    at_nvrtc.nvrtcGetSupportedArchs(out) == NVRTC_SUCCESS;
+  at_vendor_leave();
+  return told ? count : 0;
+}
+
 int at_architectures_known(int *out, int most) {
-  int known[ARCHITECTURES_MAX], count = 0;
-  if (at_nvrtc_open() != ATTUNE_OK) return 0;
-  if (at_nvrtc.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
-  if (at_nvrtc.nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
+  int known[ARCHITECTURES_MAX];
+  const int count = known_architectures(known);
   for (int i = 0; i < count && i < most; i++) out[i] = known[i];
   return count;
 }
 
+/* Machine code where the compiler knows the device, and PTX of the newest architecture that the device understands. */
 int at_architectures(at_architecture out[2], int capability) {
-  int known[ARCHITECTURES_MAX], count = 0, newest = 0, made = 0;
-  if (at_nvrtc_open() != ATTUNE_OK) return 0;
-  if (at_nvrtc.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
-  if (at_nvrtc.nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
+  int known[ARCHITECTURES_MAX], newest = 0, made = 0;
+  const int count = known_architectures(known);
   for (int i = 0; i < count; i++)
     if (known[i] <= capability && known[i] > newest) newest = known[i];
   size_t at = 0;
@@ -159,12 +165,8 @@ static nvrtcResult take_code(at_kernel_code *out, nvrtcProgram program, bool ptx
   return NVRTC_SUCCESS;
 }
 
-attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
-                                const at_architecture *architecture, char **report) {
-  *out = (at_kernel_code){NULL, 0};
-  if (report) *report = NULL;
-  const attune_status open = at_nvrtc_open();
-  if (open != ATTUNE_OK) return open;
+static attune_status compile_inside(at_kernel_code *out, const at_kernel_source *source,
+                                    const at_architecture *architecture, char **report) {
   nvrtcProgram program = NULL;
   nvrtcResult result = at_nvrtc.nvrtcCreateProgram(&program, source->text, source->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS)
@@ -176,6 +178,18 @@ attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *sou
       result == NVRTC_SUCCESS ? ATTUNE_OK : fail_compile(program, result, source, architecture);
   if (status == ATTUNE_OK && report && !ptx) *report = log_of(program);
   (void)at_nvrtc.nvrtcDestroyProgram(&program);
+  return status;
+}
+
+attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
+                                const at_architecture *architecture, char **report) {
+  *out = (at_kernel_code){NULL, 0};
+  if (report) *report = NULL;
+  const attune_status open = at_nvrtc_open();
+  if (open != ATTUNE_OK) return open;
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
+  const attune_status status = compile_inside(out, source, architecture, report);
+  at_vendor_leave();
   return status;
 }
 

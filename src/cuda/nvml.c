@@ -9,6 +9,7 @@
 
 #include "src/library.h"
 #include "src/loading.h"
+#include "src/vendor.h"
 
 enum { TOO_SMALL = 7, CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0, THRESHOLD_SLOWDOWN = 1 };
 
@@ -69,6 +70,7 @@ static void open_nvml(void) {
       (void)at_library_function(&library, "nvmlDeviceGetCurrentClocksThrottleReasons", &nvml.reasons);
     (void)at_library_function(&library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.processes);
     nvml.ready = nvml.init && nvml.init() == 0;
+    at_vendor_opened();
   }
   at_loading_end();
 }
@@ -80,19 +82,27 @@ bool at_nvml_ready(void) {
 
 void *at_nvml_device(const char *bus) {
   void *handle = NULL;
-  if (!at_nvml_ready() || !nvml.device_by_bus || nvml.device_by_bus(bus, &handle) != 0) return NULL;
+  if (!at_nvml_ready() || !nvml.device_by_bus || !at_vendor_enter(AT_VENDOR_LIBRARY)) return NULL;
+  if (nvml.device_by_bus(bus, &handle) != 0) handle = NULL;
+  at_vendor_leave();
   return handle;
 }
 
 int at_nvml_count(void) {
   unsigned int count = 0;
-  return at_nvml_ready() && nvml.count && nvml.count(&count) == 0 ? (int)count : -1;
+  if (!at_nvml_ready() || !nvml.count || !at_vendor_enter(AT_VENDOR_LIBRARY)) return -1;
+  const bool told = nvml.count(&count) == 0;
+  at_vendor_leave();
+  return told ? (int)count : -1;
 }
 
 bool at_nvml_uuid(int index, char *out, size_t size) {
   void *handle = NULL;
-  if (!at_nvml_ready() || !nvml.device_by_index || !nvml.uuid) return false;
-  return nvml.device_by_index((unsigned int)index, &handle) == 0 && nvml.uuid(handle, out, (unsigned int)size) == 0;
+  if (!at_nvml_ready() || !nvml.device_by_index || !nvml.uuid || !at_vendor_enter(AT_VENDOR_LIBRARY)) return false;
+  const bool told =
+      nvml.device_by_index((unsigned int)index, &handle) == 0 && nvml.uuid(handle, out, (unsigned int)size) == 0;
+  at_vendor_leave();
+  return told;
 }
 
 /* A figure of one number; not known stays as it was. */
@@ -133,6 +143,7 @@ void at_nvml_telemetry(void *handle, at_nvml_constants *constants, attune_teleme
   nvml_rates rates = {0};
   nvml_memory memory = {0};
   unsigned long long mask = 0;
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return;
   if (nvml.rates && nvml.rates(handle, &rates) == 0) {
     out->busy_percent = rates.gpu;
     out->memory_busy_percent = rates.memory;
@@ -150,17 +161,22 @@ void at_nvml_telemetry(void *handle, at_nvml_constants *constants, attune_teleme
   ask_kind(&out->memory_clock_mhz, nvml.clock, handle, CLOCK_MEMORY);
   ask_once(&out->memory_clock_most_mhz, &constants->memory_clock_most_mhz, nvml.clock_most, handle, CLOCK_MEMORY);
   if (nvml.reasons && nvml.reasons(handle, &mask) == 0) out->slowdown = slowdown_of(mask);
+  at_vendor_leave();
 }
 
 int at_nvml_clock(void *handle) {
   int64_t mhz = 0;
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return 0;
   ask_kind(&mhz, nvml.clock, handle, CLOCK_SM);
+  at_vendor_leave();
   return (int)mhz;
 }
 
 bool at_nvml_slowed(void *handle) {
   unsigned long long mask = 0;
-  if (!nvml.reasons || nvml.reasons(handle, &mask) != 0) return false;
+  if (!nvml.reasons || !at_vendor_enter(AT_VENDOR_LIBRARY)) return false;
+  if (nvml.reasons(handle, &mask) != 0) mask = 0;
+  at_vendor_leave();
   return (slowdown_of(mask) & (ATTUNE_SLOW_HARDWARE | ATTUNE_SLOW_HEAT | ATTUNE_SLOW_POWER_BRAKE)) != 0;
 }
 
@@ -178,7 +194,9 @@ int at_nvml_processes(void *handle, attune_device_process **out) {
     }
     list = more;
     count = room;
+    if (!at_vendor_enter(AT_VENDOR_LIBRARY)) break;
     error = nvml.processes(handle, &count, list);
+    at_vendor_leave();
   }
   *out = error == 0 ? calloc((size_t)count + 1, sizeof **out) : NULL;
   for (unsigned int i = 0; *out && i < count; i++)

@@ -2,7 +2,9 @@
  * nvrtc_library.c: NVRTC, opened when the first kernel is to be compiled. */
 #include "src/cuda/toolkit.h"
 
+#include "src/loading.h"
 #include "src/support.h"
+#include "src/vendor.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -47,7 +49,7 @@ static void load_builtins(int major, int minor) {
     (void)at_library_open(&builtins, file, RTLD_LAZY | RTLD_LOCAL);
 }
 
-static void open_library(void) {
+static void find_library(void) {
   int major = 0, minor = 0;
   if (!at_toolkit_open(&library, &wanted, why_not, sizeof why_not)) return;
   const char *missing = at_library_fill(&library, &at_nvrtc, entries, AT_COUNT(entries));
@@ -61,6 +63,17 @@ static void open_library(void) {
   if (!at_toolkit_knows(&wanted, &library, major, minor, why_not, sizeof why_not)) return;
   snprintf(version, sizeof version, "%d.%d", major, minor);
   load_builtins(major, minor);
+}
+
+static void open_library(void) {
+  if (at_loading_begin()) {
+    find_library();
+    at_vendor_opened();
+  } else {
+    (void)at_copy_text(why_not, sizeof why_not,
+                       "the process ends, or came from a fork while libraries were opened: NVRTC is not opened any more");
+  }
+  at_loading_end();
 }
 
 attune_status at_nvrtc_open(void) {

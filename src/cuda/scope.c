@@ -4,6 +4,7 @@
 #include "src/cuda/state.h"
 
 #include "src/fork.h"
+#include "src/vendor.h"
 
 /* After one of these every call of the process on the device fails: the context is lost. Numbers, because the name of
  * the last one is newer than the oldest toolkit. */
@@ -102,7 +103,7 @@ attune_status at_cuda_check_fork(const attune_device *device) {
       device->name);
 }
 
-attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
+static attune_status make_current(at_cuda_scope *scope, attune_device *device) {
   scope->previous = -1;
   scope->relaxed = false;
   scope->context = NULL;
@@ -122,19 +123,28 @@ attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   return at_cuda_check(device, error, "cudaSetDevice");
 }
 
+attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_DRIVER))) return at_vendor_refuse();
+  const attune_status status = make_current(scope, device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) at_vendor_leave();
+  return status;
+}
+
 /* Relaxed first: a device that becomes current may get its context by that. In a child of fork CUDA is not called at
  * all. */
 attune_status at_cuda_enter_relaxed(at_cuda_scope *scope, attune_device *device) {
   enum cudaStreamCaptureMode mode;
   attune_status status = at_cuda_check_fork(device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_DRIVER))) return at_vendor_refuse();
   at_cuda_relax(&mode);
-  status = at_cuda_enter(scope, device);
+  status = make_current(scope, device);
   if (status == ATTUNE_OK) {
     scope->relaxed = true;
     scope->mode = mode;
   } else {
     at_cuda_restore(mode);
+    at_vendor_leave();
   }
   return status;
 }
@@ -145,4 +155,5 @@ void at_cuda_leave(at_cuda_scope *scope) {
   else if (AT_UNLIKELY(scope->previous >= 0) && cudaSetDevice(scope->previous) != cudaSuccess)
     (void)cudaGetLastError();
   if (scope->relaxed) at_cuda_restore(scope->mode);
+  at_vendor_leave();
 }

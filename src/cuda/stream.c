@@ -3,6 +3,7 @@
 #include "src/cuda/state.h"
 
 #include "src/fork.h"
+#include "src/vendor.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,13 @@ attune_status at_cuda_stream_open(attune_stream *stream) {
   return ATTUNE_OK;
 }
 
+static void close_after_work(attune_stream *stream) {
+  at_vendor_wait_begin();
+  const cudaError_t error = cudaStreamSynchronize(at_cuda_native(stream));
+  at_vendor_wait_end();
+  (void)at_cuda_check(stream->device, error, "cudaStreamSynchronize");
+}
+
 /* On a lost device only host memory is released; the rest went with the context. */
 void at_cuda_stream_close(attune_stream *stream) {
   at_cuda_scope scope;
@@ -61,7 +69,7 @@ void at_cuda_stream_close(attune_stream *stream) {
     if (at_cuda_stream_capturing(stream)) /* the program's capture; what ran before it may still run */
       atomic_store(&at_cuda_device_of(stream->device)->untracked, true);
     else
-      (void)at_cuda_check(stream->device, cudaStreamSynchronize(at_cuda_native(stream)), "cudaStreamSynchronize");
+      close_after_work(stream);
     at_cuda_stream_delist(stream);
     at_cuda_blas_close(stream);
     if (stream->owned)
@@ -109,10 +117,14 @@ static attune_status wait_or_query(attune_stream *stream, cudaError_t (*call)(cu
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  if (at_cuda_stream_capturing(stream))
+  if (at_cuda_stream_capturing(stream)) {
     status = at_fail(ATTUNE_CAPTURING, "%s: the stream is being captured; end the capture first", what);
-  else
-    status = at_cuda_check(stream->device, call(at_cuda_native(stream)), what);
+  } else {
+    at_vendor_wait_begin();
+    const cudaError_t error = call(at_cuda_native(stream));
+    at_vendor_wait_end();
+    status = at_cuda_check(stream->device, error, what);
+  }
   at_cuda_leave(&scope);
   return status;
 }
@@ -190,7 +202,10 @@ static attune_status on_event(attune_event *event, cudaError_t (*call)(cudaEvent
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, event->device);
   if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(event->device, call((cudaEvent_t)event->native), what);
+  at_vendor_wait_begin();
+  const cudaError_t error = call((cudaEvent_t)event->native);
+  at_vendor_wait_end();
+  status = at_cuda_check(event->device, error, what);
   at_cuda_leave(&scope);
   return status;
 }

@@ -5,6 +5,7 @@
 
 #include "src/cuda/nvml.h"
 #include "src/cuda/state.h"
+#include "src/vendor.h"
 
 /* For how long the count of processes is taken as still true. */
 #define FOREIGN_FRESH_NS 100000000
@@ -17,9 +18,11 @@ static void *find_handle(attune_device *device) {
   state->constants = (at_nvml_constants)AT_NVML_CONSTANTS_INIT;
   char bus[32];
   enum cudaStreamCaptureMode mode;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return NULL;
   at_cuda_relax(&mode);
   const cudaError_t error = cudaDeviceGetPCIBusId(bus, (int)sizeof bus, device->ordinal);
   at_cuda_restore(mode);
+  at_vendor_leave();
   if (error == cudaSuccess)
     state->nvml = at_nvml_device(bus);
   else

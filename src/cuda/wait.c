@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "src/vendor.h"
+
 void at_cuda_stream_enlist(attune_stream *stream) {
   at_cuda_device *device = at_cuda_device_of(stream->device);
   at_cuda_stream *state = at_cuda_stream_of(stream);
@@ -82,7 +84,9 @@ attune_status at_cuda_wait_all_streams(attune_device *device, bool *all) {
   cudaError_t error = mark_all(at_cuda_device_of(device), &marks, all);
   while (marks) {
     mark_list *next = marks->next;
+    at_vendor_wait_begin();
     const cudaError_t waited = cudaEventSynchronize(marks->event);
+    at_vendor_wait_end();
     if (error == cudaSuccess) error = waited;
     (void)cudaEventDestroy(marks->event);
     free(marks);

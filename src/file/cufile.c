@@ -10,6 +10,7 @@
 
 #include "src/library.h"
 #include "src/loading.h"
+#include "src/vendor.h"
 
 enum { DESCRIPTOR = 1 };
 
@@ -78,10 +79,10 @@ static void look(const at_library *library) {
 static void open_cufile(void) {
   at_library library;
   if (!at_loading_begin())
-    (void)at_copy_text(why, sizeof why, "this process came from a fork while libraries were opened");
+    (void)at_copy_text(why, sizeof why, "the process ends, or came from a fork while libraries were opened");
   else if (at_library_open_loaded(&library, is_cufile, NULL, NULL) ||
            at_library_open(&library, "libcufile.so.0", RTLD_NOW | RTLD_LOCAL))
-    look(&library);
+    look(&library), at_vendor_opened();
   else
     (void)at_copy_text(why, sizeof why, "libcufile.so.0 is not here; install GPUDirect Storage (libcufile)");
   at_loading_end();
@@ -108,22 +109,32 @@ static attune_status check(cufile_error error, const char *what) {
 attune_status at_cufile_register(void **out, int descriptor) {
   cufile_file file = {.type = DESCRIPTOR, .of.descriptor = descriptor};
   *out = NULL;
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
   const cufile_error error = cufile.HandleRegister(out, &file);
+  at_vendor_leave();
   if (error.error == 0) return ATTUNE_OK;
   return at_fail(ATTUNE_UNSUPPORTED, "cuFile does not take the file: cuFileHandleRegister failed with error %d",
                  error.error);
 }
 
 void at_cufile_forget(void *handle) {
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return;
   cufile.HandleDeregister(handle);
+  at_vendor_leave();
 }
 
 attune_status at_cufile_register_memory(void *pointer, size_t bytes) {
-  return check(cufile.BufRegister(pointer, bytes, 0), "cuFileBufRegister");
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
+  const cufile_error error = cufile.BufRegister(pointer, bytes, 0);
+  at_vendor_leave();
+  return check(error, "cuFileBufRegister");
 }
 
 attune_status at_cufile_forget_memory(void *pointer) {
-  return check(cufile.BufDeregister(pointer), "cuFileBufDeregister");
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
+  const cufile_error error = cufile.BufDeregister(pointer);
+  at_vendor_leave();
+  return check(error, "cuFileBufDeregister");
 }
 
 /* Below -1: one of cuFile's own errors. */
@@ -137,14 +148,26 @@ static ssize_t judge(ssize_t moved, int error, int *out_error) {
   return -1;
 }
 
+static ssize_t refused(int *out_error) {
+  *out_error = 0;
+  (void)at_vendor_refuse();
+  return -1;
+}
+
 ssize_t at_cufile_read(void *handle, void *memory, size_t bytes, off_t offset, int *out_error) {
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return refused(out_error);
   errno = 0;
   const ssize_t moved = cufile.Read(handle, memory, bytes, offset, 0);
-  return judge(moved, errno, out_error);
+  const int error = errno;
+  at_vendor_leave();
+  return judge(moved, error, out_error);
 }
 
 ssize_t at_cufile_write(void *handle, const void *memory, size_t bytes, off_t offset, int *out_error) {
+  if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return refused(out_error);
   errno = 0;
   const ssize_t moved = cufile.Write(handle, memory, bytes, offset, 0);
-  return judge(moved, errno, out_error);
+  const int error = errno;
+  at_vendor_leave();
+  return judge(moved, error, out_error);
 }

@@ -64,6 +64,8 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   if (!alloc_name || !free_name)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should name a function",
                    alloc_name ? "free_name" : "alloc_name");
+  if (at_library_none())
+    return at_fail(ATTUNE_UNSUPPORTED, "path %.150s cannot be opened: the program is linked with -static", path);
   library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library.handle) {
     const char *why = dlerror();

@@ -4,6 +4,7 @@
 #   install        installs $BUILD into $WORK/prefix, by way of another folder: an installation may be moved
 #   find_package   by CMake, shared and static
 #   pkg_config     by pkg-config, shared and static
+#   subproject     as a part of another project, by add_subdirectory: it stays as it is, and installs nothing of attune
 #   without_cuda   the same for a build with ATTUNE_CUDA=OFF, the library and the command only; where BUILD has CUDA, that is built here
 # Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE; CMAKE_GENERATOR, for a machine may
 # have Ninja and no make; WITH_CUDA (does BUILD have CUDA?); FC, a Fortran compiler, if there is one. Exit 77: skipped.
@@ -62,6 +63,45 @@ pkg_config() {
       "-Wl,-rpath,$libdir"
     "$WORK/pc_fortran"
   fi
+  # Where SQLite lies, its own .pc file knows.
+  if pkg-config --exists sqlite3; then
+    mkdir -p "$WORK/pc"
+    printf 'Name: sqlite3\nDescription: made\nVersion: 3.40\nLibs: -L/elsewhere/lib -lsqlite3\n' >"$WORK/pc/sqlite3.pc"
+    if ! PKG_CONFIG_PATH="$WORK/pc:$PKG_CONFIG_PATH" pkg-config --static --libs attune | grep -q -e '-L/elsewhere/lib.*-lsqlite3'; then
+      echo "attune.pc does not use sqlite3.pc: $(PKG_CONFIG_PATH="$WORK/pc:$PKG_CONFIG_PATH" pkg-config --static --libs attune)"
+      exit 1
+    fi
+  fi
+}
+
+# The project has no build type, so its assertion is there; attune comes with what it needs to be fast.
+subproject() {
+  rm -rf "$WORK/parent" "$WORK/parent_prefix"
+  "$CMAKE" -S "$here/parent" -B "$WORK/parent" -DCMAKE_C_COMPILER="$CC" -DATTUNE="$SOURCE"
+  "$CMAKE" --build "$WORK/parent" --target parent --verbose >"$WORK/parent.log" || { cat "$WORK/parent.log"; exit 1; }
+  if grep -E 'main\.c' "$WORK/parent.log" | grep -E -e '-O[1-3s]|NDEBUG|fvisibility|-std=|-fPIC|-W'; then
+    echo "the project's file is compiled with attune's flags"
+    exit 1
+  fi
+  if (ulimit -c 0; "$WORK/parent/parent") 2>/dev/null; then
+    echo "the project's assertion is gone"
+    exit 1
+  fi
+  if [ -e "$WORK/parent/compile_commands.json" ]; then
+    echo "the project has a compile_commands.json, which it did not ask for"
+    exit 1
+  fi
+  "$CMAKE" --install "$WORK/parent" --prefix "$WORK/parent_prefix" >"$WORK/parent.log" || { cat "$WORK/parent.log"; exit 1; }
+  installed=$(cd "$WORK/parent_prefix" && find . -type f)
+  if [ "$installed" != ./bin/parent ]; then
+    echo "the project installs, besides its program: $installed"
+    exit 1
+  fi
+  "$CMAKE" -S "$here/parent" -B "$WORK/parent" -DATTUNE_INSTALL=ON
+  if ! grep -q attune.pc "$WORK/parent/attune/cmake_install.cmake"; then
+    echo "ATTUNE_INSTALL=ON does not install attune"
+    exit 1
+  fi
 }
 
 mkdir -p "$WORK"
@@ -69,6 +109,7 @@ case $1 in
   install) install_build ;;
   find_package) find_package ;;
   pkg_config) pkg_config ;;
+  subproject) subproject ;;
   without_cuda)
     "$CMAKE" -S "$SOURCE" -B "$WORK/build" -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug -DATTUNE_CUDA=OFF -DATTUNE_TESTS=OFF \
       -DATTUNE_BENCH=OFF -DATTUNE_EXAMPLES=OFF

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_inside.c: the slots, and the barrier of those who look into them. */
-#include "ops/gemm/cblas_inside.h"
+ * inside.c: the slots, and the barrier of those who look into them. */
+#include "src/inside.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -21,6 +21,7 @@ static atomic_bool ready; /* read at the exit too, while threads may go on */
 static void thread_ends(void *value) {
   at_inside_slot *slot = value;
   atomic_store(&slot->gate, NULL);
+  atomic_store(&slot->vendor, 0);
   atomic_store(&slot->taken, false);
 }
 
@@ -41,6 +42,7 @@ __attribute__((destructor)) static void stop(void) {
 void at_inside_ask(at_visitor *mine) {
   mine->asked = true;
   pthread_once(&once, start);
+  if (ready && (mine->slot = pthread_getspecific(key)) != NULL) return; /* the thread's other visitor has asked */
   for (int i = 0; i < SLOTS && ready; i++) {
     bool taken = false;
     if (!atomic_compare_exchange_strong(&slots[i].taken, &taken, true)) continue;
@@ -76,10 +78,19 @@ bool at_inside_others(const at_visitor *mine, const void *gate) {
   return false;
 }
 
-void at_inside_after_fork(const at_visitor *mine) {
+int at_inside_count(const at_visitor *mine, int value) {
+  int count = 0;
+  for (int i = 0; i < atomic_load(&used); i++)
+    if (&slots[i] != mine->slot && atomic_load(&slots[i].vendor) == value) count++;
+  return count;
+}
+
+void at_inside_after_fork(void) {
+  const at_inside_slot *own = ready ? pthread_getspecific(key) : NULL;
   for (int i = 0; i < SLOTS; i++) {
-    if (&slots[i] == mine->slot) continue;
+    if (&slots[i] == own) continue;
     atomic_store(&slots[i].gate, NULL);
+    atomic_store(&slots[i].vendor, 0);
     atomic_store(&slots[i].taken, false);
   }
 }

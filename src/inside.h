@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_inside.h: which gate each thread of the process has gone into by the short way: with a plain store, and no atomic
- * step that costs more than the rest of a small product.
+ * inside.h: which gate each thread of the process has gone into by the short way: with a plain store, and no atomic step
+ * that costs more than the rest of a small product. There is a gate for libraries of vendors (vendor.h), and an operation
+ * may have gates of its own; a thread may be in one of each kind.
  *
  * The thread notes the gate in its slot and then looks whether the gate is free; who bars the gate first bars it and then
  * looks into the slots. For one of the two to see the other, each needs a full barrier between its two steps: the thread
  * on its way in has none, but the one that bars has the kernel run one on every processor that is at work for the process
  * (membarrier). Where the kernel does not offer that there are no slots, and all go the long way. */
-#ifndef AT_GEMM_CBLAS_INSIDE_H
-#define AT_GEMM_CBLAS_INSIDE_H
+#ifndef AT_INSIDE_H
+#define AT_INSIDE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,10 +16,11 @@
 
 typedef struct at_inside_slot {
   _Alignas(64) _Atomic(const void *) gate; /* NULL: inside of none */
+  atomic_int vendor;                       /* 0: not in vendor.h's gate; what else there is, vendor.c says */
   atomic_bool taken;                       /* by a thread that lives */
 } at_inside_slot;
 
-/* A thread's own. */
+/* A thread's own, one for each kind of gate; they share the thread's slot. */
 typedef struct at_visitor {
   unsigned calls; /* into libraries under way: those that a signal handler of this thread must not wait for */
   bool asked;     /* for a slot */
@@ -51,7 +53,10 @@ void at_inside_barrier(const at_visitor *mine);
 /* Is another thread inside of the gate? */
 bool at_inside_others(const at_visitor *mine, const void *gate);
 
+/* Other threads whose `vendor` is `value`. */
+int at_inside_count(const at_visitor *mine, int value);
+
 /* In a child after fork: the other threads are gone. */
-void at_inside_after_fork(const at_visitor *mine);
+void at_inside_after_fork(void);
 
 #endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fake_end.h: for made libraries of vendors: with FAKE_END set a call takes a while, as a vendor's does, and the process
+ * dies when one runs at or after the library's end. That begins with its destructor, or with FAKE_END=late with a
+ * function of exit() that the library asks for at its third call only, as C++ does for objects within functions. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static atomic_bool fake_ended;
+static atomic_int fake_calls_begun;
+
+static void fake_nap(long ns) {
+  (void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+/* Long enough for whoever comes in now to be seen. */
+static void fake_end(void) {
+  if (!getenv("FAKE_END") || atomic_exchange(&fake_ended, true)) return;
+  fake_nap(100000000);
+}
+
+__attribute__((destructor)) static void fake_end_last(void) {
+  fake_end();
+}
+
+static void fake_work(void) {
+  const char *end = getenv("FAKE_END");
+  if (!end) return;
+  if (atomic_fetch_add(&fake_calls_begun, 1) == 2 && strcmp(end, "late") == 0) (void)atexit(fake_end);
+  if (atomic_load(&fake_ended)) abort();
+  fake_nap(2000000);
+  if (atomic_load(&fake_ended)) abort();
+}
