@@ -65,7 +65,7 @@ typedef struct job {
   attune_device *device;
   const char *fingerprint;
   double budget_ns; /* 0: the problem's own */
-  double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
+  double most_ns;   /* the caller's hard limit, or what is left of the tuner's whole budget if that is less; 0: none */
   double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
   int64_t setup_ns; /* making the first profiler is no part of a budget */
@@ -229,8 +229,9 @@ static void publish(const job *j, const attune_decision *winner) {
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
-  j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
-  if (j->most_ns <= 0.0)
+  const double left_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
+  if (j->most_ns <= 0.0 || left_ns < j->most_ns) j->most_ns = left_ns;
+  if (left_ns <= 0.0)
     return at_fail(ATTUNE_BUDGET_EXHAUSTED,
                    "all %.0f ms that the tuner may spend are spent (options.total_budget_ms); create one with more",
                    j->tuner->total_budget_ns * 1e-6);
@@ -344,7 +345,7 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
 }
 
 static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                               int force, bool at_once, attune_decision *out) {
+                               double most_ms, int force, bool at_once, attune_decision *out) {
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner    ? "tuner"
@@ -363,6 +364,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
+  j.most_ns = most_ms > 0.0 ? most_ms * 1e6 : 0.0;
   if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
   if (device->backend->restore) device->backend->restore(before);
   at_cancel_let(cancel);
@@ -371,12 +373,19 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
 
 attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
                           attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, force, false, out);
+  return tune_text(tuner, device, problem, budget_ms, 0.0, force, false, out);
 }
 
 attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                               int force, attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, force, true, out);
+  return tune_text(tuner, device, problem, budget_ms, 0.0, force, true, out);
+}
+
+attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
+                                 double most_ms, int force, attune_decision *out) {
+  if (!(most_ms > 0.0 && most_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be above 0, at most 1e12", most_ms);
+  return tune_text(tuner, device, problem, budget_ms, most_ms, force, true, out);
 }
 
 static attune_status wait_for_turn(void *user) {

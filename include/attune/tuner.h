@@ -228,6 +228,14 @@ ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device,
 ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
                                          double budget_ms, int force, attune_decision *out);
 
+/* As attune_tune_try, for at most most_ms milliseconds in all: a problem takes what it needs, and where that is more,
+ * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than expected
+ * ends within half a second, or after one call of the implementation that is under way. What is found by then is stored,
+ * incomplete or unsure, and a later call goes on from there. Errors: those of attune_tune_try; BUDGET_EXHAUSTED also:
+ * most_ms is too short to measure the default and to verify its numbers. Any thread. */
+ATTUNE_API attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem,
+                                            double budget_ms, double most_ms, int force, attune_decision *out);
+
 /* Whether a stored winner still holds. */
 typedef enum attune_verdict {
   ATTUNE_VERDICT_HOLDS = 1,
