@@ -8,6 +8,9 @@
 
 #define AT_NO_LIMIT INT64_MAX
 
+/* By so much a search may pass its limit for what its result needs: the first rounds, then once more for verification. */
+#define AT_LIMIT_GRACE_NS 100000000
+
 /* Sets the calling thread's limit, a time of at_now_ns; returns the one that it had. At first there is none. */
 int64_t at_limit_set(int64_t until_ns);
 

@@ -197,7 +197,7 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   if (status == ATTUNE_OK) status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
-  if (status == ATTUNE_OK) status = at_limit_afford(LEAST_CALLS * *once_ns);
+  if (status == ATTUNE_OK) status = at_limit_afford(LEAST_CALLS * *once_ns - AT_LIMIT_GRACE_NS);
   if (status == ATTUNE_OK && race->steady && *once_ns < CALIBRATE_BELOW_NS) status = calibrate_again(race, once_ns);
   if (status != ATTUNE_OK || !race->incumbent || race->incumbent == base) return status;
   make_many(race, place_of(race, race->incumbent), 1);
@@ -207,10 +207,10 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   return screen_batch(race, &race->incumbent, 1, 0);
 }
 
-/* A sample's time, about. */
 double at_race_sample_ns(const at_race *race) {
   const at_profile *profile = race->profile;
-  return profile->once_ns * profile->calls * profile->turns;
+  const double calm_ns = profile->once_ns * profile->calls * profile->turns;
+  return calm_ns > race->sample_ns ? calm_ns : race->sample_ns;
 }
 
 /* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being

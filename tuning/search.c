@@ -27,7 +27,10 @@ enum {
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
                          DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 0.0, 0.0};
 
-/* The same of a budget that somebody set. */
+/* Of a hard limit, for warm-ups. */
+static const double WARM_PART = 0.3;
+
+/* What a claim may take of a budget that somebody set. */
 static const double CLAIM_SHARE = 0.33;
 
 /* What was waited for, kernels that were compiled beside, is measured: so much time there is for that at least, where
@@ -235,7 +238,8 @@ static void note_verified(search *s, double expected_ns, double took_ns) {
 static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
   const bool first = !s->verifier;
   const double expected_ns = verify_ns(s);
-  const int64_t start_ns = at_now_ns();
+  const int64_t start_ns = at_now_ns(), limit_ns = at_limit_of();
+  if (limit_ns != AT_NO_LIMIT) (void)at_limit_set(limit_ns + 2 * AT_LIMIT_GRACE_NS);
   if (first) *status = open_verifier(s, expected_ns);
   at_contender *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
@@ -260,6 +264,7 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
       at_race_drop(&s->race, contender, AT_WRONG);
     }
   }
+  (void)at_limit_set(limit_ns);
   return winner;
 }
 
@@ -460,10 +465,11 @@ static void log_contenders(const search *s) {
   }
 }
 
-/* A budget and a limit end warm-ups too; 0: there is neither. */
+/* A budget and a limit end warm-ups too; 0: there is neither. Of a limit, beyond which nothing is measured any more,
+ * they take a part. */
 static int64_t warm_until(const search *s) {
-  const double least_ns =
-      s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns) : fmax(s->budget_ns, s->most_ns);
+  const double most_ns = WARM_PART * s->most_ns,
+               least_ns = s->budget_ns > 0.0 && most_ns > 0.0 ? fmin(s->budget_ns, most_ns) : fmax(s->budget_ns, most_ns);
   return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
 }
 
@@ -477,7 +483,7 @@ static attune_status run(search *s, at_search_result *out) {
   if (s->budget_ns <= 0.0) s->opened_ns = opened_ns;
   s->once_ns = once_ns;
   reserve(s);
-  if (status == ATTUNE_OK) status = at_limit_afford(s->reserve_ns);
+  if (status == ATTUNE_OK) status = at_limit_afford(s->reserve_ns - AT_LIMIT_GRACE_NS);
   double length_ns = s->budget_ns > 0.0 ? s->budget_ns : s->times->auto_ns + s->times->auto_calls * once_ns;
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;

@@ -322,6 +322,10 @@ static attune_status tune_in_room(job *j, bool at_once) {
   if (measured) commit(j, out);
   at_flight_end(&j->flight);
   if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
+  if (status == ATTUNE_BUDGET_EXHAUSTED && at_log_wanted(ATTUNE_LOG_INFO)) {
+    char shown[AT_SHOWN_CHARS];
+    at_log(ATTUNE_LOG_INFO, "left %s: %s", at_shown(shown, j->room->head.problem), attune_last_message());
+  }
   if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
   return status;
 }

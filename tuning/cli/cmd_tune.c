@@ -98,14 +98,15 @@ static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool
                      : attune_tune_try(run->tuner, run->device, it->entry->problem, own_ms, force, out);
 }
 
+/* most_ms negative: there is no time for it any more. */
 static void measure(tune_run *run, tune_item *it, double most_ms) {
-  const bool again = it->outcome == OUTCOME_BUSY;
+  const bool again = it->outcome == OUTCOME_BUSY, others = others_winner(run, it);
   attune_status status = ATTUNE_OK;
+  if (!others && most_ms < 0 && again) return;
   if (again) run->busy--;
-  if (most_ms < 0)
-    status = ATTUNE_BUDGET_EXHAUSTED;
-  else if (!others_winner(run, it))
-    status = tune_one(run, it, most_ms, run->options->force, &it->decision);
+  if (!others)
+    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED
+                         : tune_one(run, it, most_ms, run->options->force, &it->decision);
   if (status == ATTUNE_BUSY) {
     it->outcome = OUTCOME_BUSY;
     run->busy++;
@@ -133,7 +134,7 @@ static void report(const tune_run *run, tune_item *it) {
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
-  while (run->busy > 0 && !cli_interrupted && look_ms(run, NULL) >= 0) {
+  for (bool time = true; run->busy > 0 && !cli_interrupted && time; time = look_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
     for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
       tune_item *it = &run->items[i];
@@ -220,8 +221,8 @@ static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
   run->progress->budget_s = run->options->budget_s;
   tune_ready(run);
-  tune_busy(run);
   if (run->options->budget_s > 0) tune_budget_rounds(run, measure_again);
+  tune_busy(run);
   cli_progress_clear(run->progress);
   for (size_t i = 0; i < run->count; i++)
     if (!run->items[i].told) tune_report_item(run, &run->items[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tune_budget.c: how `attune tune` shares a budget: first a look at every problem, the cheapest first, with half of what
- * is left for each; then rounds among those that the look left unfinished, by calls x time, so that a problem is tuned
- * for as long as it is worth; then what noise left unsure, with what is left. */
+ * is left for each; then rounds, first for those that it was too short for, then for all that are unfinished, by calls x
+ * time, so that a problem is tuned for as long as it is worth; then for what noise left unsure, with what is left. */
 #include "tuning/cli/tune_run.h"
 
 #include <stdlib.h>
@@ -43,6 +43,7 @@ void tune_budget_order(tune_run *run, tune_item **items, size_t count) {
 /* `ms`, but no less than is worth beginning, and no more than is left; -1: it is not begun. */
 static double begin_with(const tune_item *it, double ms, double least_ms, double left_ms) {
   if (left_ms < ROUND_LEAST_MS) return -1;
+  if (it && ms < LONGER * it->too_short_ms) ms = LONGER * it->too_short_ms;
   if (ms < least_ms) ms = least_ms;
   if (ms > left_ms) ms = left_ms;
   return it && (FEW_CALLS * call_ns(it) > 1e6 * ms || ms < LONGER * it->too_short_ms) ? -1 : ms;
@@ -59,8 +60,12 @@ bool tune_is_open(const tune_item *it) {
   return it->outcome == OUTCOME_TUNED && (it->decision.unsure || !it->decision.complete);
 }
 
+static bool is_left(const tune_item *it) {
+  return it->outcome == OUTCOME_LEFT;
+}
+
 static bool is_unfinished(const tune_item *it) {
-  return it->outcome == OUTCOME_LEFT || (it->outcome == OUTCOME_TUNED && !it->decision.complete);
+  return is_left(it) || (it->outcome == OUTCOME_TUNED && !it->decision.complete);
 }
 
 static double weight_of(const tune_item *it) {
@@ -92,10 +97,10 @@ static size_t one_round(tune_run *run, tune_item **items, size_t count, bool (*w
 }
 
 void tune_budget_rounds(tune_run *run, tune_budget_fn measure) {
-  enum { ROUNDS = 4 };
-  bool (*const wanted[])(const tune_item *) = {is_unfinished, tune_is_open};
+  enum { ROUNDS = 4, KINDS = 3 };
+  bool (*const wanted[KINDS])(const tune_item *) = {is_left, is_unfinished, tune_is_open};
   tune_item **items = cli_alloc(run->count, sizeof *items);
-  for (int kind = 0; kind < 2; kind++) {
+  for (int kind = 0; kind < KINDS; kind++) {
     size_t finished = 1, count = 1;
     for (int round = 0; round < ROUNDS && count && !cli_interrupted; round++) {
       const bool last = !finished; /* once more with what the others did not need */
