@@ -11,9 +11,9 @@
 #include "src/cancel.h"
 #include "src/device_lease.h"
 #include "src/exit.h"
-#include "src/host/threads.h"
 #include "tuning/fingerprint.h"
 #include "tuning/guard.h"
+#include "tuning/other_threads.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -81,8 +81,8 @@ static bool enough(const job *j, const attune_decision *found) {
 
 /* The winner so far, in this tuner or in a database. */
 static bool incumbent(const job *j, attune_decision *out) {
-  const bool used =
-      at_plan_table_decision(&j->tuner->plans, &j->room->key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
+  const bool used = at_plan_table_decision(&j->tuner->plans, &j->room->key, out) &&
+                    out->source > ATTUNE_SOURCE_NEIGHBOUR && at_decision_has_threads(j->device, out);
   if (used && out->source == ATTUNE_SOURCE_TUNED) return true;
   attune_decision *stored = &j->room->found;
   if (at_weigh_winner(j->tuner, j->op, j->problem, j->device, stored) != ATTUNE_OK) return used;
@@ -144,28 +144,11 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
   return status;
 }
 
-/* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
- * lose it. */
-static bool needs_more_threads(const job *j, const char *fingerprint, const attune_decision *winner) {
-  attune_decision *row = &j->room->found;
-  at_configuration configuration;
-  int64_t threads = 1;
-  return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
-         at_store_find(j->tuner->user, fingerprint, winner->problem, winner->measure, row) == ATTUNE_OK &&
-         at_copy_text(configuration.text, sizeof configuration.text, row->configuration) &&
-         at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
-}
-
 static void commit(const job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
   char *family = j->room->family, *fingerprint = j->room->fingerprint, shown[AT_SHOWN_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
-  if (status == ATTUNE_OK && needs_more_threads(j, fingerprint, winner)) {
-    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
-           at_shown(shown, winner->problem), at_cpu_count());
-    return;
-  }
   if (status == ATTUNE_OK)
     status =
         at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
@@ -266,7 +249,8 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
     if (status == ATTUNE_OK && !won) {
       attune_decision *before = &j->room->before;
       const bool had = incumbent(j, before);
-      status = measure_problem(j, had ? before : NULL, result, out);
+      const bool races = had || at_find_other_threads(j->tuner, j->op, j->problem, j->device, before) == ATTUNE_OK;
+      status = measure_problem(j, races ? before : NULL, result, out);
       found = status == ATTUNE_OK;
       *measured = found && !(had && stays(before, result, out));
     }

@@ -253,12 +253,14 @@ typedef struct attune_recheck {
   double max_error;      /* largest error as a fraction of what the contract allows */
   int samples;
   attune_verdict verdict;
+  int marked; /* 1: it does not hold, and is marked so in the user database */
 } attune_recheck;
 
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
  * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
  * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
- * the next attune_tune measures its problem again. Nothing else is stored. The settings of attune_tuner_set_search hold
+ * the next attune_tune measures its problem again; out->marked says that it is. One of a database that may not be
+ * written, or of the system database, is not. Nothing else is stored. The settings of attune_tuner_set_search hold
  * here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run),
  * OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in
  * turns as attune_tune does. */
