@@ -312,7 +312,8 @@ ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner
 
 /* What measurements on `device` are valid for, as one line into out[size], terminated: the device, its driver, attune's
  * way of measuring; then, after "; with ", each implementation with its version and the libraries and compilers that it
- * depends on. A stored winner holds where the first part is the same, and its own implementation. Opens the libraries.
+ * depends on; on the host before them "threads N", how many CPU threads a search may use now. A stored winner holds where
+ * the first part is the same, the number of threads, and its own implementation. Opens the libraries.
  * Errors: INVALID_ARGUMENT (4096 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
