@@ -2,6 +2,8 @@
  * capture.c: a capture under way, as streams, events and backends meet it. */
 #include "src/capture.h"
 
+#include "src/graph_calls.h"
+
 #include <stdlib.h>
 
 void at_capture_drop(at_capture *capture) {
@@ -9,6 +11,7 @@ void at_capture_drop(at_capture *capture) {
   pthread_mutex_destroy(&capture->lock);
   free(capture->members);
   free(capture->externals);
+  at_graph_calls_free(capture->calls);
   free(capture);
 }
 

@@ -48,6 +48,7 @@ typedef struct at_capture {
   struct at_externals *externals; /* the external events, for src/check/; NULL: none. The graph's after the capture */
   void *watched;                  /* src/check/'s */
   struct at_inputs *inputs;       /* graph_inputs.c's; NULL: none are noted */
+  struct at_graph_calls *calls;   /* graph_calls.c's: what counts; the graph's after the capture; NULL: nothing */
 } at_capture;
 
 /* graph_inputs.c: the capture notes what its work uses; it is over, and what it noted is the caller's. */

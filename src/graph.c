@@ -2,6 +2,7 @@
  * graph.c: graphs as a program sees them: captured, made executable, replayed. Arguments are checked here and in
  * graph_capture.c, the backend does the rest. */
 #include "src/graph.h"
+#include "src/graph_calls.h"
 #include "src/watch.h"
 
 #include <errno.h>
@@ -31,6 +32,8 @@ static void drop_made(attune_graph *graph) {
   graph->instantiated = false;
   free(graph->externals);
   graph->externals = NULL;
+  at_graph_calls_free(graph->calls);
+  graph->calls = NULL;
   if (graph->pool) at_pool_release(graph->pool);
   graph->pool = NULL;
   for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -165,7 +168,7 @@ static void watch_externals(const attune_graph *graph, attune_stream *stream, bo
   }
 }
 
-static attune_status replay(attune_graph *graph, attune_stream *stream) {
+static attune_status replay_work(attune_graph *graph, attune_stream *stream) {
   attune_status status = ATTUNE_OK;
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
@@ -178,6 +181,12 @@ static attune_status replay(attune_graph *graph, attune_stream *stream) {
   watch_externals(graph, stream, false);
   at_watch_replay(&graph->watched, stream);
   watch_externals(graph, stream, true);
+  return status;
+}
+
+static attune_status replay(attune_graph *graph, attune_stream *stream) {
+  const attune_status status = replay_work(graph, stream);
+  if (AT_LIKELY(status == ATTUNE_OK)) at_graph_calls_replayed(graph->calls);
   return status;
 }
 

@@ -17,6 +17,7 @@ struct attune_graph {
   bool instantiated;              /* `made` has an executable */
   void *watched;                  /* src/check/'s: what a replay uses */
   struct at_externals *externals; /* owned; NULL: none */
+  struct at_graph_calls *calls;   /* owned: what a replay counts as; NULL: nothing */
   struct at_graph_extra *extra;   /* graph_hooks.c's: hooks, held objects, noted inputs; NULL: none of them */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
  * it is undone. */
+#include "src/graph_calls.h"
 #include "src/graph_extra.h"
 #include "src/stream_open.h"
 #include "src/watch.h"
@@ -169,6 +170,9 @@ static void unwind(attune_graph *graph, bool good) {
     free(graph->externals);
     graph->externals = capture->externals;
     capture->externals = NULL;
+    at_graph_calls_free(graph->calls);
+    graph->calls = capture->calls;
+    capture->calls = NULL;
   }
   atomic_store_explicit(&capture->active, false, memory_order_release);
   for (int i = 0; i < capture->member_count; i++) leave(capture->members[i]);

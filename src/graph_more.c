@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_more.c: what a program asks of captures and graphs beside running them: whether a stream is in a capture, a
  * graph's pool, a clone, the upload, memory of graphs. */
+#include "src/graph_calls.h"
 #include "src/graph.h"
 #include "src/watch.h"
 
@@ -92,6 +93,7 @@ attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) 
   clone->keep = true;
   at_pool_retain(graph->pool);
   clone->pool = graph->pool;
+  clone->calls = at_graph_calls_clone(graph->calls);
   if (graph->watched) clone->watched = at_watch_graph_clone(graph->watched);
   *out = clone;
   return ATTUNE_OK;

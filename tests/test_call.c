@@ -116,7 +116,7 @@ static attune_status toy_plan_create(attune_plan **out, attune_tuner *tuner, con
 
 static attune_status toy_plan_run(const attune_plan *plan, attune_stream *on, const toy_operands *o) {
   if (!at_caller_plan_fits(plan, &toy, on, o)) return at_caller_plan_fail(plan, &toy, on, o);
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   return plan->launch(plan, o, on);
 }
 

@@ -303,7 +303,7 @@ static void what_others_measure_comes_last(void **state) {
   (void)state;
   char fingerprint[AT_FINGERPRINT_CHARS], by[64];
   at_store *store = hold_first(fingerprint);
-  EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", database, "--budget", "2.5",
+  EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", database, "--budget", "6",
              "--json");
   json_t *report = json_loads(out_text, 0, NULL);
   assert_non_null(report);

@@ -244,7 +244,8 @@ static void the_list_tells_it(void **state) {
   list l = winners();
   assert_true(l.rows == 1 && l.valid == 1);
   assert_string_equal(l.last.changed, "base's baselib 1.0 there, 2.0 here");
-  assert_non_null(strstr(l.fingerprint, "; attune 1; with spin 1 onelib-1.0 twolib-1.0"));
+  assert_non_null(strstr(l.fingerprint, "; attune 1; with threads "));
+  assert_non_null(strstr(l.fingerprint, "; spin 1 onelib-1.0 twolib-1.0"));
   assert_null(strstr(l.fingerprint, "baselib"));
   one_library = "2.0";
   l = winners();

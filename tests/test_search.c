@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "src/host/capacity.h"
+#include "src/limit.h"
 #include "tests/toy_clock.h"
 #include "tuning/race.h"
 #include "tuning/search.h"
@@ -669,10 +670,68 @@ static void bad_arguments_of_tune(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* ---- a hard limit ---- */
+
+/* The trusted result takes long, and looks at the limit in between. */
+static double trusted_ms;
+
+static attune_status slow_reference(void **out, const void *problem, attune_device *where, attune_stream *stream,
+                                    void *const pointers[AT_MAX_BUFFERS]) {
+  attune_status status = ATTUNE_OK;
+  for (double done = 0.0; done < trusted_ms && status == ATTUNE_OK; done += 10.0) {
+    virtual_clock_pass(10000000, 1.0);
+    status = at_limit_look();
+  }
+  return status == ATTUNE_OK ? toy_reference_create(out, problem, where, stream, pointers) : status;
+}
+
+/* Whatever takes how long, a search ends half a second or one call behind its limit; and where there is time for the
+ * default and for verification it has a result. */
+static void a_hard_limit_holds_within_steps(void **state) {
+  static const struct {
+    const char *base;
+    double most_ms, trusted_ms, call_ms;
+    attune_status status;
+  } rows[] = {{"ns=80000000", 15000.0, 10.0, 80.0, ATTUNE_OK},
+              {"ns=80000000", 4000.0, 300.0, 80.0, ATTUNE_OK},
+              {"ns=80000000", 1000.0, 10.0, 80.0, ATTUNE_BUDGET_EXHAUSTED},
+              {"ns=200000", 300.0, 10.0, 0.2, ATTUNE_OK},
+              {"ns=200000", 300.0, 60000.0, 0.2, ATTUNE_BUDGET_EXHAUSTED},
+              {"ns=200000", 30.0, 1.0, 0.2, ATTUNE_OK},
+              {"ns=5000000000", 1000.0, 10.0, 5000.0, ATTUNE_BUDGET_EXHAUSTED},
+              {"ns=5000000000", 12000.0, 10.0, 5000.0, ATTUNE_BUDGET_EXHAUSTED}};
+  enum { SPINS = 60 };
+  static char names[SPINS][32];
+  static const char *spins[SPINS + 1];
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    (void)fresh(state);
+    at_copy_text(toy_base, sizeof toy_base, rows[i].base);
+    for (int j = 0; j < SPINS; j++) { /* all nearly as fast, and some of them twice as slow */
+      snprintf(names[j], sizeof names[j], "ns=%.0f", rows[i].call_ms * 1e6 * (j % 7 == 6 ? 2.0 : 0.9 + 0.001 * j));
+      spins[j] = names[j];
+    }
+    toy_spins = spins;
+    toy_op.reference_create = slow_reference;
+    trusted_ms = rows[i].trusted_ms;
+    profiler->verify_ratio = 0.0;
+    const int64_t start_ns = at_now_ns();
+    const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0,
+                                           rows[i].most_ms * 1e6);
+    const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
+                 most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
+    toy_op.reference_create = toy_reference_create;
+    if (over_ms > most_ms) fail_msg("row %zu: %.0f ms behind its limit", i, over_ms);
+    if (status != rows[i].status) fail_msg("row %zu: %s", i, status ? attune_last_message() : "a result");
+    assert_int_equal(at_limit_of(), AT_NO_LIMIT);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
       TEST(the_fastest_right_one_wins),
+      TEST(a_hard_limit_holds_within_steps),
       TEST(the_wrong_ones_are_refused),
       TEST(what_loses_nan_is_refused),
       TEST(a_default_that_is_wrong_is_an_error),

@@ -20,7 +20,7 @@
 
 #define SHORT "toy f64:i64 5x6 strict taps=7/-8"
 
-static char folder[] = "/tmp/attune-test-toy-XXXXXX", output[1 << 16];
+static char folder[] = "/tmp/attune-test-toy-XXXXXX", output[1 << 18];
 
 /* Runs the command in the folder; its exit code. Both outputs are kept. */
 static int run(const char *words) {
@@ -71,7 +71,7 @@ static void a_workload_is_tuned(void **state) {
 }
 
 /* Runs the command on a terminal of so many columns. */
-static void run_on_terminal(unsigned short columns, const char *words) {
+static void run_on_terminal_called(const char *terminal, unsigned short columns, const char *words) {
   char line[2048];
   int controller = -1, status = 0;
   const struct winsize size = {.ws_row = 50, .ws_col = columns};
@@ -79,7 +79,7 @@ static void run_on_terminal(unsigned short columns, const char *words) {
   const pid_t child = forkpty(&controller, NULL, NULL, &size);
   assert_true(child >= 0);
   if (child == 0) {
-    setenv("TERM", "dumb", 1);
+    setenv("TERM", terminal, 1);
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
     _exit(127);
   }
@@ -90,6 +90,10 @@ static void run_on_terminal(unsigned short columns, const char *words) {
   close(controller);
   assert_int_equal(waitpid(child, &status, 0), child);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("attune %s: %s", words, output);
+}
+
+static void run_on_terminal(unsigned short columns, const char *words) {
+  run_on_terminal_called("dumb", columns, words);
 }
 
 static size_t longest_line(void) {
@@ -223,6 +227,81 @@ static void a_disturbed_race_is_repeated(void **state) {
   expect("ns=30000");
 }
 
+static double json_number(const json_t *report, const char *name) {
+  return json_number_value(json_object_get(report, name));
+}
+
+/* `attune tune` of a workload on the virtual clock, where each row of a problem takes so long. */
+static json_t *tune_by_rows(const char *file, const char *row_ns, const char *words) {
+  char line[256];
+  assert_int_equal(setenv("TOY_ROW_NS", row_ns, 1), 0);
+  snprintf(line, sizeof line, "tune %s --device host --json %s", file, words);
+  expect_run(line, 0);
+  assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
+  const char *json = strstr(output, "{\n"); /* behind warnings */
+  json_t *report = json ? json_loads(json, 0, NULL) : NULL;
+  if (!report) fail_msg("no report: %s", output);
+  return report;
+}
+
+/* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each is looked at. */
+static void a_budget_looks_at_every_problem(void **state) {
+  (void)state;
+  char text[4096] = "op,kind,rows,cols,taps,count\ntoy,f32,8000,1,7,1000\n";
+  size_t at = strlen(text);
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
+  for (int i = 1; i <= 36; i++)
+    assert_true(at_append(text, sizeof text, &at, "toy,f32,%d,%d,7,1\n", 1 + i % 4, i));
+  write_file("many.csv", text);
+  json_t *report = tune_by_rows("many.csv", "10000", "--budget 12 --db many.db");
+  if (json_number(report, "tuned") < 37) fail_msg("%.0f tuned: %.4000s", json_number(report, "tuned"), output);
+  if (json_number(report, "seconds") > 12.5) fail_msg("%.2f s", json_number(report, "seconds"));
+  json_decref(report);
+}
+
+/* The long one, which noise leaves open however long it is measured, does not take what the others need. */
+static void noise_takes_what_is_left(void **state) {
+  (void)state;
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
+  assert_int_equal(setenv("TOY_DISTURBED_MS", "1000000", 1), 0);
+  json_t *report = tune_by_rows("many.csv", "10000", "--budget 20 --db noise.db");
+  assert_int_equal(unsetenv("TOY_DISTURBED_MS"), 0);
+  if (json_number(report, "tuned") + json_number(report, "left") < 37 || json_number(report, "tuned") < 36)
+    fail_msg("%.0f tuned: %.4000s", json_number(report, "tuned"), output);
+  if (json_number(report, "seconds") > 20.5) fail_msg("%.2f s", json_number(report, "seconds"));
+  json_decref(report);
+}
+
+/* One whose calls alone take longer than the budget is left, in time for the other, or after one call. */
+static void what_is_too_long_is_left(void **state) {
+  (void)state;
+  static const struct { const char *row_ns; double call_s; } rows[] = {{"300000", 2.4}, {"2500000", 20.0}, {"40000", 0.32}};
+  write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\ntoy,f32,1,5,7\n");
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    json_t *report = tune_by_rows("huge.csv", rows[i].row_ns, "--budget 5 --db ''");
+    const double over_s = json_number(report, "seconds") - 5.0, most_s = rows[i].call_s > 0.5 ? rows[i].call_s : 0.5;
+    if (over_s > most_s) fail_msg("row %zu: %.2f s over the budget", i, over_s);
+    if (json_number(report, "tuned") + json_number(report, "left") != 2) fail_msg("row %zu: %s", i, output);
+    const json_t *small = json_array_get(json_object_get(report, "results"), 1);
+    assert_string_equal(json_string_value(json_object_get(small, "outcome")), "tuned");
+    json_decref(report);
+  }
+  assert_int_equal(setenv("TOY_ROW_NS", "300000", 1), 0);
+  expect_run("tune huge.csv --device host --budget 5 --db ''", 0);
+  assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
+  expect("1 left for lack of budget");
+  expect_none("the budget is spent"); /* a line for each */
+}
+
+/* What is left of the budget is the most that is left of the run. */
+static void the_bar_knows_the_budget(void **state) {
+  (void)state;
+  run_on_terminal_called("xterm", 100, "tune w.csv --device host --budget 90 --db ''");
+  expect("eta 1:");
+  expect_none("eta ?");
+}
+
 static void winners_are_verified(void **state) {
   (void)state;
   expect_run("verify --db t.db --device host", 0);
@@ -310,6 +389,10 @@ int main(void) {
       cmocka_unit_test(unsure_winners_are_marked),
       cmocka_unit_test(unsure_winners_count_as_no_gain),
       cmocka_unit_test(a_disturbed_race_is_repeated),
+      cmocka_unit_test(a_budget_looks_at_every_problem),
+      cmocka_unit_test(noise_takes_what_is_left),
+      cmocka_unit_test(what_is_too_long_is_left),
+      cmocka_unit_test(the_bar_knows_the_budget),
       cmocka_unit_test(winners_are_verified),
       cmocka_unit_test(bad_rows_are_told),
       cmocka_unit_test(kernels_are_kept),

@@ -58,6 +58,6 @@ attune_status toy_plan_run(const attune_plan *plan, attune_stream *stream, const
     return at_caller_plan_fail(plan, &toy_op, stream, operands);
   if (bits_of(operands) & (uintptr_t)plan->caller_flags)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are less aligned than those that the plan was made with");
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   return plan->launch(plan, operands, stream);
 }

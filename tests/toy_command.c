@@ -21,6 +21,20 @@ static void pass_disturbed(int64_t start, int64_t ns, int64_t cpus) {
   if (virtual_ns < disturbed_ns) virtual_clock_take(ns / 2 + ns * (virtual_ns % 7), 1.0);
 }
 
+/* Each row of a problem makes a launch longer by TOY_ROW_NS of virtual time. */
+static int64_t row_ns;
+
+static attune_status launch_by_rows(const at_plan *plan, const void *operands, attune_stream *stream) {
+  virtual_clock_pass(row_ns * toy_of(plan->problem)->rows, 1.0);
+  return toy_launch(plan, operands, stream);
+}
+
+/* The command's own clock, as far as other files of it look at it. */
+double __wrap_cli_now_s(void);
+double __wrap_cli_now_s(void) {
+  return 1e-9 * (double)at_now_ns();
+}
+
 /* A compiler whose kernels are empty files in the folder TOY_KERNELS. */
 static attune_status compile(const void *problem, attune_device *device, const at_configuration *c, bool *made) {
   char path[512];
@@ -41,6 +55,11 @@ __attribute__((constructor)) static void begin(void) {
   toy_spins = wide_spins = spins;
   if (getenv("TOY_KERNELS")) toy_spin_implementation.compile = compile;
   virtual_clock_start();
+  const char *rows = getenv("TOY_ROW_NS");
+  if (rows) {
+    row_ns = strtoll(rows, NULL, 10);
+    toy_base_implementation.launch = toy_spin_implementation.launch = launch_by_rows;
+  }
   const char *disturbed = getenv("TOY_DISTURBED_MS");
   if (!disturbed) return;
   disturbed_ns = 1000000 * strtoll(disturbed, NULL, 10);

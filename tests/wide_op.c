@@ -190,7 +190,7 @@ static attune_status plan_run(const attune_plan *plan, attune_stream *stream, co
     return at_caller_plan_fail(plan, &wide_op, stream, operands);
   if (bits_of((const wide *)plan->problem, operands) & (uintptr_t)plan->caller_flags)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are less aligned than those that the plan was made with");
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   return plan->launch(plan, operands, stream);
 }
 

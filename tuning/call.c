@@ -19,9 +19,13 @@ attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_
       at_recent_put(tuner->id, stream->device, entry, asked);
     else
       at_plan_entry_count(entry, 1);
+    at_recent_captured(stream, tuner->id, entry);
     return ATTUNE_OK;
   }
   const attune_status status = at_dispatch_miss(tuner, op, key, as, stream, out);
-  if (status == ATTUNE_OK && (entry = at_call_entry_after_miss(tuner, key)) != NULL) at_plan_entry_count(entry, 1);
+  if (status == ATTUNE_OK && (entry = at_call_entry_after_miss(tuner, key)) != NULL) {
+    at_plan_entry_count(entry, 1);
+    at_recent_captured(stream, tuner->id, entry);
+  }
   return status;
 }

@@ -31,13 +31,15 @@ attune_status at_caller_plan_fail(const attune_plan *plan, const at_op *op, cons
                                   const void *operands);
 
 /* Counts a run, if that takes a few instructions; false: it is not counted yet. */
-AT_INLINE bool at_caller_plan_count_at_once(const attune_plan *plan) {
-  return at_recent_count_plan_at_once(plan);
+AT_INLINE bool at_caller_plan_count_at_once(const attune_plan *plan, const attune_stream *stream) {
+  return AT_LIKELY(!stream->capture) && at_recent_count_plan_at_once(plan);
 }
 
 /* Counts a run. */
-static inline void at_caller_plan_count(const attune_plan *plan) {
-  if (AT_LIKELY(plan->id != 0)) at_recent_count_plan(plan);
+static inline void at_caller_plan_count(const attune_plan *plan, const attune_stream *stream) {
+  if (AT_UNLIKELY(plan->id == 0)) return;
+  at_recent_count_plan(plan);
+  at_recent_captured(stream, plan->tuner, plan->entry);
 }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "src/limit.h"
 #include "tuning/profile_alone.h"
 #include "tuning/race_field.h"
 
@@ -70,6 +71,7 @@ static attune_status measure_one(at_claim *out, at_race *race, at_contender *con
   const double slice_ns = slice_of(most_ns);
   for (int turn = 0; turn < 2 * most && r.count < most && status == ATTUNE_OK; turn++) {
     const int64_t now = at_now_ns();
+    if (at_limit_of() != AT_NO_LIMIT && (double)(until_ns - now) < 2.0 * fmax(slice_ns, profile->once_ns)) break;
     if (now > until_ns || (double)(now - start_ns) > most_ns * (r.count < LEAST_ROUNDS ? 2.0 : 1.0)) break;
     status = one_round(&r, profile, subjects, turn, slice_ns);
     if (r.count < LEAST_ROUNDS) continue;

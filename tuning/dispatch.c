@@ -12,6 +12,7 @@
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
 #include "tuning/later.h"
+#include "tuning/other_threads.h"
 #include "tuning/recording.h"
 #include "tuning/tune.h"
 
@@ -93,6 +94,16 @@ static attune_status guess_neighbour(const question *q, attune_decision *out, at
   return status;
 }
 
+static attune_status guess_other_threads(const question *q, attune_decision *out, at_plan **plan) {
+  if ((!q->tuner->user && !q->tuner->system) || at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
+  attune_decision *found = malloc(sizeof *found); /* the stack may be small */
+  const attune_status status =
+      found ? at_guess_other_threads(q->tuner, q->op, q->problem, q->device, found, plan) : ATTUNE_NOT_FOUND;
+  if (status == ATTUNE_OK) *out = *found;
+  free(found);
+  return status;
+}
+
 static attune_status guess_default(const question *q, attune_decision *out, at_plan **plan) {
   const at_implementation *base = at_registry_default(q->op, q->problem, q->device);
   if (!base) return at_registry_fail(q->op, out->problem, q->device);
@@ -114,7 +125,7 @@ static attune_status guess(const question *q, attune_decision *out, at_plan **pl
   attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
   if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
-      guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK)
+      (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
     return ATTUNE_OK;
   status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)

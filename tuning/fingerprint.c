@@ -5,7 +5,10 @@
 #include <attune/device.h>
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "src/host/threads.h"
 
 static const char WITH[] = "; with ";
 
@@ -50,6 +53,10 @@ attune_status at_fingerprint_whole(attune_device *device, const at_op *const *op
   attune_status status = at_fingerprint(device, out, size);
   size_t at = status == ATTUNE_OK ? strlen(out) : 0;
   int count = 0;
+  if (status == ATTUNE_OK && device->properties.kind == ATTUNE_DEVICE_HOST) {
+    count++;
+    if (!at_append(out, size, &at, "%s%s%d", WITH, AT_FINGERPRINT_THREADS, at_cpu_count())) status = fail_room(size);
+  }
   for (int i = 0; i < op_count && status == ATTUNE_OK; i++)
     if (!append_op(device, ops[i], out, size, &at, &count)) status = fail_room(size);
   return at_message_settle(&kept, status);
@@ -65,6 +72,12 @@ const char *at_fingerprint_implementations(const char *fingerprint) {
   return with ? with + sizeof WITH - 1 : "";
 }
 
+int at_fingerprint_threads(const char *fingerprint) {
+  const char *first = at_fingerprint_implementations(fingerprint);
+  const size_t chars = sizeof AT_FINGERPRINT_THREADS - 1;
+  return strncmp(first, AT_FINGERPRINT_THREADS, chars) == 0 ? (int)strtol(first + chars, NULL, 10) : 0;
+}
+
 bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementations) {
   size_t at = strlen(fingerprint);
   return !*implementations || at_append(fingerprint, size, &at, "%s%s", WITH, implementations);
@@ -73,12 +86,14 @@ bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementat
 void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size) {
   const size_t chars = strlen(winner->implementation);
   size_t at = 0;
+  int count = 0;
   (void)at_append(out, size, &at, "%.*s", (int)at_fingerprint_device_chars(fingerprint), fingerprint);
   for (const char *entry = at_fingerprint_implementations(fingerprint); *entry;) {
     const char *end = strstr(entry, "; ");
     const size_t length = end ? (size_t)(end - entry) : strlen(entry);
-    if (entry[0] == '*' || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
-      (void)at_append(out, size, &at, "%s%.*s", WITH, (int)length, entry);
+    const bool threads = strncmp(entry, AT_FINGERPRINT_THREADS, sizeof AT_FINGERPRINT_THREADS - 1) == 0;
+    if (entry[0] == '*' || threads || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
+      (void)at_append(out, size, &at, "%s%.*s", count++ ? "; " : WITH, (int)length, entry);
     entry += end ? length + 2 : length;
   }
 }

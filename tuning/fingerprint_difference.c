@@ -2,9 +2,11 @@
  * fingerprint_difference.c: how two fingerprints differ, part by part, in words. */
 #include "tuning/fingerprint.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/threads.h"
 #include "tuning/decision.h"
 
 /* What is said of differences so far. */
@@ -210,20 +212,42 @@ static const char *depends(const at_implementation *implementation, const at_con
   return words;
 }
 
-int at_winner_difference(const at_op *op, attune_device *device, const char *fingerprint, const attune_decision *winner,
-                         char *out, size_t size) {
-  sentence s = begin(out, size);
+static void compare_implementation(sentence *s, const at_op *op, attune_device *device, const char *fingerprint,
+                                   const attune_decision *winner) {
   at_configuration configuration;
   char words[AT_DIFFERENCE_CHARS];
   const at_implementation *implementation = at_registry_find(op, winner->implementation, device);
   const entry there = entry_of(fingerprint, winner->implementation);
   if (!implementation) {
-    say(&s, "implementation", winner->implementation, "");
-    return s.count;
+    say(s, "implementation", winner->implementation, "");
+    return;
   }
-  compare_version(&s, implementation->name, winner->implementation_version, implementation->version);
+  compare_version(s, implementation->name, winner->implementation_version, implementation->version);
   (void)at_copy_text(configuration.text, sizeof configuration.text, winner->configuration);
-  compare_words(&s, implementation->name, &there, depends(implementation, &configuration, device, words));
+  compare_words(s, implementation->name, &there, depends(implementation, &configuration, device, words));
+}
+
+int at_implementation_difference(const at_op *op, attune_device *device, const char *fingerprint,
+                                 const attune_decision *winner, char *out, size_t size) {
+  sentence s = begin(out, size);
+  compare_implementation(&s, op, device, fingerprint, winner);
+  return s.count;
+}
+
+static void compare_threads(sentence *s, const attune_device *device, const char *fingerprint) {
+  const int there = at_fingerprint_threads(fingerprint), here = at_cpu_count();
+  char before[16], now[16];
+  if (device->properties.kind != ATTUNE_DEVICE_HOST || there < 1 || there == here) return;
+  snprintf(before, sizeof before, "%d", there);
+  snprintf(now, sizeof now, "%d", here);
+  say(s, "CPU threads", before, now);
+}
+
+int at_winner_difference(const at_op *op, attune_device *device, const char *fingerprint, const attune_decision *winner,
+                         char *out, size_t size) {
+  sentence s = begin(out, size);
+  compare_threads(&s, device, fingerprint);
+  compare_implementation(&s, op, device, fingerprint, winner);
   return s.count;
 }
 

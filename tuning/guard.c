@@ -210,7 +210,8 @@ static void release(at_plan *plan) {
 void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   int64_t threads = 1;
   if (plan->device->properties.kind != ATTUNE_DEVICE_HOST || plan->op->deterministic(plan->problem) ||
-      !at_configuration_get(&plan->configuration, "threads", &threads) || threads < 2)
+      !at_configuration_get(&plan->configuration, "threads", &threads) ||
+      (threads < 2 && decision->default_time_ns > 0.0))
     return;
   at_guard *g = calloc(1, sizeof *g);
   at_plan *fallback = g ? default_of(plan) : NULL;

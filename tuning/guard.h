@@ -8,7 +8,8 @@
 #include "tuning/registry.h"
 
 /* Puts a guard on a host plan of two threads or more that is not the default itself; `decision` says what the default
- * took. Plans of one thread, and those that must give the same bits each time, are left as they are. The plan owns its
+ * took. Where it does not say that, as of a guess, the calls must show it, and a plan of one thread has a guard too.
+ * Other plans of one thread, and those that must give the same bits each time, are left as they are. The plan owns its
  * guard. Without memory the plan has none. */
 void at_guard_attach(at_plan *plan, const attune_decision *decision);
 

@@ -16,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/limit.h"
+
+static const size_t COPY_PART = (size_t)64 << 20; /* a few hundredths of a second */
+
 /* The slack of a slot, and what all slots of a set may have together: cold inputs of small problems have many. */
 static const size_t PAGE = 4096;
 static const size_t SLACK_MOST = (size_t)1 << 20, SLACK_LEAST = (size_t)1 << 12;
@@ -178,6 +182,18 @@ static void place_guards(at_operand_set *set) {
 
 /* --- contents --- */
 
+/* In parts, for a limit may end it between two. */
+static attune_status copy_parts(attune_stream *stream, char *to, const char *from, size_t bytes) {
+  attune_status status = at_limit_look();
+  for (size_t done = 0; status == ATTUNE_OK && done < bytes;) {
+    const size_t part = bytes - done < COPY_PART ? bytes - done : COPY_PART;
+    status = attune_copy(stream, to + done, from + done, part);
+    done += part;
+    if (status == ATTUNE_OK) status = at_limit_look();
+  }
+  return status;
+}
+
 /* Fills bytes with one buffer's numbers: the pool once from the host, then copies of what is there. */
 static attune_status fill_bytes(at_operand_set *set, char *to, size_t bytes, const at_buffer *like, at_random *random,
                                 size_t skip) {
@@ -196,7 +212,7 @@ static attune_status fill_bytes(at_operand_set *set, char *to, size_t bytes, con
   }
   while (status == ATTUNE_OK && done < bytes) { /* then doubling */
     const size_t chunk = done < bytes - done ? done : bytes - done;
-    status = attune_copy(set->stream, to + done, to, chunk);
+    status = copy_parts(set->stream, to + done, to, chunk);
     done += chunk;
   }
   return status;
@@ -213,7 +229,7 @@ static attune_status fill(at_operand_set *set, at_random *random, bool guarded) 
     slot += bytes;
   }
   for (int copy = 1; copy < set->copies && status == ATTUNE_OK; copy++)
-    status = attune_copy(set->stream, set->arena + (size_t)copy * set->stride, set->arena, set->stride);
+    status = copy_parts(set->stream, set->arena + (size_t)copy * set->stride, set->arena, set->stride);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(set->stream);
   return status;
 }

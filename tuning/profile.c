@@ -11,6 +11,7 @@
 
 #include "src/host/capacity.h"
 #include "src/host/cpu_taken.h"
+#include "src/limit.h"
 #include "tuning/profile_host.h"
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
@@ -127,12 +128,14 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
+  int64_t given_ns = at_now_ns();
   attune_status status = at_profile_launch(profile, plan, profile->next_copy);
-  if (status == ATTUNE_OK && host) status = warm_up(profile, plan);
-  if (status == ATTUNE_OK && host) return at_profile_try_host(profile, subject);
-  const int64_t given_ns = at_now_ns();
+  if (!host) given_ns = at_now_ns();
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
   subject->once_ns = (double)(at_now_ns() - given_ns);
+  if (status != ATTUNE_OK || at_limit_left_ns() <= 0.0) return status; /* the limit ends with it */
+  if (host) status = warm_up(profile, plan);
+  if (status == ATTUNE_OK && host) return at_profile_try_host(profile, subject);
   if (status == ATTUNE_OK && subject->once_ns > slow_ns) return ATTUNE_OK;
   if (status == ATTUNE_OK) status = warm_up(profile, plan);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);

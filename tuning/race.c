@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "src/limit.h"
 #include "tuning/race_field.h"
 #include "tuning/race_pairs.h"
 
@@ -157,10 +158,19 @@ static void drop_far_behind(at_race *race, at_contender **field, int count) {
 
 /* How many can be sampled often enough in the time. */
 static int affordable(const at_race *race, int64_t left_ns) {
-  const at_profile *profile = race->profile;
-  const double sample_ns = profile->once_ns * profile->calls * profile->turns;
-  const double count = (double)left_ns / ((sample_ns + profile->ready_ns) * ENOUGH_ROUNDS) - 1.0;
-  return count < LEAST_FIELD ? LEAST_FIELD : count > MOST_FIELD ? MOST_FIELD : (int)count;
+  const double round_ns = at_race_sample_ns(race) + race->profile->ready_ns;
+  const double count = (double)left_ns / (round_ns * ENOUGH_ROUNDS) - 1.0;
+  const int least = at_limit_of() == AT_NO_LIMIT ? LEAST_FIELD : 1;
+  return count < least ? least : count > MOST_FIELD ? MOST_FIELD : (int)count;
+}
+
+/* Is there no time for a round of so many? A few rounds there are in any case; where a hard limit ends, if they are
+ * short. */
+static bool is_over(const at_race *race, int count, int64_t until_ns) {
+  const double left_ns = (double)(until_ns - at_now_ns()), grace_ns = race->rounds < AT_PAIRS_LEAST ? AT_LIMIT_GRACE_NS : 0.0;
+  if (at_limit_of() != AT_NO_LIMIT)
+    return left_ns + grace_ns < count * (at_race_sample_ns(race) + race->profile->ready_ns);
+  return left_ns < 0.0 && race->rounds >= AT_PAIRS_LEAST;
 }
 
 attune_status at_race_run(at_race *race, int64_t until_ns) {
@@ -181,7 +191,7 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_contender *field[AT_ROUND_SUBJECTS];
     int count = lineup(race, field, AT_ROUND_SUBJECTS);
-    if (at_now_ns() > until_ns && race->rounds >= AT_PAIRS_LEAST) break;
+    if (is_over(race, count, until_ns)) break;
     status = one_round(race, field, &count, turn);
     for (int i = 0; i < count && status == ATTUNE_OK; i++) at_race_judge(race->contenders[0], field[i]);
     if (race->rounds < AT_PAIRS_LEAST) drop_far_behind(race, field, count);

@@ -58,6 +58,7 @@ typedef struct at_race {
   int rounds, batches; /* counted rounds of the race; batches screened: what placements follow */
   double best_quick;   /* of the screened */
   double best_once_ns; /* of a single launch */
+  double sample_ns;    /* what a sample took of late, with all that disturbed it; 0: not known */
 } at_race;
 
 /* Adds a candidate unless it is there already; NULL when memory is short or it was there. */

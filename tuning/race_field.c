@@ -2,6 +2,7 @@
  * race_field.c: the contenders of a race: added, dropped, and what their threads cost. */
 #include "tuning/race_field.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,7 @@ attune_status at_race_sample(at_race *race, at_contender *const *field, int coun
   double taken[AT_ROUND_SUBJECTS];
   int whose[AT_ROUND_SUBJECTS], running = 0;
   attune_status status;
+  const int64_t start_ns = at_now_ns();
   do {
     running = 0;
     for (int i = 0; i < count; i++) {
@@ -101,6 +103,7 @@ attune_status at_race_sample(at_race *race, at_contender *const *field, int coun
     status = at_profile_round(race->profile, subjects, running, taken, good);
   } while (status != ATTUNE_OK && drop_failed(race, field, count));
   for (int i = 0; i < running && status == ATTUNE_OK; i++) ns[whose[i]] = taken[i];
+  if (running > 0) race->sample_ns = fmax(0.5 * race->sample_ns, (double)(at_now_ns() - start_ns) / running);
   return status;
 }
 

@@ -30,6 +30,9 @@ int at_race_left(at_contender **field, int count);
  * -1: there is none. */
 int at_race_doubtful_place(const at_race *race);
 
+/* race_screen.c: what a sample takes, about: as many calls of the default, or what samples took of late. */
+double at_race_sample_ns(const at_race *race);
+
 /* race_screen.c: drops what is clearly behind, and all but the best `keep`. The default is never dropped. */
 void at_race_prune(at_race *race, int keep);
 

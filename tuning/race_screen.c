@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/host/threads.h"
+#include "src/limit.h"
 #include "tuning/making.h"
 
 enum {
@@ -186,12 +187,17 @@ static attune_status calibrate_again(at_race *race, double *once_ns) {
   return at_profile_ready(profile, subject);
 }
 
+/* A search is so many calls of the default at least: both its forms tried and sampled, a few rounds, a verification. */
+enum { LEAST_CALLS = 20 };
+
 attune_status at_race_start(at_race *race, double *once_ns) {
   at_contender *base = race->contenders[0];
   make_many(race, 0, 1);
-  attune_status status = get_ready(race, base);
+  attune_status status = at_limit_look();
+  if (status == ATTUNE_OK) status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
+  if (status == ATTUNE_OK) status = at_limit_afford(LEAST_CALLS * *once_ns - AT_LIMIT_GRACE_NS);
   if (status == ATTUNE_OK && race->steady && *once_ns < CALIBRATE_BELOW_NS) status = calibrate_again(race, once_ns);
   if (status != ATTUNE_OK || !race->incumbent || race->incumbent == base) return status;
   make_many(race, place_of(race, race->incumbent), 1);
@@ -199,6 +205,12 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   if (status != ATTUNE_OK) return status;
   race->best_quick = HUGE_VAL; /* what is behind the vendor's own call may still be the best through attune */
   return screen_batch(race, &race->incumbent, 1, 0);
+}
+
+double at_race_sample_ns(const at_race *race) {
+  const at_profile *profile = race->profile;
+  const double calm_ns = profile->once_ns * profile->calls * profile->turns;
+  return calm_ns > race->sample_ns ? calm_ns : race->sample_ns;
 }
 
 /* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being
@@ -249,14 +261,21 @@ static bool is_out(const at_race *race, const at_contender *contender) {
   return false;
 }
 
+/* Is there time for a batch of so many? Only a hard limit looks ahead: what else is under way at its end is finished. */
+static bool batch_fits(const at_race *race, int count, int64_t until_ns) {
+  if (at_limit_of() == AT_NO_LIMIT) return true;
+  return (double)(until_ns - at_now_ns()) >= SCREEN_ROUNDS * (count + 1) * at_race_sample_ns(race);
+}
+
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
-  for (int next = next_waiting(race); next > 0 && at_now_ns() < until_ns;) {
+  for (int next = next_waiting(race); next > 0 && at_now_ns() < until_ns && batch_fits(race, 2, until_ns);) {
     at_contender *batch[SCREEN_BATCH];
     int count = 0;
     at_profile_place(race->profile, race->batches++ % SCREEN_PLACES);
     const attune_status base = at_profile_ready(race->profile, &race->contenders[0]->subject);
     if (base != ATTUNE_OK) return base;
-    for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns; next = next_waiting(race)) {
+    for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns && batch_fits(race, count + 2, until_ns);
+         next = next_waiting(race)) {
       at_contender *contender = race->contenders[next];
       if (is_out(race, contender)) {
         at_race_drop(race, contender, AT_SLOWER);

@@ -48,11 +48,14 @@ static void each_add(uint64_t tuner, bool forget) {
 }
 
 void at_recent_collect(uint64_t tuner) {
+  at_graph_calls_collect();
   each_add(tuner, false);
 }
 
 void at_recent_forget(uint64_t tuner) {
-  if (tuner) each_add(tuner, true);
+  if (!tuner) return;
+  at_graph_calls_forget(tuner);
+  each_add(tuner, true);
 }
 
 /* The list's lock is held. */

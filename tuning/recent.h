@@ -8,6 +8,7 @@
 #ifndef AT_RECENT_H
 #define AT_RECENT_H
 
+#include "src/graph_calls.h"
 #include "tuning/plan_table.h"
 #include "tuning/words.h"
 
@@ -112,6 +113,12 @@ static inline at_recents *at_recents_mine(void) {
 static inline void at_recent_count(at_recent *recent) {
   const uint64_t calls = atomic_load_explicit(&recent->calls, memory_order_relaxed);
   atomic_store_explicit(&recent->calls, calls + 1, memory_order_relaxed);
+}
+
+/* A call that is captured counts again at each replay. */
+static inline void at_recent_captured(const attune_stream *stream, uint64_t tuner, const at_plan_entry *entry) {
+  if (AT_UNLIKELY(stream->capture != NULL))
+    at_graph_calls_note(stream->capture, tuner, &((at_plan_entry *)(uintptr_t)entry)->calls);
 }
 
 /* Programs ask for the same thing from the same address, mostly: a guess that holds saves the hash. Problems of one

@@ -126,20 +126,20 @@ typedef struct request {
 } request;
 
 /* Under the device's lease: nobody measures the problem meanwhile. */
-static void note_doubt(const request *q, attune_device *device) {
+static void note_doubt(request *q, attune_device *device) {
   char why[sizeof q->out->stored.note];
-  const attune_recheck *out = q->out;
+  attune_recheck *out = q->out;
   if (out->verdict == ATTUNE_VERDICT_WRONG)
     snprintf(why, sizeof why, "does not hold: its numbers are outside the contract");
   else if (out->verdict == ATTUNE_VERDICT_SLOWER || out->verdict == ATTUNE_VERDICT_GAINS_LESS)
     snprintf(why, sizeof why, "does not hold: measured again it was %.3f x as fast as the default", out->speedup);
   else
     return;
-  at_doubt_winner(q->tuner, q->op, q->problem, device, &out->stored, why);
+  out->marked = at_doubt_winner(q->tuner, q->op, q->problem, device, &out->stored, why);
 }
 
 static attune_status under_device(void *user, at_profiler *profiler) {
-  const request *q = user;
+  request *q = user;
   attune_recheck *out = q->out;
   const attune_status status = at_recheck(out, profiler, q->op, q->problem,
                                           at_tuner_measure(q->tuner, profiler->device), &out->stored, q->budget_ns);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/host/threads.h"
+#include "src/limit.h"
 #include "tuning/favourites.h"
 #include "tuning/winner.h"
 
@@ -26,7 +27,10 @@ enum {
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
                          DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 0.0, 0.0};
 
-/* The same of a budget that somebody set. */
+/* Of a hard limit, for warm-ups. */
+static const double WARM_PART = 0.3;
+
+/* What a claim may take of a budget that somebody set. */
 static const double CLAIM_SHARE = 0.33;
 
 /* What was waited for, kernels that were compiled beside, is measured: so much time there is for that at least, where
@@ -34,6 +38,10 @@ static const double CLAIM_SHARE = 0.33;
 static const double MADE_NS = 60e6;
 
 static const double SIGMAS = 3.0;
+
+/* The trusted result in calls of the default; what verification reads and compares; the part of what it should take
+ * without which it is not begun. */
+static const double TRUSTED_CALLS_HOST = 4.0, TRUSTED_CALLS_DEVICE = 30.0, VERIFIED_A_NS = 2.0, LEAST_OF_RESERVE = 0.25;
 
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
@@ -47,9 +55,9 @@ static void end_stage(search *s, at_stage stage) {
   s->stage_ns = now;
 }
 
-/* No stage goes on beyond a hard limit, whatever was late. */
+/* No stage goes on beyond a hard limit, whatever was late, nor into what verifying the winner will take of it. */
 static int64_t within_limit(const search *s, int64_t end) {
-  const int64_t most = s->start_ns + (int64_t)s->most_ns;
+  const int64_t most = s->start_ns + (int64_t)(s->most_ns - s->reserve_ns);
   return s->most_ns > 0.0 && most < end ? most : end;
 }
 
@@ -191,12 +199,48 @@ static attune_status widen(search *s) {
   return status;
 }
 
+/* What verification takes, about: launches of the plan, and for the first plan operands and the trusted result; after
+ * the first problem as much more or less as it took then. */
+static double verify_ns(const search *s) {
+  const at_op *op = s->op;
+  const double launches = 2.0 + (op->deterministic(s->problem) ? 3.0 : 0.0) +
+                          (op->special_count ? (double)op->special_count(s->problem) : 0.0);
+  const double trusted = s->verifier ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
+  size_t bytes = 0;
+  (void)at_operand_bytes(op, s->problem, &bytes);
+  return (launches + trusted) * s->once_ns + (launches + (s->verifier ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
+}
+
+/* So much of a hard limit is left for it. */
+static void reserve(search *s) {
+  const double known = s->profile.profiler->verify_ratio;
+  s->reserve_ns = s->most_ns > 0.0 ? (known > 0.0 ? known : 1.0) * verify_ns(s) : 0.0;
+}
+
+static attune_status open_verifier(search *s, double expected_ns) {
+  const at_profiler *profiler = s->profile.profiler;
+  const attune_status status =
+      s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
+  return status == ATTUNE_OK ? at_verifier_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
+                             : status;
+}
+
+/* A plan that verified in full, with the making of the verifier, says how good the estimate is. */
+static void note_verified(search *s, double expected_ns, double took_ns) {
+  double *ratio = &s->profile.profiler->verify_ratio;
+  const double now = expected_ns > 0.0 ? took_ns / expected_ns : 1.0, most = 20.0;
+  const double bounded = now > most ? most : now < 1.0 / most ? 1.0 / most : now;
+  *ratio = *ratio > 0.0 ? 0.5 * (*ratio + bounded) : bounded;
+}
+
 /* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be
  * verified. */
 static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
-  if (!s->verifier)
-    *status =
-        at_verifier_create(&s->verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
+  const bool first = !s->verifier;
+  const double expected_ns = verify_ns(s);
+  const int64_t start_ns = at_now_ns(), limit_ns = at_limit_of();
+  if (limit_ns != AT_NO_LIMIT) (void)at_limit_set(limit_ns + 2 * AT_LIMIT_GRACE_NS);
+  if (first) *status = open_verifier(s, expected_ns);
   at_contender *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
     at_contender *contender = at_race_winner(&s->race);
@@ -205,6 +249,9 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
     const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
     if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
       winner = contender;
+      if (first) note_verified(s, expected_ns, (double)(at_now_ns() - start_ns));
+    } else if (checked == ATTUNE_BUDGET_EXHAUSTED) {
+      *status = checked;
     } else if (checked == ATTUNE_OK) {
       snprintf(out->warning, sizeof out->warning,
                "%s: its error is %.3g of what the contract allows; tolerance is %.3g", contender->implementation->name,
@@ -217,6 +264,7 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
       at_race_drop(&s->race, contender, AT_WRONG);
     }
   }
+  (void)at_limit_set(limit_ns);
   return winner;
 }
 
@@ -264,9 +312,12 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     }
     end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
-    at_contender *winner = verified_winner(s, out, status);
+    if (s->race.contenders[0]->count == 0)
+      *status = at_fail(ATTUNE_BUDGET_EXHAUSTED, "there was no time to measure the default; give this problem more");
+    at_contender *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
+    s->reserve_ns = 0.0;
     end_stage(s, AT_STAGE_VERIFY);
-    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
+    if (!winner || winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
         at_now_ns() >= until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
@@ -309,6 +360,7 @@ static at_contender *next_winner(search *s, at_search_result *out, int lost, att
   const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
   if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
     s->late_ns += (int64_t)longer_ns;
+    reserve(s);
     *status = reopen(s);
     return *status == ATTUNE_OK ? raced_winner(s, out, status) : NULL;
   }
@@ -413,10 +465,11 @@ static void log_contenders(const search *s) {
   }
 }
 
-/* A budget and a limit end warm-ups too; 0: there is neither. */
+/* A budget and a limit end warm-ups too; 0: there is neither. Of a limit, beyond which nothing is measured any more,
+ * they take a part. */
 static int64_t warm_until(const search *s) {
-  const double least_ns =
-      s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns) : fmax(s->budget_ns, s->most_ns);
+  const double most_ns = WARM_PART * s->most_ns,
+               least_ns = s->budget_ns > 0.0 && most_ns > 0.0 ? fmin(s->budget_ns, most_ns) : fmax(s->budget_ns, most_ns);
   return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
 }
 
@@ -428,6 +481,9 @@ static attune_status run(search *s, at_search_result *out) {
   const int64_t opened_ns =
       at_now_ns() - s->start_ns; /* libraries and their first kernels: no part of what nobody set */
   if (s->budget_ns <= 0.0) s->opened_ns = opened_ns;
+  s->once_ns = once_ns;
+  reserve(s);
+  if (status == ATTUNE_OK) status = at_limit_afford(s->reserve_ns - AT_LIMIT_GRACE_NS);
   double length_ns = s->budget_ns > 0.0 ? s->budget_ns : s->times->auto_ns + s->times->auto_calls * once_ns;
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;
@@ -469,6 +525,7 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
               .known = known,
               .stage_ms = out->stage_ms,
               .start_ns = at_now_ns()};
+  const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
   s.stage_ns = s.start_ns;
   atomic_init(&s.making.done, true);
   s.race.profile = &s.profile;
@@ -484,6 +541,7 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
   at_race_free(&s.race);
   at_profile_close(&s.profile);
   free(s.room);
+  (void)at_limit_set(limit_ns);
   out->decision.tuning_ms = (double)(at_now_ns() - s.start_ns) * 1e-6;
   return status;
 }

@@ -33,9 +33,11 @@ typedef struct at_search_result {
 
 /* Races every candidate of every implementation for `problem` for `budget_ns` (0: 190 ms, on the host 420 ms, and 400
  * calls of the default; what comes on top, attune_tuner_options.budget_ms tells), and for `most_ns` at most (0: no
- * limit); a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
+ * limit). A step that is under way when the budget ends is finished; most_ns is a hard limit: a step that would end
+ * after it is made shorter or not begun, and what proves to be longer than expected ends within 0.5 s or a launch. What
+ * is open then is `unsure` in the decision. The vendor default is
  * candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation),
- * OUT_OF_MEMORY, DEVICE_ERROR. */
+ * OUT_OF_MEMORY, DEVICE_ERROR, BUDGET_EXHAUSTED (most_ns is too short to measure and verify the default). */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns);
 

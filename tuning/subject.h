@@ -32,6 +32,7 @@ typedef struct at_profiler {
   void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
   void *between_user;
   at_search_settings settings; /* all 0: the usual ones */
+  double verify_ratio;         /* what verification took, of what was expected; 0: not known */
 } at_profiler;
 
 typedef struct at_profile {

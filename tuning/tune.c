@@ -12,9 +12,9 @@
 #include "src/device_lease.h"
 #include "src/exit.h"
 #include "src/stack.h"
-#include "src/host/threads.h"
 #include "tuning/fingerprint.h"
 #include "tuning/guard.h"
+#include "tuning/other_threads.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -66,7 +66,7 @@ typedef struct job {
   attune_device *device;
   const char *fingerprint;
   double budget_ns; /* 0: the problem's own */
-  double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
+  double most_ns;   /* the caller's hard limit, or what is left of the tuner's whole budget if that is less; 0: none */
   double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
   int64_t setup_ns; /* making the first profiler is no part of a budget */
@@ -82,8 +82,8 @@ static bool enough(const job *j, const attune_decision *found) {
 
 /* The winner so far, in this tuner or in a database. */
 static bool incumbent(const job *j, attune_decision *out) {
-  const bool used =
-      at_plan_table_decision(&j->tuner->plans, &j->room->key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
+  const bool used = at_plan_table_decision(&j->tuner->plans, &j->room->key, out) &&
+                    out->source > ATTUNE_SOURCE_NEIGHBOUR && at_decision_has_threads(j->device, out);
   if (used && out->source == ATTUNE_SOURCE_TUNED) return true;
   attune_decision *stored = &j->room->found;
   if (at_weigh_winner(j->tuner, j->op, j->problem, j->device, stored) != ATTUNE_OK) return used;
@@ -145,28 +145,11 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
   return status;
 }
 
-/* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
- * lose it. */
-static bool needs_more_threads(const job *j, const char *fingerprint, const attune_decision *winner) {
-  attune_decision *row = &j->room->found;
-  at_configuration configuration;
-  int64_t threads = 1;
-  return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
-         at_store_find(j->tuner->user, fingerprint, winner->problem, winner->measure, row) == ATTUNE_OK &&
-         at_copy_text(configuration.text, sizeof configuration.text, row->configuration) &&
-         at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
-}
-
 static void commit(const job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
   char *family = j->room->family, *fingerprint = j->room->fingerprint;
   if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
-  if (status == ATTUNE_OK && needs_more_threads(j, fingerprint, winner)) {
-    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
-           winner->problem, at_cpu_count());
-    return;
-  }
   if (status == ATTUNE_OK)
     status =
         at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
@@ -230,8 +213,9 @@ static void publish(const job *j, const attune_decision *winner) {
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
-  j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
-  if (j->most_ns <= 0.0)
+  const double left_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
+  if (j->most_ns <= 0.0 || left_ns < j->most_ns) j->most_ns = left_ns;
+  if (left_ns <= 0.0)
     return at_fail(ATTUNE_BUDGET_EXHAUSTED,
                    "all %.0f ms that the tuner may spend are spent (options.total_budget_ms); create one with more",
                    j->tuner->total_budget_ns * 1e-6);
@@ -266,7 +250,8 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
     if (status == ATTUNE_OK && !won) {
       attune_decision *before = &j->room->before;
       const bool had = incumbent(j, before);
-      status = measure_problem(j, had ? before : NULL, result, out);
+      const bool races = had || at_find_other_threads(j->tuner, j->op, j->problem, j->device, before) == ATTUNE_OK;
+      status = measure_problem(j, races ? before : NULL, result, out);
       found = status == ATTUNE_OK;
       *measured = found && !(had && stays(before, result, out));
     }
@@ -322,6 +307,10 @@ static attune_status tune_in_room(job *j, bool at_once) {
   if (measured) commit(j, out);
   at_flight_end(&j->flight);
   if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
+  if (status == ATTUNE_BUDGET_EXHAUSTED && at_log_wanted(ATTUNE_LOG_INFO)) {
+    char shown[AT_SHOWN_CHARS];
+    at_log(ATTUNE_LOG_INFO, "left %s: %s", at_shown(shown, j->room->head.problem), attune_last_message());
+  }
   if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
   return status;
 }
@@ -352,7 +341,7 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
 }
 
 static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                               int force, bool at_once, attune_decision *out) {
+                               double most_ms, int force, bool at_once, attune_decision *out) {
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner    ? "tuner"
@@ -373,6 +362,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
+  j.most_ns = most_ms > 0.0 ? most_ms * 1e6 : 0.0;
   if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
   if (device->backend->restore) device->backend->restore(before);
   at_cancel_let(cancel);
@@ -381,12 +371,19 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
 
 attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
                           attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, force, false, out);
+  return tune_text(tuner, device, problem, budget_ms, 0.0, force, false, out);
 }
 
 attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                               int force, attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, force, true, out);
+  return tune_text(tuner, device, problem, budget_ms, 0.0, force, true, out);
+}
+
+attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
+                                 double most_ms, int force, attune_decision *out) {
+  if (!(most_ms > 0.0 && most_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be above 0, at most 1e12", most_ms);
+  return tune_text(tuner, device, problem, budget_ms, most_ms, force, true, out);
 }
 
 static attune_status wait_for_turn(void *user) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "src/dtype.h"
+#include "src/limit.h"
 #include "src/host/threads.h"
 #include "tuning/staging.h"
 
@@ -154,13 +155,16 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
     if (!v->host)
       status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", v->set->set_bytes);
   }
+  if (status == ATTUNE_OK) status = at_limit_look();
   if (status == ATTUNE_OK) status = fetch(v);
   if (status == ATTUNE_OK) status = keep_outputs(v);
   if (status == ATTUNE_OK) {
     v->input_hash = hash_buffers(v, false);
     draw_scalars(v);
-    status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
+    status = at_limit_look();
   }
+  if (status == ATTUNE_OK)
+    status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
   if (status != ATTUNE_OK) {
     at_verifier_destroy(v);
     return status;
@@ -225,7 +229,8 @@ static attune_status restore_inputs(at_verifier *v) {
  * large operands not the inputs. */
 static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
-  attune_status status = v->damaged ? renew(v) : restore_inputs(v);
+  attune_status status = at_limit_look();
+  if (status == ATTUNE_OK) status = v->damaged ? renew(v) : restore_inputs(v);
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
     if (v->pristine[i])
@@ -343,7 +348,7 @@ static attune_status put_buffer(at_verifier *v, int which, int i) {
 static attune_status run_special(at_verifier *v, const at_plan *plan, int which, uint32_t *lost) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
   double scalars[AT_MAX_SCALARS];
-  attune_status status = ATTUNE_OK;
+  attune_status status = at_limit_look();
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) status = put_buffer(v, which, i);
   memcpy(scalars, v->set->usual, sizeof scalars);
   if (v->op->special_scalars) v->op->special_scalars(v->problem, which, scalars);

@@ -19,6 +19,14 @@ attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void
   return op->format(problem, out->problem, sizeof out->problem);
 }
 
+bool at_decision_has_threads(const attune_device *device, const attune_decision *decision) {
+  at_configuration configuration;
+  int64_t threads = 1;
+  return device->properties.kind != ATTUNE_DEVICE_HOST ||
+         !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration) ||
+         !at_configuration_get(&configuration, "threads", &threads) || threads <= at_cpu_count();
+}
+
 attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
                                   const attune_decision *decision, at_plan **plan) {
   at_configuration configuration;
@@ -28,13 +36,11 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
     return at_fail(ATTUNE_NOT_FOUND,
                    "the stored winner, %s version %d, is not in this build of attune; tune the problem again",
                    decision->implementation, decision->implementation_version);
-  int64_t threads = 1;
-  if (device->properties.kind == ATTUNE_DEVICE_HOST && at_configuration_get(&configuration, "threads", &threads) &&
-      threads > at_cpu_count())
+  if (!at_decision_has_threads(device, decision))
     return at_fail(ATTUNE_NOT_FOUND,
-                   "the stored winner, %s %s, needs %lld threads and this process may use %d; give it more CPUs, or "
-                   "tune the problem here with --force",
-                   decision->implementation, configuration.text, (long long)threads, at_cpu_count());
+                   "the stored winner, %s %s, needs more threads than the %d that this process may use; give it more "
+                   "CPUs, or tune the problem here",
+                   decision->implementation, configuration.text, at_cpu_count());
   const attune_status status = at_plan_create(plan, op, implementation, &configuration, problem, device);
   if (status == ATTUNE_OK) at_guard_attach(*plan, decision);
   return status;
@@ -216,7 +222,7 @@ static void doubt_here(attune_tuner *tuner, const at_op *op, const void *problem
   at_plan_table_doubt(&tuner->plans, &key, winner->tuned_at, why);
 }
 
-void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why) {
   enum { WAIT_MS = 1000 };
   at_plan *plan = NULL;
@@ -227,14 +233,17 @@ void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
                   found->source == ATTUNE_SOURCE_STORED && found->tuned_at == winner->tuned_at &&
                   strcmp(found->configuration, winner->configuration) == 0;
   at_plan_destroy(plan);
+  bool noted = false;
   if (is && op->family(problem, s->family, sizeof s->family) == ATTUNE_OK) {
     found->unsure = 1;
     at_copy_text(found->note, sizeof found->note, why);
-    if (at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) != ATTUNE_OK)
+    noted = at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) == ATTUNE_OK;
+    if (!noted)
       at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s",
              winner->problem, attune_last_message());
   }
   free(s);
+  return noted;
 }
 
 /* A new error counts as clearly larger from here: relative to the old one, and at least so much of the time. */

@@ -32,6 +32,9 @@ bool at_winner_is_first(at_store *store, const at_op *op, const void *problem, a
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out);
 
+/* May as many CPU threads be used as the decision's configuration has? */
+bool at_decision_has_threads(const attune_device *device, const attune_decision *decision);
+
 /* A plan of what a decision names; NOT_FOUND when this build or machine does not have it any more. */
 attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
                                   const attune_decision *decision, at_plan **plan);
@@ -50,8 +53,9 @@ at_evidence_rank at_evidence(const attune_decision *decision);
 bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted);
 
 /* Notes in the user database that a stored winner is doubted, and why, so that the next run measures its problem again.
- * A winner that has taken its place meanwhile stays as it is; one of the system database does too. */
-void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+ * A winner that has taken its place meanwhile stays as it is; one of the system database does too. False: it is not
+ * noted. */
+bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why);
 
 #endif

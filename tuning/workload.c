@@ -336,7 +336,8 @@ static double estimate_ns(attune_tuner *tuner, attune_device *device, const char
   attune_decision row;
   const at_op *op = at_tuner_op(tuner, text);
   const char *measure = at_measure_name(at_tuner_measure(tuner, device));
-  if (at_store_find(at_tuner_store(tuner), fingerprint, text, measure, &row) == ATTUNE_OK && row.default_time_ns > 0.0)
+  at_store *store = at_tuner_store(tuner);
+  if (store && at_store_find(store, fingerprint, text, measure, &row) == ATTUNE_OK && row.default_time_ns > 0.0)
     return row.default_time_ns;
   if (!op || op->parse(text, problem) != ATTUNE_OK) return 0.0;
   const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
@@ -344,6 +345,24 @@ static double estimate_ns(attune_tuner *tuner, attune_device *device, const char
   const double flops_a_ns = processors * (host ? 30.0 : 400.0), bytes_a_ns = host ? 10.0 : 2000.0;
   const double arithmetic = op->flops(problem) / flops_a_ns, traffic = op->bytes(problem) / bytes_a_ns;
   return (host ? 50.0 : 3000.0) + (arithmetic > traffic ? arithmetic : traffic);
+}
+
+attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
+                                       const char *problem) {
+  if (!out_ns || !tuner || !device || !problem)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
+                   !out_ns   ? "out_ns"
+                   : !tuner  ? "tuner"
+                   : !device ? "device"
+                             : "problem");
+  const char *fingerprint = NULL;
+  at_message kept;
+  at_message_keep(&kept);
+  attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
+  *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
+  if (status == ATTUNE_OK && *out_ns <= 0.0)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
+  return at_message_settle(&kept, status);
 }
 
 static int longest_first(const void *left, const void *right) {

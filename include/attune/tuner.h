@@ -233,6 +233,14 @@ ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device,
 ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
                                          double budget_ms, int force, attune_decision *out);
 
+/* As attune_tune_try, for at most most_ms milliseconds in all: a problem takes what it needs, and where that is more,
+ * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than expected
+ * ends within half a second, or after one call of the implementation that is under way. What is found by then is stored,
+ * incomplete or unsure, and a later call goes on from there. Errors: those of attune_tune_try; BUDGET_EXHAUSTED also:
+ * most_ms is too short to measure the default and to verify its numbers. Any thread. */
+ATTUNE_API attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem,
+                                            double budget_ms, double most_ms, int force, attune_decision *out);
+
 /* Whether a stored winner still holds. */
 typedef enum attune_verdict {
   ATTUNE_VERDICT_HOLDS = 1,
@@ -250,12 +258,14 @@ typedef struct attune_recheck {
   double max_error;      /* largest error as a fraction of what the contract allows */
   int samples;
   attune_verdict verdict;
+  int marked; /* 1: it does not hold, and is marked so in the user database */
 } attune_recheck;
 
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
  * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
  * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
- * the next attune_tune measures its problem again. Nothing else is stored. The settings of attune_tuner_set_search hold
+ * the next attune_tune measures its problem again; out->marked says that it is. One of a database that may not be
+ * written, or of the system database, is not. Nothing else is stored. The settings of attune_tuner_set_search hold
  * here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run),
  * OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in
  * turns as attune_tune does. */
@@ -307,7 +317,8 @@ ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner
 
 /* What measurements on `device` are valid for, as one line into out[size], terminated: the device, its driver, attune's
  * way of measuring; then, after "; with ", each implementation with its version and the libraries and compilers that it
- * depends on. A stored winner holds where the first part is the same, and its own implementation. Opens the libraries.
+ * depends on; on the host before them "threads N", how many CPU threads a search may use now. A stored winner holds where
+ * the first part is the same, the number of threads, and its own implementation. Opens the libraries.
  * Errors: INVALID_ARGUMENT (4096 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 

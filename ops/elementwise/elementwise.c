@@ -68,13 +68,13 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   at_prepared *prepared = plan->own;
   at_small_call small;
   if (AT_LIKELY(!at_watched()) && at_small_bind(prepared, stream, operands, &small)) {
-    at_caller_plan_count(plan);
+    at_caller_plan_count(plan, stream);
     at_small_run(prepared, &small);
     return ATTUNE_OK;
   }
   const attune_status status = check_run(plan, prepared, operands);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   if (AT_UNLIKELY(at_watched())) return at_elementwise_run_watched(plan, prepared, operands, stream);
   return at_run_launch(plan, prepared, operands, stream);
 }
@@ -86,7 +86,7 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
   at_small_quick_call quick;
   if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick(plan->own, stream, operands, &quick)) ||
-      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan, stream)))
     return run_usually(plan, stream, operands);
   at_small_quick_run(plan->own, &quick);
   return ATTUNE_OK;
@@ -119,7 +119,7 @@ static __attribute__((noinline)) attune_status run_data_usually(const attune_pla
   at_small_call small;
   if (AT_UNLIKELY(at_watched()) || !at_small_bind_data(plan->own, stream, data, &small))
     return run_as_operands(plan, stream, data);
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   at_small_run(plan->own, &small);
   return ATTUNE_OK;
 }
@@ -131,7 +131,7 @@ attune_status attune_elementwise_plan_run_data(const attune_plan *plan, attune_s
   }
   at_small_quick_call quick;
   if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick_data(plan->own, stream, data, &quick)) ||
-      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan, stream)))
     return run_data_usually(plan, stream, data);
   at_small_quick_run(plan->own, &quick);
   return ATTUNE_OK;

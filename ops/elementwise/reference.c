@@ -14,12 +14,14 @@
 #include "ops/elementwise/raw_reference.h"
 #include "ops/elementwise/tolerance.h"
 #include "src/host/threads.h"
+#include "src/limit.h"
 
 enum {
   DRAWN = 1024,         /* elements computed in long double in any case */
   ENDS = 64,            /* and so many at the start and the end */
   EXACT_MOST = 1 << 15, /* of those that are not near; of more only a part is looked at */
-  EXACT_STEP = 61
+  EXACT_STEP = 61,
+  LOOK = 1 << 20 /* elements between two looks at the limit */
 };
 
 typedef struct reference {
@@ -179,19 +181,26 @@ static void check_near(comparison *c, int output, int64_t walked, int64_t at) {
 
 /* ---- all of them ---- */
 
-static void walk_output(comparison *c, int output) {
+static attune_status walk_output(comparison *c, int output) {
   const reference *r = c->r;
   const at_layout *l = &r->layout;
   const int64_t size = (int64_t)attune_dtype_size((attune_dtype)r->problem->dtypes[output]),
                 start = (char *)c->operands.tensors[output] - r->expected[output],
                 step = l->operands[output].strides[0];
-  for (int64_t row = 0; row < l->count; row += l->sizes[0]) {
+  attune_status status = ATTUNE_OK;
+  for (int64_t row = 0, look = 0; row < l->count && status == ATTUNE_OK; row += l->sizes[0]) {
     int64_t at = start + at_element_offset(l, output, row) * size;
     for (int64_t i = 0; i < l->sizes[0] && c->worst <= 1.0; i++, at += step * size) {
+      if (look-- == 0) {
+        status = at_limit_look();
+        look = LOOK;
+        if (status != ATTUNE_OK) break;
+      }
       check_near(c, output, row + i, at);
       if (r->covered) r->covered[at / size / 8] |= (unsigned char)(1 << at / size % 8);
     }
   }
+  return status;
 }
 
 /* Between the elements everything must be as it was. */
@@ -215,7 +224,8 @@ static attune_status check_output(comparison *c, int output) {
   r->covered = NULL;
   if (elements != (size_t)r->layout.count && !(r->covered = calloc(elements / 8 + 1, 1)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu elements", elements);
-  walk_output(c, output);
+  const attune_status status = walk_output(c, output);
+  if (status != ATTUNE_OK) return status;
   if (r->covered && c->worst <= 1.0 && !gaps_are_whole(c, output)) c->worst = (double)INFINITY;
   return ATTUNE_OK;
 }
@@ -264,8 +274,8 @@ static attune_status compare(comparison *c) {
   memcpy(call.outputs, c->operands.tensors, r->problem->output_count * sizeof *call.outputs);
   memcpy(call.inputs, c->operands.tensors + r->problem->output_count, r->problem->input_count * sizeof *call.inputs);
   at_interpreter_run(r->program, &r->layout, &call);
-  check_some(c);
-  attune_status status = ATTUNE_OK;
+  attune_status status = at_limit_look();
+  if (status == ATTUNE_OK) check_some(c);
   for (int i = 0; i < r->problem->output_count && status == ATTUNE_OK && c->worst <= 1.0; i++)
     status = check_output(c, i);
   return status;

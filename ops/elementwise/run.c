@@ -65,6 +65,7 @@ static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const
   if (AT_LIKELY(plan != NULL)) at_calls_note_plan(slot, plan);
   if (plan && small && prepared->small.plan) {
     at_plan_entry_count(slot->entry, 1);
+    at_recent_captured(stream, tuner->id, slot->entry);
     at_small_run(prepared, small);
     return ATTUNE_OK;
   }
@@ -76,6 +77,7 @@ static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const
     return run_prepared(tuner, stream, formula, operands, prepared);
   }
   at_plan_entry_count(slot->entry, 1);
+  at_recent_captured(stream, tuner->id, slot->entry);
   return at_run_launch(plan, prepared, operands, stream);
 }
 

@@ -275,7 +275,7 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
-  at_caller_plan_count(plan);
+  at_caller_plan_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
   if (AT_LIKELY(!at_watched())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream);
   at_gemm_operands run = *o;
@@ -290,7 +290,7 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
       AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
-      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
   return run_plan(plan, o, stream);
 }

@@ -15,10 +15,11 @@
 #include "ops/gemm/host_blocked.h"
 #include "ops/gemm/reference_gaps.h"
 #include "src/host/threads.h"
+#include "src/limit.h"
 #include "tuning/staging.h"
 
 static const size_t MOST_ELEMENTS = (size_t)1 << 29; /* of the expected result: 4 GiB */
-enum { SPOT_CHECKS = 64 };
+enum { SPOT_CHECKS = 64, PART_GRAIN = 48 };
 
 /* gamma of the contract, in the reference "Numerics" of the design: FMA chains of f32 and f64; f32 accumulation of
  * halves; TF32. */
@@ -93,6 +94,22 @@ static void all_norms(at_reference *r) {
     for (int64_t b = 0; b < g->batch; b++) matrix_norms(r, b, at_cpu_count());
 }
 
+/* A product in float64 by parts of D's columns, for a limit may end it between two. What an element is does not depend on
+ * them. */
+static attune_status multiply(const at_gemm *g, const double *a, const double *b, double *out, int threads) {
+  static const double part_flops = 4e9; /* some tenths of a second of one CPU */
+  const double column = 2.0 * (double)g->m * (double)g->k;
+  const int64_t most = column * (double)g->n <= part_flops ? g->n : (int64_t)(part_flops / column / PART_GRAIN + 1.0) * PART_GRAIN,
+                rows_a = at_gemm_rows_a(g), rows_b = at_gemm_rows_b(g);
+  attune_status status = at_limit_look();
+  for (int64_t j = 0; j < g->n && status == ATTUNE_OK; j += most) {
+    status = at_blocked_f64(g->m, g->n - j < most ? g->n - j : most, g->k, a, rows_a, g->trans_a != 0,
+                            b + (g->trans_b ? j : j * rows_b), rows_b, g->trans_b != 0, out + j * g->m, g->m, threads);
+    if (status == ATTUNE_OK) status = at_limit_look();
+  }
+  return status;
+}
+
 static attune_status expect_on_host(at_reference *r) {
   const at_gemm *g = &r->g;
   const int64_t rows_a = at_gemm_rows_a(g), cols_a = at_gemm_cols_a(g), rows_b = at_gemm_rows_b(g),
@@ -106,8 +123,7 @@ static attune_status expect_on_host(at_reference *r) {
       at_reference_convert(a, r->a, (attune_dtype)g->dtype, (size_t)(g->stride_a * i), rows_a, cols_a, g->lda);
     if (i == 0 || g->stride_b)
       at_reference_convert(b, r->b, (attune_dtype)g->dtype, (size_t)(g->stride_b * i), rows_b, cols_b, g->ldb);
-    status = at_blocked_f64(g->m, g->n, g->k, a, rows_a, g->trans_a != 0, b, rows_b, g->trans_b != 0,
-                            r->product + i * g->m * g->n, g->m, threads);
+    status = multiply(g, a, b, r->product + i * g->m * g->n, threads);
   }
   free(a);
   free(b);
@@ -235,8 +251,11 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   if ((!r->product && !r->narrow) || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
   attune_status status = fetch(r, stream, pointers);
+  if (status == ATTUNE_OK) status = at_limit_look();
   if (status != ATTUNE_OK) return status;
   all_norms(r);
+  status = at_limit_look();
+  if (status != ATTUNE_OK) return status;
 #ifdef AT_WITH_CUDA
   if (on_cuda(device))
     status = at_reference_expect_on_cuda(r, stream, pointers);

@@ -6,6 +6,7 @@
 #include "ops/gemm/reference.h"
 #include "ops/gemm/reference_gaps.h"
 #include "src/host/threads.h"
+#include "src/limit.h"
 
 enum { MOST_THREADS = 64 };
 
@@ -15,6 +16,7 @@ typedef struct comparison {
   unsigned char poison;
   double alpha, beta;         /* in the accumulation's precision; beta 0 without C */
   double worst[MOST_THREADS]; /* by rank */
+  int64_t until_ns;           /* the caller's limit */
 } comparison;
 
 /* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may round
@@ -58,6 +60,7 @@ static void compare_share(void *arg, const at_team *team) {
   const at_gemm *g = &c->r->g;
   double worst = 0.0;
   for (int64_t column = team->rank; column < g->n * g->batch; column += team->size) {
+    if (c->until_ns != AT_NO_LIMIT && at_now_ns() >= c->until_ns) break;
     const int64_t b = column / g->n, j = column % g->n;
     const double here = gap_untouched(c, b, j) ? compare_column(c, b, j) : INFINITY;
     if (here > worst) worst = here;
@@ -81,7 +84,10 @@ attune_status at_gemm_reference_compare(void *reference, const double *scalars, 
   }
   const int64_t elements = c.r->g.m * c.r->g.n * c.r->g.batch;
   const int threads = elements > 65536 ? (at_cpu_count() < MOST_THREADS ? at_cpu_count() : MOST_THREADS) : 1;
+  c.until_ns = at_limit_of();
   at_parallel(threads, compare_share, &c);
+  const attune_status status = at_limit_look(); /* else all columns were compared */
+  if (status != ATTUNE_OK) return status;
   *max_error = 0.0;
   for (int i = 0; i < threads; i++)
     if (c.worst[i] > *max_error) *max_error = c.worst[i];

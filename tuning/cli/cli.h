@@ -165,6 +165,7 @@ typedef struct cli_progress {
   size_t total; /* problems */
   size_t to_measure;
   double start_s;
+  double budget_s; /* set after cli_progress_begin: the run ends by then; 0: it has none */
 } cli_progress;
 
 double cli_now_s(void);

@@ -49,11 +49,6 @@ static void keep_node(void *node) {
   (void)node;
 }
 
-/* What all calls of a recorded problem take, about; 0: not known. */
-static double weight_of(const tune_item *it) {
-  return (double)it->entry->count * it->entry->time_ns;
-}
-
 /* How the items are named in lines of their own. */
 static void name_items(tune_run *run) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
@@ -85,36 +80,14 @@ static void look_up(tune_run *run) {
     if (known && is_measured(&it->decision) && it->decision.complete && !it->decision.unsure)
       it->outcome = OUTCOME_STORED;
     else
-      run->to_measure++, run->weight += weight_of(it);
+      run->to_measure++;
   }
   tdestroy(seen, keep_node);
 }
 
-/* More than a problem needs: it takes what it needs. */
-#define ENOUGH_MS 400.0
-
-static bool is_open(const tune_item *it) {
-  return it->outcome == OUTCOME_TUNED && (it->decision.unsure || !it->decision.complete);
-}
-
-/* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
- * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than their share
- * and a few need more. What others measure now needs none. Of what was recorded, calls x time decides about the larger
- * part of the budget, so that a problem is tuned for as long as it is worth. */
-static double share_ms(const tune_run *run, const tune_item *it) {
-  static const double weighted_part = 0.75;
-  const tune_options *o = run->options;
-  if (!(o->budget_s > 0)) return o->problem_budget_ms;
-  double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
-  if (left_ms < 1) return -1;
-  size_t problems = run->to_measure - run->measured - run->busy;
-  double share = left_ms / (double)(problems ? problems : 1);
-  if (it && run->weight > 0 && problems > 1) {
-    const double part = weight_of(it) / run->weight;
-    share = (1 - weighted_part) * share + weighted_part * left_ms * (part < 1 ? part : 1);
-  }
-  if (o->problem_budget_ms > 0 && o->problem_budget_ms < share) return o->problem_budget_ms;
-  return share < ENOUGH_MS ? share : 0;
+/* What a problem may take in ms, in its turn; 0: what it needs, negative: none is left. */
+static double look_ms(const tune_run *run, const tune_item *it) {
+  return run->options->budget_s > 0 ? tune_budget_look_ms(run, it) : 0;
 }
 
 /* Another process measured it since this run began: that winner is taken, complete or not. */
@@ -124,15 +97,21 @@ static bool others_winner(tune_run *run, tune_item *it) {
          is_measured(&it->decision) && it->decision.tuned_at > run->start_time;
 }
 
-static void measure(tune_run *run, tune_item *it) {
-  const bool again = it->outcome == OUTCOME_BUSY;
-  double budget_ms = share_ms(run, it);
-  if (budget_ms < 0) return;
-  if (again) run->busy--;
+static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool force, attune_decision *out) {
+  const double own_ms = run->options->problem_budget_ms;
+  return most_ms > 0 ? attune_tune_within(run->tuner, run->device, it->entry->problem, own_ms, most_ms, force, out)
+                     : attune_tune_try(run->tuner, run->device, it->entry->problem, own_ms, force, out);
+}
+
+/* most_ms negative: there is no time for it any more. */
+static void measure(tune_run *run, tune_item *it, double most_ms) {
+  const bool again = it->outcome == OUTCOME_BUSY, others = others_winner(run, it);
   attune_status status = ATTUNE_OK;
-  if (!others_winner(run, it))
-    status =
-        attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, run->options->force, &it->decision);
+  if (!others && most_ms < 0 && again) return;
+  if (again) run->busy--;
+  if (!others)
+    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED
+                         : tune_one(run, it, most_ms, run->options->force, &it->decision);
   if (status == ATTUNE_BUSY) {
     it->outcome = OUTCOME_BUSY;
     run->busy++;
@@ -140,7 +119,6 @@ static void measure(tune_run *run, tune_item *it) {
     return;
   }
   run->measured++;
-  run->weight -= weight_of(it);
   it->outcome = OUTCOME_LEFT;
   if (status == ATTUNE_OK) {
     it->outcome = it->decision.source == ATTUNE_SOURCE_TUNED ? OUTCOME_TUNED : OUTCOME_STORED;
@@ -148,20 +126,27 @@ static void measure(tune_run *run, tune_item *it) {
     /* A run's budget may end before a problem is begun; a problem's own that is too short for it is a failure. */
     it->outcome = OUTCOME_FAILED;
     snprintf(it->message, sizeof it->message, "%s", attune_last_message());
+  } else if (most_ms > 0) {
+    it->too_short_ms = most_ms;
   }
+}
+
+/* With a budget what may be measured again is told when that is over. */
+static void report(const tune_run *run, tune_item *it) {
+  if (it->outcome != OUTCOME_BUSY && !(run->options->budget_s > 0 && tune_is_open(it))) tune_report_item(run, it);
 }
 
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
-  while (run->busy > 0 && !cli_interrupted && share_ms(run, NULL) >= 0) {
+  for (bool time = true; run->busy > 0 && !cli_interrupted && time; time = look_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
     for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
       tune_item *it = &run->items[i];
       if (it->outcome != OUTCOME_BUSY) continue;
       cli_progress_draw(run->progress, it->entry->name, run->count - run->busy, run->measured);
-      measure(run, it);
-      if (it->outcome != OUTCOME_BUSY) tune_report_item(run, it);
+      measure(run, it, look_ms(run, it));
+      report(run, it);
     }
     if (run->busy == before) nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
   }
@@ -169,32 +154,17 @@ static void tune_busy(tune_run *run) {
     if (run->items[i].outcome == OUTCOME_BUSY) tune_report_item(run, &run->items[i]);
 }
 
-/* What noise, other work or a short share left open is measured again in what is left of the run's budget: the machine
- * may be quiet by then. Those that are sure and complete now are told again. */
-static void tune_open(tune_run *run) {
-  enum { PASSES = 3 };
-  attune_decision again;
-  size_t left = 1;
-  for (int pass = 0; pass < PASSES && left > 0; pass++) {
-    left = 0;
-    for (size_t i = 0; i < run->count; i++) left += is_open(&run->items[i]);
-    size_t waiting = left;
-    for (size_t i = 0; i < run->count && left > 0 && !cli_interrupted; i++) {
-      tune_item *it = &run->items[i];
-      if (!is_open(it)) continue;
-      const double left_ms = 1e3 * (run->options->budget_s - (cli_now_s() - run->start_s));
-      if (left_ms < 1) return;
-      cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
-      const double share = left_ms / (double)waiting--;
-      const double own = run->options->problem_budget_ms, budget_ms = own > 0 && own < share ? own
-                                                                      : share < ENOUGH_MS    ? share
-                                                                                             : 0;
-      if (attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, 0, &again) != ATTUNE_OK) continue;
-      it->decision = again;
-      if (is_open(it)) continue;
-      left--;
-      tune_report_item(run, it);
-    }
+/* Once more, in a round of the budget: what is found now, or what there was if that is better. */
+static void measure_again(tune_run *run, tune_item *it, double most_ms) {
+  attune_decision found;
+  cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
+  const attune_status status = tune_one(run, it, most_ms, false, &found);
+  if (status == ATTUNE_OK) {
+    it->outcome = OUTCOME_TUNED;
+    it->decision = found;
+    if (!tune_is_open(it)) tune_report_item(run, it);
+  } else if (status == ATTUNE_BUDGET_EXHAUSTED) {
+    it->too_short_ms = most_ms;
   }
 }
 
@@ -202,63 +172,65 @@ static void tune_open(tune_run *run) {
 static void report_known(tune_run *run) {
   for (; run->told < run->count && (run->items[run->told].begun || run->items[run->told].outcome != OUTCOME_LEFT);
        run->told++) {
-    const tune_item *it = &run->items[run->told];
+    tune_item *it = &run->items[run->told];
     if (!it->begun) tune_report_item(run, it);
   }
 }
 
-/* The numbers of the items to measure, and their kernels begun. False: that is not possible, and needs no more words than
- * a measurement will say. */
-static bool start_ahead(tune_run *run, attune_ahead **ahead, size_t *numbers) {
+/* The items to measure, in the order that they are wanted in, and their kernels begun. False: that is not possible, and
+ * needs no more words than a measurement will say. */
+static bool start_ahead(tune_run *run, attune_ahead **ahead, tune_item **items) {
   const char **problems = cli_alloc(run->count, sizeof *problems);
   size_t count = 0;
   for (size_t i = 0; i < run->count; i++)
-    if (run->items[i].outcome == OUTCOME_LEFT) {
-      problems[count] = run->items[i].entry->problem;
-      numbers[count++] = i;
-    }
+    if (run->items[i].outcome == OUTCOME_LEFT) items[count++] = &run->items[i];
+  if (run->options->budget_s > 0) tune_budget_order(run, items, count);
+  for (size_t i = 0; i < count; i++) problems[i] = items[i]->entry->problem;
   const attune_status status = attune_ahead_start(ahead, run->tuner, run->device, problems, count);
   free(problems);
   return status == ATTUNE_OK;
 }
 
+/* More than a first look needs: then kernels are waited for, since the time would be spent on them anyway. */
+#define ENOUGH_MS 400.0
+
 /* The next item to measure, one whose kernels are compiled. Where the budget leaves time enough, or there is none, that
- * is waited for: the time would be spent on them anyway. NULL: there is none, or Ctrl-C. */
-static tune_item *next_item(tune_run *run, attune_ahead *ahead, const size_t *numbers) {
+ * is waited for. NULL: there is none, or Ctrl-C. */
+static tune_item *next_item(tune_run *run, attune_ahead *ahead, tune_item *const *items) {
   enum { LOOK_MS = 50 };
   size_t next = 0;
   attune_status status = ATTUNE_BUSY;
   while (status == ATTUNE_BUSY && !cli_interrupted) {
-    const double share = share_ms(run, NULL);
-    const bool hurried = run->options->budget_s > 0 && share != 0;
+    const bool hurried = run->options->budget_s > 0 && look_ms(run, NULL) < ENOUGH_MS;
     status = attune_ahead_next(ahead, hurried ? 0 : LOOK_MS, hurried, &next);
   }
-  return status == ATTUNE_OK ? &run->items[numbers[next]] : NULL;
+  return status == ATTUNE_OK ? items[next] : NULL;
 }
 
 static void tune_ready(tune_run *run) {
   attune_ahead *ahead = NULL;
-  size_t *numbers = cli_alloc(run->count, sizeof *numbers);
+  tune_item **items = cli_alloc(run->count, sizeof *items);
   size_t done = run->count - run->to_measure;
-  if (start_ahead(run, &ahead, numbers))
-    for (tune_item *it; report_known(run), !cli_interrupted && (it = next_item(run, ahead, numbers)) != NULL; done++) {
+  if (start_ahead(run, &ahead, items))
+    for (tune_item *it; report_known(run), !cli_interrupted && (it = next_item(run, ahead, items)) != NULL; done++) {
       it->begun = true;
       cli_progress_draw(run->progress, it->entry->name, done, run->measured);
-      measure(run, it);
-      if (it->outcome != OUTCOME_BUSY) tune_report_item(run, it);
+      measure(run, it, look_ms(run, it));
+      report(run, it);
     }
   attune_ahead_stop(ahead);
-  free(numbers);
+  free(items);
 }
 
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
+  run->progress->budget_s = run->options->budget_s;
   tune_ready(run);
-  for (; run->told < run->count; run->told++) /* and those that were not begun */
-    if (!run->items[run->told].begun) tune_report_item(run, &run->items[run->told]);
+  if (run->options->budget_s > 0) tune_budget_rounds(run, measure_again);
   tune_busy(run);
-  if (run->options->budget_s > 0) tune_open(run);
   cli_progress_clear(run->progress);
+  for (size_t i = 0; i < run->count; i++)
+    if (!run->items[i].told) tune_report_item(run, &run->items[i]);
 }
 
 static void on_kernel(void *user, const attune_decision *winner, attune_warm_outcome outcome, double ms,

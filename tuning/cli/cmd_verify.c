@@ -69,7 +69,7 @@ enum { NOW = 4, VERDICT = 7, COLUMNS = sizeof columns / sizeof columns[0] };
 typedef struct report {
   cli_table table;
   json_t *array;
-  size_t by_verdict[ATTUNE_VERDICT_UNSURE + 1], failed, left;
+  size_t by_verdict[ATTUNE_VERDICT_UNSURE + 1], marked, failed, left;
   double logs; /* of what is measured over what was claimed */
 } report;
 
@@ -82,14 +82,15 @@ static void add(report *r, const options *o, const attune_recheck *c) {
   char time_text[CLI_CELL], default_time[CLI_CELL], stored[CLI_CELL], now[CLI_CELL], error[CLI_CELL];
   const double claim = claim_of(&c->stored);
   r->by_verdict[c->verdict]++;
+  r->marked += c->marked != 0;
   if (claim > 0 && c->verdict != ATTUNE_VERDICT_UNSURE) r->logs += log(c->speedup / claim);
   if (o->common.json) {
     json_array_append_new(r->array,
-                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "stored", cli_json_decision(&c->stored),
+                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:b}", "stored", cli_json_decision(&c->stored),
                                     "time_ns", cli_json_number(c->time_ns), "default_time_ns",
                                     cli_json_number(c->default_time_ns), "speedup", cli_json_number(c->speedup),
                                     "error", cli_json_number(c->error), "max_error", cli_json_number(c->max_error),
-                                    "samples", c->samples, "verdict", verdict_name(c->verdict)));
+                                    "samples", c->samples, "verdict", verdict_name(c->verdict), "marked", c->marked));
     return;
   }
   cli_table_add(&r->table, (const char *const[COLUMNS]){
@@ -137,7 +138,12 @@ static int print(report *r, const options *o, const char *device, size_t stored)
   putchar('\n');
   if (unsure) puts("unsure: other work used the CPUs; verify again on a quiet machine");
   if (decided) printf("speedup now / stored speedup, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("those that no longer hold are marked as unsure: `attune tune' measures them again");
+  const size_t bad = decided - held(r);
+  if (bad && r->marked == bad)
+    puts("those that no longer hold are marked as unsure: `attune tune' measures them again");
+  else if (bad)
+    printf("%zu of the %zu that no longer hold %s marked as unsure, for `attune tune' to measure again\n", r->marked, bad,
+           r->marked == 1 ? "is" : "are");
   return code;
 }
 

@@ -30,7 +30,7 @@ static const cli_option tune_options[] = {
     DB,
     DEVICE,
     {"budget", 's', "SECONDS", CLI_ANY,
-     "Total time for tuning; what is left of it is shared among the remaining problems, for recorded ones by calls x time"},
+     "Total time for tuning: first a look at each problem, cheapest first, then more rounds by calls x time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
      "Time for tuning one problem (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus the time of 400 default calls)"},
     {"force", 'f', NULL, CLI_NO_VALUE, "Measure stored winners again; a stored winner with stronger evidence is kept"},

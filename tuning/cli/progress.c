@@ -38,14 +38,22 @@ static void clock_text(char out[CLI_CELL], double seconds) {
     snprintf(out, CLI_CELL, "%ld:%02ld", whole / 60, whole % 60);
 }
 
-/* What is stored already takes no time, so only what was measured says how long the rest will take. */
+/* How long the rest will take; negative: not known. What is stored already takes no time, so only what was measured says
+ * it. A budget is the most, and in its last rounds what may be needed. */
+static double left_s(const cli_progress *progress, double elapsed, size_t measured) {
+  const double budget = progress->budget_s > elapsed ? progress->budget_s - elapsed : 0;
+  if (!measured || measured > progress->to_measure) return progress->budget_s > 0 ? budget : -1;
+  const double rest = elapsed / (double)measured * (double)(progress->to_measure - measured) + 1;
+  return progress->budget_s > 0 && (budget < rest || measured == progress->to_measure) ? budget : rest;
+}
+
 void cli_progress_draw(cli_progress *progress, const char *name, size_t done, size_t measured) {
   if (!progress->active) return;
   double elapsed = cli_now_s() - progress->start_s;
   char elapsed_text[CLI_CELL], left_text[CLI_CELL] = "?";
   clock_text(elapsed_text, elapsed);
-  if (measured && progress->to_measure >= measured)
-    clock_text(left_text, elapsed / (double)measured * (double)(progress->to_measure - measured) + 1);
+  const double left = left_s(progress, elapsed, measured);
+  if (left >= 0) clock_text(left_text, left);
   int filled = progress->total ? (int)((double)BAR * (double)done / (double)progress->total) : BAR;
   bool utf8 = cli_utf8();
   fputs("\r\033[K[", stderr);

@@ -52,7 +52,6 @@ static void print_winner(const tune_item *it, int room) {
 static void print_item(const tune_run *run, const tune_item *it) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
   cli_print_padded(stdout, it->shown, run->name_width, false, false);
-  if (it->outcome == OUTCOME_LEFT) printf("  left: %s", cli_interrupted ? "interrupted" : "the budget is spent");
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
   if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
@@ -64,7 +63,9 @@ static void print_item(const tune_run *run, const tune_item *it) {
   fflush(stdout);
 }
 
-void tune_report_item(const tune_run *run, const tune_item *it) {
+void tune_report_item(const tune_run *run, tune_item *it) {
+  it->told = true;
+  if (it->outcome == OUTCOME_LEFT) return;
   cli_progress_clear(run->progress);
   if (it->outcome == OUTCOME_FAILED) cli_error("%s: %s", it->entry->name, it->message);
   if (!run->options->common.json) print_item(run, it);

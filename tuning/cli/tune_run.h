@@ -28,6 +28,9 @@ typedef struct tune_item {
   char *shown; /* its name, cut on a terminal so that it differs from the others; the item's */
   tune_outcome outcome;
   bool begun;               /* it was this run's to measure */
+  bool told;                /* its line is printed */
+  double estimate_ns;       /* a call of the default, about; with a budget only */
+  double too_short_ms;      /* the longest share that did not do */
   attune_decision decision; /* of TUNED and STORED */
   char message[256];        /* of FAILED and BUSY */
 } tune_item;
@@ -43,7 +46,6 @@ typedef struct tune_run {
   size_t busy;       /* of those, with others now */
   size_t told;       /* so many, from the first, are told, or were begun and tell themselves */
   int name_width;
-  double weight; /* of those left to measure, calls x time in ns; 0: not known */
   double start_s;
   int64_t start_time;   /* seconds since 1970 */
   attune_warmed warmed; /* the winners' kernels, at the end */
@@ -58,8 +60,21 @@ typedef struct tune_tally {
   double seconds;
 } tune_tally;
 
-/* One item, above the progress bar; of a failed one its message too. */
-void tune_report_item(const tune_run *run, const tune_item *it);
+/* One item, above the progress bar; of a failed one its message too. Those left are counted in the summary alone. */
+void tune_report_item(const tune_run *run, tune_item *it);
+
+/* tune_budget.c: what is left of --budget, and the first look: the items in their order, and what one may take; -1: it
+ * is left. NULL: any. */
+double tune_budget_left_ms(const tune_run *run);
+void tune_budget_order(tune_run *run, tune_item **items, size_t count);
+double tune_budget_look_ms(const tune_run *run, const tune_item *it);
+
+/* Measured, but for less time than it needs, or noise left it open. */
+bool tune_is_open(const tune_item *it);
+
+/* After the look: calls `measure` for what is unfinished or unsure, with what each may take, while there is time. */
+typedef void (*tune_budget_fn)(tune_run *run, tune_item *it, double most_ms);
+void tune_budget_rounds(tune_run *run, tune_budget_fn measure);
 
 /* All items by outcome, and what was won. */
 tune_tally tune_count_up(const tune_run *run);
