@@ -97,7 +97,8 @@ static attune_status read_budget(double *out) {
   if (!value || parse_milliseconds(out, value)) return ATTUNE_OK;
   *out = BUDGET_MS_DEFAULT;
   return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "ATTUNE_BUDGET_MS is \"%.100s\"; should be a number of milliseconds, such as 12.5, above 0 and at most 1000000000000",
+                 "ATTUNE_BUDGET_MS is \"%.100s\"; should be a number of milliseconds, such as 12.5, above 0 and at "
+                 "most 1000000000000",
                  value);
 }
 
@@ -109,8 +110,8 @@ attune_status at_settings_threads(int *out) {
   const char *digit = value;
   for (; *digit >= '0' && *digit <= '9' && threads <= AT_THREADS_MAX; digit++) threads = 10 * threads + (*digit - '0');
   if (*digit || threads < 1 || threads > AT_THREADS_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d",
-                   value, AT_THREADS_MAX);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d", value, AT_THREADS_MAX);
   *out = threads;
   return ATTUNE_OK;
 }

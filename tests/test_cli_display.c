@@ -164,7 +164,8 @@ static void completion_knows_commands_and_options(void **state) {
 /* What the line `words` is completed to in fish. */
 static void fish(const char *words) {
   char line[256];
-  snprintf(line, sizeof line, "HOME=${D%%/*} fish --no-config -c 'source ($A completion fish | psub); complete -C \"%s\"'", words);
+  snprintf(line, sizeof line,
+           "HOME=${D%%/*} fish --no-config -c 'source ($A completion fish | psub); complete -C \"%s\"'", words);
   shell(line);
   assert_int_equal(code, 0);
 }
@@ -197,7 +198,8 @@ static void completion_is_read_by_zsh(void **state) {
   shell("command -v zsh");
   if (code != 0) skip();
   shell("zsh -fc 'autoload -U compinit && compinit -u -D; source <($A completion zsh); echo $_comps[attune]; "
-        "for command in ${(f)\"$($A completion zsh | sed -n \"s/^    \\([a-z]*\\))$/\\1/p\")\"}; do echo $command; done'");
+        "for command in ${(f)\"$($A completion zsh | sed -n \"s/^    \\([a-z]*\\))$/\\1/p\")\"}; do echo $command; "
+        "done'");
   expect("_attune\ndevices\ntune\n");
   expect("\nversion\n");
   shell("$A completion zsh | zsh -n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_show.c: `attune show` of winners, of a workload and of what was recorded: cut so that rows differ, in CSV, with
- * sums, and with what noise leaves of a speedup. */
+ * test_cli_show.c: `attune show` of winners, of a workload and of what was recorded: cut so that rows differ, in CSV,
+ * with sums, and with what noise leaves of a speedup. */
 #include "tests/cli_terminal.h"
 
 #include <attune/attune.h>
@@ -189,7 +189,7 @@ static void sums_are_right(void **state) {
     assert_true(json_number_value(json_object_get(row, "call_ns")) > 0);
   }
   json_decref(all);
-  shell("$A show --recorded --db $D");
+  shell("$A show recorded --db $D");
   expect("2 problems, 1 tuned: geometric mean 2.00x, weighted by calls x time 2.00x\n");
   expect("gemm f32 nn 9x9x9 strict");
   expect("1 not tuned, about ");
@@ -253,12 +253,14 @@ static void csv_is_read_back(void **state) {
   (void)state;
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);
-  write_file(workload, "name,m,n,k,dtype,count\n\"a, \"\"b\"\"\",20,20,20,f32,30\n#c,9,9,9,f32,1\n\" d \",8,8,8,f32,1\n");
-  shell("$A show $W --db $D --device host --csv >$D.csv && python3 -c '\n"
-        "import csv, sys\n"
-        "rows = list(csv.DictReader(open(sys.argv[1], newline=\"\")))\n"
-        "print(len(rows), [r[\"name\"] for r in rows], rows[0][\"problem\"], rows[0][\"calls\"], rows[0][\"time_ns\"],\n"
-        "      rows[0][\"speedup\"], rows[1][\"tuned\"], repr(rows[1][\"time_ns\"]))' $D.csv; rm $D.csv");
+  write_file(workload,
+             "name,m,n,k,dtype,count\n\"a, \"\"b\"\"\",20,20,20,f32,30\n#c,9,9,9,f32,1\n\" d \",8,8,8,f32,1\n");
+  shell(
+      "$A show $W --db $D --device host --csv >$D.csv && python3 -c '\n"
+      "import csv, sys\n"
+      "rows = list(csv.DictReader(open(sys.argv[1], newline=\"\")))\n"
+      "print(len(rows), [r[\"name\"] for r in rows], rows[0][\"problem\"], rows[0][\"calls\"], rows[0][\"time_ns\"],\n"
+      "      rows[0][\"speedup\"], rows[1][\"tuned\"], repr(rows[1][\"time_ns\"]))' $D.csv; rm $D.csv");
   assert_string_equal(text, "2 ['a, \"b\"', ' d '] gemm f32 nn 20x20x20 strict 30 500 2 0 ''\n");
   shell("$A show --csv --json --db $D 2>&1");
   assert_int_equal(code, 2);

@@ -64,8 +64,8 @@ static void refuses_wrong_usage(void **state) {
 /* `attune help` and `attune version` say what the options of these names say. */
 static void helps_as_a_command(void **state) {
   (void)state;
-  static const char *const commands[] = {NULL,    "devices", "tune",    "show",       "explain", "verify", "warm",
-                                         "eval",  "bench",   "compare", "completion", "history", "help",   "version"};
+  static const char *const commands[] = {NULL,   "devices", "tune",    "show",       "explain", "verify", "warm",
+                                         "eval", "bench",   "compare", "completion", "history", "help",   "version"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     const char *const option[] = {commands[i] ? commands[i] : "--help", commands[i] ? "--help" : NULL, NULL};
     const char *const command[] = {"help", commands[i], NULL};
@@ -96,6 +96,7 @@ static void suggests_what_may_be_meant(void **state) {
       {"dev", NULL, NULL, "did you mean devices?"},
       {"explian", NULL, NULL, "did you mean explain?"},
       {"compair", NULL, NULL, "did you mean compare?"},
+      {"list", NULL, NULL, "did you mean show?"},
       {"fly", NULL, NULL, "should be devices, tune"},
       {"show", "--al", "--jsno", "there is no option --jsno; did you mean --json?"},
       {"tune", "--bugdet=5", NULL, "there is no option --bugdet; did you mean --budget?"},
@@ -139,7 +140,8 @@ static void numbers_are_read_alike(void **state) {
                  {{"bench", "x.csv"}, "--time", "a number of seconds above 0, at most 1000000000", false},
                  {{"bench", "x.csv"}, "--alpha", "a chance, 1e-12 to 0.5", false},
                  {{"compare", "x.db"}, "--threshold", "a percentage, 0 to 1000", false}};
-  static const char *const wrong[] = {"-1", "abc", "5x", "", " 5", "+5", "0x10", "nan", "inf", "1e400", "1,5", "5 ", "1.5"};
+  static const char *const wrong[] = {"-1",  "abc", "5x",    "",    " 5", "+5", "0x10",
+                                      "nan", "inf", "1e400", "1,5", "5 ", "1.5"};
   for (size_t i = 0; i < sizeof options / sizeof *options; i++)
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong - !options[i].whole; k++) {
       char word[64], message[160];
@@ -180,7 +182,13 @@ static void refuses_unusable_databases(void **state) {
   expect_run(2, "tune", workload, "--db", database, "--device", "host");
   expect_error(database);
   assert_string_equal(out_text, "");
-  expect_run(2, "show", "--db", database);
+  static const char *const readers[] = {"show", "verify", "warm"};
+  for (size_t i = 0; i < 3; i++) { /* what is no database is not called a damaged one */
+    expect_run(2, readers[i], "--db", database, "--device", "host");
+    expect_error("is not a database; should be one that `attune tune' made");
+  }
+  expect_run(2, "show", workload, "--db", workload);
+  expect_error("is not a database");
   expect_run(2, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
   char *kept = read_file(database);
   assert_memory_equal(kept, "this is no", 10);

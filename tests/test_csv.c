@@ -181,16 +181,11 @@ static void survives_any_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_cells),
-      cmocka_unit_test(reads_quotes),
-      cmocka_unit_test(skips_comments),
-      cmocka_unit_test(reads_what_spreadsheets_write),
-      cmocka_unit_test(names_the_place),
-      cmocka_unit_test(refuses_what_is_no_text),
-      cmocka_unit_test(holds_its_caps),
-      cmocka_unit_test(cells_know_their_place),
-      cmocka_unit_test(opens_files),
-      cmocka_unit_test(survives_any_bytes),
+      cmocka_unit_test(reads_cells),     cmocka_unit_test(reads_quotes),
+      cmocka_unit_test(skips_comments),  cmocka_unit_test(reads_what_spreadsheets_write),
+      cmocka_unit_test(names_the_place), cmocka_unit_test(refuses_what_is_no_text),
+      cmocka_unit_test(holds_its_caps),  cmocka_unit_test(cells_know_their_place),
+      cmocka_unit_test(opens_files),     cmocka_unit_test(survives_any_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -358,7 +358,8 @@ static void kernels_are_kept(void **state) {
   assert_int_equal(unlink(kernel), 0);
   expect_run("warm kept.db --device host", 0);
   expect("compiled");
-  expect("1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
+  expect(
+      "1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);

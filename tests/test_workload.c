@@ -278,8 +278,8 @@ static void files_of_the_repository(void **state) {
 static void reads_what_spreadsheets_write(void **state) {
   (void)state;
   static const char *const texts[] = {
-      "\xEF\xBB\xBF"
-      "name;dtype;m;n;k;;\r\n;;;;;;\r\nfirst;f32;8;9;10;;\r\n;;;;;;\r\n\"a;b\";f64;1;2;3;;\r\n;;;;;;\r\n",
+      ("\xEF\xBB\xBF"
+       "name;dtype;m;n;k;;\r\n;;;;;;\r\nfirst;f32;8;9;10;;\r\n;;;;;;\r\n\"a;b\";f64;1;2;3;;\r\n;;;;;;\r\n"),
       ",name,,dtype,m,n,k\n,first,,f32,8,9,10\n,a;b,,f64,1,2,3\n",
       "name\tdtype\tm\tn\tk\nfirst\tf32\t8\t9\t10\n\na;b\tf64\t1\t2\t3",
       "sep=,\nname,dtype,m,n,k\n\"# a comment, quoted\",,,,\nfirst,f32,8,9,10,,,\na;b,f64,1,2,3\n"};
@@ -335,12 +335,15 @@ static void knows_foreign_files(void **state) {
     const char *file, *text, *what;
   } cases[] = {
       {"tunableop_results0.csv",
-       "Validator,PT_VERSION,2.6.0\nValidator,GCN_ARCH_NAME,gfx942\nGemmTunableOp_float_NT,nt_25088_4096_64,Default,1.2\n",
+       "Validator,PT_VERSION,2.6.0\nValidator,GCN_ARCH_NAME,gfx942\nGemmTunableOp_float_NT,nt_25088_4096_64,Default,1."
+       "2\n",
        "is a result file of PyTorch's TunableOp"},
-      {"tunableop_untuned0.csv", "GemmTunableOp_BFloat16_TN,tn_4096_16_2048\n", "a list of GEMMs of PyTorch's TunableOp"},
-      {"a8w8_tuned_gemm.csv", "cu_num,M,N,K,kernelId,splitK,us,kernelName\n80,128,1536,7168,23,0,32.99,x\n", "of aiter"},
-      {"untuned_gemm.csv", "M,N,K,bias,dtype,outdtype,scaleAB\n128,1536,7168,False,torch.bfloat16,torch.bfloat16,False\n",
+      {"tunableop_untuned0.csv", "GemmTunableOp_BFloat16_TN,tn_4096_16_2048\n",
+       "a list of GEMMs of PyTorch's TunableOp"},
+      {"a8w8_tuned_gemm.csv", "cu_num,M,N,K,kernelId,splitK,us,kernelName\n80,128,1536,7168,23,0,32.99,x\n",
        "of aiter"},
+      {"untuned_gemm.csv",
+       "M,N,K,bias,dtype,outdtype,scaleAB\n128,1536,7168,False,torch.bfloat16,torch.bfloat16,False\n", "of aiter"},
       {"E=8,N=14336,device_name=NVIDIA_H100.json", "{\n  \"1\": {\n    \"BLOCK_SIZE_M\": 16,\n", "mixtures of experts"},
       {"Tensile.yaml", "# Copyright\n- {MinimumRequiredVersion: 4.33.0}\n- vega20\n", "a YAML file of Tensile"},
       {"gfx90a68.HIP.3_2_0.ufdb.txt", "64-112-112-3x3-64-1-NCHW-FP32-F=x\n", "a database of MIOpen"},
@@ -356,7 +359,8 @@ static void knows_foreign_files(void **state) {
     expect_foreign(cases[i].file, cases[i].text, strlen(cases[i].text), cases[i].what);
   expect_foreign("nul.xlsx", "PK\x03\x04\x00\x01", 6, "a spreadsheet");
   attune_workload *w = NULL;
-  OK(read_text(&w, "# from a log of rocblas-bench; see Validator, GlobalParameters: {\n\nname,dtype,m,n,k\nrocblas-bench,f32,1,1,1\n"));
+  OK(read_text(&w, "# from a log of rocblas-bench; see Validator, GlobalParameters: "
+                   "{\n\nname,dtype,m,n,k\nrocblas-bench,f32,1,1,1\n"));
   attune_workload_destroy(w);
 }
 
@@ -372,8 +376,10 @@ static void refuses_malformed_files(void **state) {
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
   expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"; should be a whole number of 1 or more");
-  expect_refused("dtype,m,n,k,lda\nf32,1,1,1,-1\n", ":2:11: lda is \"-1\"; should be a whole number of 1 or more, or 0");
-  expect_refused("dtype,m,n,k\nf32,99999999999999999999,1,1\n", ":2:5: m is \"99999999999999999999\", which is too large");
+  expect_refused("dtype,m,n,k,lda\nf32,1,1,1,-1\n",
+                 ":2:11: lda is \"-1\"; should be a whole number of 1 or more, or 0");
+  expect_refused("dtype,m,n,k\nf32,99999999999999999999,1,1\n",
+                 ":2:5: m is \"99999999999999999999\", which is too large");
   attune_workload *w = NULL;
   OK(read_text(&w, "dtype,m,n,k,deterministic\nf32,1,2,3,TRUE\nf32,1,2,3,False\n")); /* as spreadsheets have it */
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 1x2x3 strict deterministic");

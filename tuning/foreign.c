@@ -30,7 +30,8 @@ static const format formats[] = {
      .should = CSV ": its columns M, N and K, with dtype, layout row-major and transb t" SEE,
      .line = {"cu_num", "libtype", "solidx", "kernelId", "q_dtype_w", "outdtype", "scaleAB"}},
     {.what = "a Triton configuration for mixtures of experts, of vLLM or SGLang",
-     .should = CSV ": attune has no grouped product; give the product of one expert, dtype,m,n,k, or equal ones by batch",
+     .should =
+         CSV ": attune has no grouped product; give the product of one expert, dtype,m,n,k, or equal ones by batch",
      .begins = "{",
      .holds = {"\"BLOCK_SIZE_M\""}},
     {.what = "a YAML file of Tensile",
@@ -86,14 +87,14 @@ static attune_status check_no_database(const char *name, const char *text, size_
   const unsigned char *id = (const unsigned char *)text + 68;
   if (size < 72 || memcmp(text, magic, sizeof magic) != 0) return ATTUNE_OK;
   const bool ours = id[0] == 'A' && id[1] == 'T';
-  return at_fail(
-      ATTUNE_BAD_DATA,
-      "%s is %s; should be a workload: CSV text with a problem in each row (`attune tune recorded --db FILE' "
-      "takes those that a tuning database recorded)",
-      name,
-      ours && memcmp(id + 2, "DB", 2) == 0   ? "a tuning database"
-      : ours && memcmp(id + 2, "RS", 2) == 0 ? "a result file of attune bench"
-                                             : "a SQLite database");
+  return at_fail(ATTUNE_BAD_DATA,
+                 "%s is %s; should be a workload: CSV text with a problem in each row (--db names a database; `attune "
+                 "tune recorded' "
+                 "takes the problems that it recorded)",
+                 name,
+                 ours && memcmp(id + 2, "DB", 2) == 0   ? "a tuning database"
+                 : ours && memcmp(id + 2, "RS", 2) == 0 ? "a result file of attune bench"
+                                                        : "a SQLite database");
 }
 
 /* Behind a byte order mark, comments and empty lines: a comment may say where a workload comes from. */

@@ -64,8 +64,8 @@ static const char *wrong_with(const char *word) {
   return NULL;
 }
 
-/* A number of the last kind, "lda=5", whose value is none: what would be right. NULL: no such word. The reading has failed,
- * so it does not matter what this reads. */
+/* What would be right for a number of the last kind, "lda=5", whose value is wrong; NULL: no such word. Reading has failed
+ * by then, so it does not matter what this reads. */
 static const char *wrong_value(reader *r, const char *word) {
   const size_t name = strcspn(word, "=");
   const at_word_kind *last = &r->kinds[r->count - 1];
@@ -97,8 +97,8 @@ static attune_status read_words(char *text, const char *operation, reader *r) {
   }
   while (r->kind < r->count - 1 && r->kinds[r->kind].optional) r->kind++;
   if (number > 0 && r->kind == r->count - 1) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d words; should go on with %s", number,
-                 number ? r->kinds[r->kind].expected : operation);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d word%s; should go on with %s", number,
+                 number == 1 ? "" : "s", number ? r->kinds[r->kind].expected : operation);
 }
 
 attune_status at_text_read(const char *text, const char *operation, const at_word_kind *kinds, int count, void *into) {

@@ -127,7 +127,6 @@ bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *
   if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return false;
   const attune_status status = at_store_record(tuner->user, fingerprint, problem, 1, FIRST_WAIT_MS);
   if (status == ATTUNE_OK) return true;
-  at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", problem,
-         attune_last_message());
+  at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", problem, attune_last_message());
   return false;
 }

@@ -155,8 +155,8 @@ static void commit(const job *j, const attune_decision *winner) {
         at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
-    at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s",
-           winner->problem, attune_last_message());
+    at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s", winner->problem,
+           attune_last_message());
 }
 
 /* Under the device's lock and lease. */
@@ -274,11 +274,10 @@ static void tell_result(const attune_decision *d, const at_search_result *result
   at_log(ATTUNE_LOG_INFO,
          "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s; of the time open %.0f, screen %.0f, "
          "widen %.0f, race %.0f, verify %.0f, claim %.0f ms",
-         d->problem, d->device, (double)took_ns * 1e-6, d->implementation,
-         *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
-         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
-         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],
-         stage_ms[AT_STAGE_CLAIM]);
+         d->problem, d->device, (double)took_ns * 1e-6, d->implementation, *d->configuration ? " " : "",
+         d->configuration, d->time_ns * 1e-3, versus, d->candidates, d->complete ? "" : "; the budget ended first",
+         *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN], stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN],
+         stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY], stage_ms[AT_STAGE_CLAIM]);
 }
 
 /* The winner into j->room->out. */

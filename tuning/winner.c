@@ -239,8 +239,8 @@ bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
     at_copy_text(found->note, sizeof found->note, why);
     noted = at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) == ATTUNE_OK;
     if (!noted)
-      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s",
-             winner->problem, attune_last_message());
+      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s", winner->problem,
+             attune_last_message());
   }
   free(s);
   return noted;

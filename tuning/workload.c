@@ -122,8 +122,8 @@ static attune_status check_known(const at_csv *csv, const header *head) {
     for (int op = 0; head->op < 0 && op < head->ops->count; op++)
       if (at_op_knows_column(head->ops->each[op], cell->text))
         return at_csv_fail(csv, cell->line, cell->column,
-                           "column \"%s\" is of %s; should come with a column op that says \"%s\" in its rows", cell->text,
-                           head->ops->each[op]->name, head->ops->each[op]->name);
+                           "column \"%s\" is of %s; should come with a column op that says \"%s\" in its rows",
+                           cell->text, head->ops->each[op]->name, head->ops->each[op]->name);
     (void)at_fail_column(ops, count, cell->text);
     return at_fail_prefix(ATTUNE_BAD_DATA, "%s:%d:%d: ", csv->name, cell->line, cell->column);
   }
@@ -248,8 +248,8 @@ static attune_status check_row(const at_csv *csv, const header *head, const at_c
   for (int i = 0; i < count; i++)
     if (!*head->row.cells[i].text && *row->cells[i].text)
       return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
-                         "\"%.40s\" stands in column %d, which has no name in line %d; should be named", row->cells[i].text,
-                         i + 1, head->row.line);
+                         "\"%.40s\" stands in column %d, which has no name in line %d; should be named",
+                         row->cells[i].text, i + 1, head->row.line);
   return ATTUNE_OK;
 }
 

@@ -217,8 +217,8 @@ static attune_status read_input(at_spec *s, attune_tensor *t, char *part[PARTS],
   memcpy(t->sizes, whole->sizes, sizeof t->sizes);
   if (part[1][0]) status = read_dtype(part[1], t->name, &t->dtype);
   if (status == ATTUNE_OK && part[2][0] && (t->dims = read_numbers(part[2], 0, t->sizes)) < 0)
-    status =
-        FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", t->name, part[2], AT_DIMS);
+    status = FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", t->name,
+                  part[2], AT_DIMS);
   if (status != ATTUNE_OK) return status;
   return read_strides(t, s->strides[AT_EXPRESSION_OUTPUTS + (t - s->inputs)], part[3], t->name);
 }

@@ -107,8 +107,8 @@ typedef struct cli_table {
 void cli_table_add(cli_table *table, const char *const *cells);
 /* Colours a cell of the row that was added last, where the output has colours. */
 void cli_table_tint(cli_table *table, int column, cli_tint tint);
-/* Columns without any text are left out. On a terminal so are those of the highest ranks, and others are cut, until a line
- * fits; cells that differ still do. With `wide`, and where there is no terminal, the table is whole. */
+/* Columns without any text are left out. On a terminal so are those of the highest ranks, and others are cut, until a
+ * line fits; cells that differ still do. With `wide`, and where there is no terminal, the table is whole. */
 void cli_table_print(cli_table *table, FILE *out, bool wide);
 /* As a table of Markdown, whole. */
 void cli_table_markdown(const cli_table *table, FILE *out);

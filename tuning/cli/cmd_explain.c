@@ -77,7 +77,8 @@ double cli_speedup(const attune_decision *d) {
  * spread is not known. */
 double cli_speedup_bound(const attune_decision *d) {
   const double ratio = d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
-  if (!d->unsure || is_default(d) || d->samples < 2 || !(d->spread > 0) || strncmp(d->note, "does not hold", 13) == 0) return 0;
+  if (!d->unsure || is_default(d) || d->samples < 2 || !(d->spread > 0) || strncmp(d->note, "does not hold", 13) == 0)
+    return 0;
   const double of_median = 1.2533 * 1.4826 * d->spread / sqrt(d->samples); /* as normal: sigma = 1.4826 MAD */
   const double error = sqrt(2.0) * hypot(of_median, d->placement_spread);  /* of a ratio of two such times */
   const double bound = ratio / (1 + 3 * error);

@@ -23,14 +23,18 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_CSV: o->csv = true; return 0;
   case ARGP_KEY_ARG:
     if (o->workload) cli_bad_usage(state, "unexpected argument \"%s\"; show takes one WORKLOAD", argument);
-    o->workload = argument;
+    if (strcmp(argument, "recorded") == 0) /* as tune has it; a file of that name is ./recorded */
+      o->recorded = true;
+    else
+      o->workload = argument;
     return 0;
   case ARGP_KEY_END:
     if (o->csv && o->common.json) cli_bad_usage(state, "--csv and --json are both given; should be one of them");
     if (o->recorded && o->workload)
       cli_bad_usage(state, "--recorded and WORKLOAD, \"%s\", are both given; should be one of them", o->workload);
     if (o->all && (o->recorded || o->workload))
-      cli_bad_usage(state, "--all is about stored winners; should be without %s", o->recorded ? "--recorded" : "WORKLOAD");
+      cli_bad_usage(state, "--all is about stored winners; should be without %s",
+                    o->recorded ? "--recorded" : "WORKLOAD");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

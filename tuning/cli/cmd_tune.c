@@ -21,7 +21,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   tune_options *o = state->input;
   switch (key) {
   case 's': o->budget_s = cli_positive("budget", argument, "seconds", 1e9, state); break;
-  case CLI_OPTION_PROBLEM_BUDGET: 
+  case CLI_OPTION_PROBLEM_BUDGET:
     o->problem_budget_ms = cli_positive("problem-budget", argument, "milliseconds", 1e9, state);
     break;
   case 'f': o->force = true; break;

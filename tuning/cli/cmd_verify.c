@@ -20,7 +20,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   switch (key) {
   case 'n': o->sample = cli_whole("sample", argument, 0, 1000000, ", 0 for all", state); return 0;
   case 's': o->budget_s = cli_positive("budget", argument, "seconds", 1e9, state); return 0;
-  case ARGP_KEY_ARG: cli_bad_usage(state, "unexpected argument \"%s\"; verify takes none", argument); return 0;
+  case ARGP_KEY_ARG:
+    cli_bad_usage(state, "unexpected argument \"%s\"; verify takes none (--db names a database)", argument);
+    return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -61,7 +63,7 @@ static const char *verdict_name(attune_verdict verdict) {
 }
 
 static const cli_column columns[] = {
-    {"problem", false, CLI_LONG, 0},        {"time", true, false, 2},    {"default", true, false, 1},
+    {"problem", false, CLI_LONG, 0},    {"time", true, false, 2},    {"default", true, false, 1},
     {"stored", true, false, 0},         {"now", true, false, 0},     {"error", true, false, 3},
     {"implementation", false, true, 4}, {"verdict", false, false, 0}};
 enum { NOW = 4, VERDICT = 7, COLUMNS = sizeof columns / sizeof columns[0] };
@@ -112,6 +114,10 @@ static size_t timed(const report *r) {
   return count;
 }
 
+static void print_number(size_t number, const char *words) {
+  if (number) printf(", %zu %s", number, words);
+}
+
 static int print(report *r, const options *o, const char *device, size_t stored) {
   const size_t count = timed(r);
   const size_t decided = count - r->by_verdict[ATTUNE_VERDICT_UNSURE];
@@ -130,11 +136,13 @@ static int print(report *r, const options *o, const char *device, size_t stored)
     return code;
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
-  printf("%zu of %zu winner%s timed again: %zu hold, %zu gain less, %zu slower than the default, %zu wrong, %zu failed",
-         count, stored, stored == 1 ? "" : "s", held(r), r->by_verdict[ATTUNE_VERDICT_GAINS_LESS],
-         r->by_verdict[ATTUNE_VERDICT_SLOWER], r->by_verdict[ATTUNE_VERDICT_WRONG], r->failed);
-  if (unsure) printf(", %zu unsure", unsure);
-  if (r->left) printf(", %zu left for lack of budget", r->left);
+  printf("%zu of %zu winner%s timed again: %zu hold", count, stored, stored == 1 ? "" : "s", held(r));
+  print_number(r->by_verdict[ATTUNE_VERDICT_GAINS_LESS], "gain less");
+  print_number(r->by_verdict[ATTUNE_VERDICT_SLOWER], "slower than the default");
+  print_number(r->by_verdict[ATTUNE_VERDICT_WRONG], "wrong");
+  print_number(r->failed, "failed");
+  print_number(unsure, "unsure");
+  print_number(r->left, "not begun for lack of time");
   putchar('\n');
   if (unsure) puts("unsure: other work used the CPUs; verify again on a quiet machine");
   if (decided) printf("speedup now / stored speedup, geometric mean: %.3f\n", ratio);

@@ -68,8 +68,8 @@ static int print(report *r, const options *o, const char *device, const attune_w
   const size_t held = sums->compiled + sums->there + sums->failed + sums->nothing;
   printf("%zu winner%s valid on %s: kernels of %zu compiled now, of %zu already in the kernel cache, %zu failed, %zu "
          "need none; %.1f s\n",
-         held, held == 1 ? " is" : "s are", device, sums->compiled, sums->there, sums->failed,
-         sums->nothing, sums->ms * 1e-3);
+         held, held == 1 ? " is" : "s are", device, sums->compiled, sums->there, sums->failed, sums->nothing,
+         sums->ms * 1e-3);
   return code;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define DB \
-  { "db", 'b', "FILE", CLI_FILE, "The tuning database (default: ATTUNE_DB, else the user's own); :memory: stores nothing" }
+  { "db", 'b', "FILE", CLI_FILE, "The tuning database (ATTUNE_DB, else your own); :memory: stores nothing" }
 #define DEVICE \
   { "device", 'd', "NAME", CLI_DEVICE, "host, cuda or cuda:N (default: the first GPU, else the host)" }
 #define JSON \
@@ -32,7 +32,8 @@ static const cli_option tune_options[] = {
     {"budget", 's', "SECONDS", CLI_ANY,
      "Total time for tuning: first a look at each problem, cheapest first, then more rounds by calls x time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
-     "Time for tuning one problem (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus the time of 400 default calls)"},
+     "Time for tuning one problem (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus the time of 400 default "
+     "calls)"},
     {"force", 'f', NULL, CLI_NO_VALUE, "Measure stored winners again; a stored winner with stronger evidence is kept"},
     JSON,
     WIDE,
@@ -112,19 +113,19 @@ static const cli_option bench_options[] = {
     {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time a built-in suite; there is one, runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
      "Also time the cases that a program registers with attune/bench.h; may be repeated"},
-    {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY,
-     "Also time a whole command line; may be repeated"},
-    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE, "The build to time: runs DIR/attune, and replaces {build} in CMD by DIR"},
+    {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY, "Also time a whole command line; may be repeated"},
+    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE,
+     "The build to time: runs DIR/attune, and replaces {build} in CMD by DIR"},
     {"against", CLI_OPTION_AGAINST, "DIR", CLI_FILE,
      "Also time this build, alternating with the other, and report what became slower; exit code 1 if anything did"},
     {"save", 'o', "FILE", CLI_FILE, "Append every sample to this result file"},
     {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
     {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
      "Rounds, each in fresh processes (24); with --against, unsure cases get more"},
-    {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY,
-     "Samples per case and round, each a quarter of a millisecond (32)"},
+    {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY, "Samples per case and round, each a quarter of a millisecond (32)"},
     {"hang", CLI_OPTION_HANG, "SECONDS", CLI_ANY, "A case that does not answer for this long has failed (120)"},
-    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Start nothing new after this long, but time each case at least once"},
+    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY,
+     "Start nothing new after this long, but time each case at least once"},
     {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with cold caches"},
     {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads inside a graph"},
     {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name contains TEXT"},
@@ -166,7 +167,6 @@ static const cli_option import_options[] = {
     JSON,
     END};
 
-
 const cli_command cli_commands[] = {
     {"devices", "", CLI_NO_VALUE, "the devices here, and what they can run",
      "Lists the devices of this machine, their libraries and what they can run.", NULL, devices_options, cmd_devices},
@@ -178,20 +178,25 @@ const cli_command cli_commands[] = {
      tune_options, cmd_tune},
     {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
-     "With WORKLOAD, a CSV file, shows the problems of that file on one device, named and written as in the file, whether "
-     "they have a winner or not. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at least "
-     "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted by "
+     "With WORKLOAD, a CSV file, shows the problems of that file on one device, named and written as in the file, "
+     "whether "
+     "they have a winner or not. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "
+     "least "
+     "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted "
+     "by "
      "calls x time where the number of calls is known, from the column count or from what programs recorded.",
      show_options, cmd_show},
     {"explain", "PROBLEM", CLI_ANY, "which implementation runs for a problem, and why",
      "Says which implementation runs for PROBLEM, since when, and how much faster it is. Measures nothing.",
      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict. "
-     "The accuracy may be left out: strict. With row-major at the end, the sizes, transposes and strides are those of a "
+     "The accuracy may be left out: strict. With row-major at the end, the sizes, transposes and strides are those of "
+     "a "
      "row-major problem.",
      explain_options, cmd_explain},
     {"verify", "", CLI_NO_VALUE, "check that stored winners are still faster and right",
      "Times a sample of the stored winners again, alternating with the default, and checks their results.",
-     "A winner no longer holds if it is more than 1 % slower than the default, or gains over 3 % less than was stored, in "
+     "A winner no longer holds if it is more than 1 % slower than the default, or gains over 3 % less than was stored, "
+     "in "
      "both cases beyond the noise, or if its results are wrong. Exit code 1: some no longer hold.",
      verify_options, cmd_verify},
     {"warm", "[FILE]", CLI_FILE, "compile the kernels that the stored winners need here",
@@ -203,14 +208,16 @@ const cli_command cli_commands[] = {
     {"eval", "EXPRESSION", CLI_ANY, "run, check and time one elementwise expression",
      "Tunes EXPRESSION if it has no winner yet, runs it on random operands, checks the results, and compares its "
      "bandwidth with that of a copy.",
-     "EXPRESSION is one argument, in the language of docs/expressions.md. Its names are inputs unless --scalars lists them. "
+     "EXPRESSION is one argument, in the language of docs/expressions.md. Its names are inputs unless --scalars lists "
+     "them. "
      "Exit code 1: the results are wrong. Examples:\n"
      "  attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n"
      "  attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5",
      eval_options, cmd_eval},
     {"bench", "[WORKLOAD...]", CLI_FILE, "time problems and programs, or compare two builds",
      "Times problems, programs and commands in many fresh processes, and can save every sample.",
-     "WORKLOAD is a CSV file of problems; each is timed as a program's call would run it. Without a workload, --db times "
+     "WORKLOAD is a CSV file of problems; each is timed as a program's call would run it. Without a workload, --db "
+     "times "
      "the stored winners of a database. Exit code 1: a case failed, or became slower than that of --against. "
      "Examples:\n"
      "  attune bench problems.csv --save results.db --label nightly\n"
@@ -219,8 +226,10 @@ const cli_command cli_commands[] = {
      bench_options, cmd_bench},
     {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, beyond doubt",
      "Reports for each case whether HEAD is slower than BASE: same, faster, slower, or unsure where noise hides it.",
-     "BASE and HEAD are runs saved by `attune bench --save': FILE is the latest run of a file, FILE:RUN the one with that "
-     "number, label or revision; or JSON of Google Benchmark or Criterion.rs, as `attune import' reads it. A single FILE: the latest pair of `attune bench --against' in it. Two tuning databases: "
+     "BASE and HEAD are runs saved by `attune bench --save': FILE is the latest run of a file, FILE:RUN the one with "
+     "that "
+     "number, label or revision; or JSON of Google Benchmark or Criterion.rs, as `attune import' reads it. A single "
+     "FILE: the latest pair of `attune bench --against' in it. Two tuning databases: "
      "their winners, problem by problem, by the stored times and spreads. Exit code 1: a case is slower, or fails now; "
      "2: wrong usage, or a file that cannot be read or compared.",
      compare_options, cmd_compare},
@@ -245,13 +254,15 @@ const cli_command cli_commands[] = {
      import_options, cmd_import},
     {"completion", "SHELL", CLI_SHELL, "a script for tab completion in bash, zsh or fish",
      "Prints a script for tab completion of this command in SHELL: bash, zsh or fish.",
-     "For the current shell: source <(attune completion bash); in fish: attune completion fish | source. The scripts are "
-     "also installed where these shells look for them.", no_options, cmd_completion},
+     "For the current shell: source <(attune completion bash); in fish: attune completion fish | source. The scripts "
+     "are "
+     "also installed where these shells look for them.",
+     no_options, cmd_completion},
     {"help", "[COMMAND]", CLI_COMMAND, "what a command does, and its options",
      "Prints what COMMAND does and its options, like `attune COMMAND --help'; without COMMAND, lists the commands.",
      NULL, no_options, cmd_help},
-    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, like -V.",
-     NULL, no_options, cmd_version},
+    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, like -V.", NULL, no_options,
+     cmd_version},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The message without what would steer a terminal, to be freed. */
@@ -66,8 +67,26 @@ int cli_open_device(attune_device **out, const cli_options *options) {
   return status == ATTUNE_NOT_FOUND ? CLI_FAILED : code;
 }
 
+/* Is there a file with something in it that is no database of SQLite? */
+static bool is_other_file(const char *path) {
+  static const char magic[16] = "SQLite format 3";
+  char head[sizeof magic];
+  struct stat about;
+  if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) return false;
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, head, sizeof head);
+  (void)close(file);
+  return got > 0 && (got < (ssize_t)sizeof head || memcmp(head, magic, sizeof head) != 0);
+}
+
 int cli_need_database(const char *path) {
-  if (!path || !*path || strcmp(path, ":memory:") == 0 || access(path, F_OK) == 0) return CLI_DONE;
+  if (!path || !*path || strcmp(path, ":memory:") == 0) return CLI_DONE;
+  if (is_other_file(path)) {
+    cli_error("%s is not a database; should be one that `attune tune' made", path);
+    return CLI_USAGE;
+  }
+  if (access(path, F_OK) == 0) return CLI_DONE;
   cli_error("%s: %s; should be a database that `attune tune' made", path, strerror(errno));
   return CLI_USAGE;
 }
@@ -145,9 +164,10 @@ static error_t parse_top(int key, char *argument, struct argp_state *state) {
 }
 
 static void top_doc(char *out, size_t size) {
-  size_t at = (size_t)snprintf(out, size, "%s",
-                               "Finds, verifies and remembers the fastest implementation of each matrix product and elementwise expression.\v"
-                               "Commands:\n");
+  size_t at = (size_t)snprintf(
+      out, size, "%s",
+      "Finds, verifies and remembers the fastest implementation of each matrix product and elementwise expression.\v"
+      "Commands:\n");
   for (size_t i = 0; i < cli_command_count && at < size; i++) {
     char name[64];
     snprintf(name, sizeof name, "%s %s", cli_commands[i].name, cli_commands[i].argument);

@@ -30,9 +30,9 @@ typedef struct show_report {
   size_t known;       /* whose speedup is known */
   size_t counted;     /* of those, with calls */
   size_t unsure, incomplete, changed;
-  double logs;                   /* of the speedups */
-  double default_ns, winner_ns;  /* of all calls */
-  double all_ns, untuned_ns;     /* of all calls with the default, as known: of every row, of those without a winner */
+  double logs;                  /* of the speedups */
+  double default_ns, winner_ns; /* of all calls */
+  double all_ns, untuned_ns;    /* of all calls with the default, as known: of every row, of those without a winner */
 } show_report;
 
 void show_begin(show_report *report, show_format format, bool all, bool wide);

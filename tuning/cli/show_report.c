@@ -7,27 +7,41 @@
 #include <string.h>
 
 enum {
-  NAME, PROBLEM, DEVICE, CALLS, IMPLEMENTATION, CONFIGURATION, TIME, DEFAULT, SPEEDUP, MARK, DEFAULT_BY, SPREAD, WHEN,
-  MEASURE, DIFFERS, FINGERPRINT, COLUMNS
+  NAME,
+  PROBLEM,
+  DEVICE,
+  CALLS,
+  IMPLEMENTATION,
+  CONFIGURATION,
+  TIME,
+  DEFAULT,
+  SPEEDUP,
+  MARK,
+  DEFAULT_BY,
+  SPREAD,
+  WHEN,
+  MEASURE,
+  DIFFERS,
+  FINGERPRINT,
+  COLUMNS
 };
 
-static const cli_column columns[COLUMNS] = {
-    [NAME] = {"name", false, CLI_CUT, 0},
-    [PROBLEM] = {"problem", false, CLI_LONG, 0},
-    [DEVICE] = {"device", false, CLI_WHOLE, 5},
-    [CALLS] = {"calls", true, CLI_WHOLE, 2},
-    [IMPLEMENTATION] = {"implementation", false, CLI_WHOLE, 1},
-    [CONFIGURATION] = {"configuration", false, CLI_CUT, 4},
-    [TIME] = {"time", true, CLI_WHOLE, 0},
-    [DEFAULT] = {"default", true, CLI_WHOLE, 3},
-    [SPEEDUP] = {"speedup", true, CLI_WHOLE, 0},
-    [MARK] = {"", false, CLI_WHOLE, 0},
-    [DEFAULT_BY] = {"default by", false, CLI_CUT, 6},
-    [SPREAD] = {"spread", true, CLI_WHOLE, 7},
-    [WHEN] = {"when", false, CLI_WHOLE, 9},
-    [MEASURE] = {"measure", false, CLI_WHOLE, 8},
-    [DIFFERS] = {"differs", false, CLI_CUT, 3},
-    [FINGERPRINT] = {"fingerprint", false, CLI_CUT, 10}};
+static const cli_column columns[COLUMNS] = {[NAME] = {"name", false, CLI_CUT, 0},
+                                            [PROBLEM] = {"problem", false, CLI_LONG, 0},
+                                            [DEVICE] = {"device", false, CLI_WHOLE, 5},
+                                            [CALLS] = {"calls", true, CLI_WHOLE, 2},
+                                            [IMPLEMENTATION] = {"implementation", false, CLI_WHOLE, 1},
+                                            [CONFIGURATION] = {"configuration", false, CLI_CUT, 4},
+                                            [TIME] = {"time", true, CLI_WHOLE, 0},
+                                            [DEFAULT] = {"default", true, CLI_WHOLE, 3},
+                                            [SPEEDUP] = {"speedup", true, CLI_WHOLE, 0},
+                                            [MARK] = {"", false, CLI_WHOLE, 0},
+                                            [DEFAULT_BY] = {"default by", false, CLI_CUT, 6},
+                                            [SPREAD] = {"spread", true, CLI_WHOLE, 7},
+                                            [WHEN] = {"when", false, CLI_WHOLE, 9},
+                                            [MEASURE] = {"measure", false, CLI_WHOLE, 8},
+                                            [DIFFERS] = {"differs", false, CLI_CUT, 3},
+                                            [FINGERPRINT] = {"fingerprint", false, CLI_CUT, 10}};
 
 void show_begin(show_report *r, show_format format, bool all, bool wide) {
   *r = (show_report){.format = format, .all = all, .wide = wide, .array = json_array()};
@@ -74,25 +88,27 @@ static const char *number_text(char out[CLI_CELL], int64_t number) {
 static void add_cells(show_report *r, const show_row *row) {
   const attune_decision *d = row->decision;
   char calls[CLI_CELL], time_text[CLI_CELL], default_time[CLI_CELL], about[CLI_CELL + 2] = "-", speedup[CLI_CELL],
-      spread[CLI_CELL], when[CLI_CELL];
+                                                                                      spread[CLI_CELL], when[CLI_CELL];
   if (!row->tuned && row->call_ns > 0) snprintf(about, sizeof about, "~%s", cli_time_text(default_time, row->call_ns));
-  const char *const cells[COLUMNS] = {
-      [NAME] = row->name,
-      [PROBLEM] = row->written,
-      [DEVICE] = row->devices,
-      [CALLS] = number_text(calls, row->calls),
-      [IMPLEMENTATION] = row->tuned ? d->implementation : "-",
-      [CONFIGURATION] = row->tuned && *d->configuration ? d->configuration : "-",
-      [TIME] = row->tuned ? cli_time_text(time_text, d->time_ns) : "-",
-      [DEFAULT] = row->tuned ? cli_time_text(default_time, d->default_time_ns) : about,
-      [SPEEDUP] = row->tuned ? cli_speedup_cell(speedup, d) : "-",
-      [MARK] = !row->tuned ? "not tuned" : d->unsure || !d->complete ? "?" : "",
-      [DEFAULT_BY] = row->tuned && *d->default_implementation ? d->default_implementation : "-",
-      [SPREAD] = row->tuned ? cli_percent_text(spread, d->spread) : "-",
-      [WHEN] = row->tuned ? cli_date_text(when, d->tuned_at) : "-",
-      [MEASURE] = row->tuned ? d->measure : "-",
-      [DIFFERS] = *d->changed ? d->changed : "-",
-      [FINGERPRINT] = row->fingerprint};
+  const char *const cells[COLUMNS] = {[NAME] = row->name,
+                                      [PROBLEM] = row->written,
+                                      [DEVICE] = row->devices,
+                                      [CALLS] = number_text(calls, row->calls),
+                                      [IMPLEMENTATION] = row->tuned ? d->implementation : "-",
+                                      [CONFIGURATION] = row->tuned && *d->configuration ? d->configuration : "-",
+                                      [TIME] = row->tuned ? cli_time_text(time_text, d->time_ns) : "-",
+                                      [DEFAULT] = row->tuned ? cli_time_text(default_time, d->default_time_ns) : about,
+                                      [SPEEDUP] = row->tuned ? cli_speedup_cell(speedup, d) : "-",
+                                      [MARK] = !row->tuned                 ? "not tuned"
+                                               : d->unsure || !d->complete ? "?"
+                                                                           : "",
+                                      [DEFAULT_BY] =
+                                          row->tuned && *d->default_implementation ? d->default_implementation : "-",
+                                      [SPREAD] = row->tuned ? cli_percent_text(spread, d->spread) : "-",
+                                      [WHEN] = row->tuned ? cli_date_text(when, d->tuned_at) : "-",
+                                      [MEASURE] = row->tuned ? d->measure : "-",
+                                      [DIFFERS] = *d->changed ? d->changed : "-",
+                                      [FINGERPRINT] = row->fingerprint};
   cli_table_add(&r->table, cells);
   if (row->tuned) cli_table_tint(&r->table, SPEEDUP, cli_speedup_tint(d));
 }
@@ -203,8 +219,7 @@ static void print_remarks(const show_report *r, size_t elsewhere) {
   if (r->unsure)
     printf("? %zu unsure (noise, or other work), counted as 1x: `attune tune' measures again\n", r->unsure);
   if (r->incomplete) printf("? %zu incomplete (the budget ended): `attune tune' measures again\n", r->incomplete);
-  if (elsewhere)
-    printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", elsewhere);
+  if (elsewhere) printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", elsewhere);
   if (r->changed)
     printf("%zu compared with other libraries, or fewer implementations, than are here:\n"
            "  `attune tune' measures again%s\n",

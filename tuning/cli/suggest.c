@@ -46,7 +46,14 @@ static void consider(nearest *n, const char *name) {
   n->distance = away;
 }
 
+/* What other programs call it. */
+static const char *const synonyms[][2] = {
+    {"list", "show"},    {"ls", "show"},  {"status", "show"}, {"info", "devices"},    {"check", "verify"},
+    {"compile", "warm"}, {"run", "eval"}, {"why", "explain"}, {"benchmark", "bench"}, {"diff", "compare"}};
+
 const char *cli_suggest_command(const char *word) {
+  for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+    if (strcmp(word, synonyms[i][0]) == 0) return synonyms[i][1];
   nearest n = {.word = word, .chars = strlen(word)};
   for (size_t i = 0; i < cli_command_count; i++) consider(&n, cli_commands[i].name);
   return n.name;

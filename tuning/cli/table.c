@@ -11,7 +11,7 @@
 
 #define GAP 2
 #define NARROWEST 8
-#define ENOUGH 60 /* columns for a line of words */
+#define ENOUGH 60   /* columns for a line of words */
 #define READABLE 20 /* a column is cut to this before another one is left out */
 
 bool cli_color(FILE *out) {
@@ -159,9 +159,11 @@ static void cut_columns(cli_table *table, const int *widths) {
   char **texts = cli_alloc(table->rows + 1, sizeof *texts);
   for (int i = 0; i < table->column_count; i++) {
     if (!table->columns[i].shrink || !widths[i]) continue;
-    for (size_t row = 0; row < table->rows; row++) texts[row] = table->cells[row * (size_t)table->column_count + (size_t)i];
+    for (size_t row = 0; row < table->rows; row++)
+      texts[row] = table->cells[row * (size_t)table->column_count + (size_t)i];
     cli_cut_apart(texts, table->rows, widths[i]);
-    for (size_t row = 0; row < table->rows; row++) table->cells[row * (size_t)table->column_count + (size_t)i] = texts[row];
+    for (size_t row = 0; row < table->rows; row++)
+      table->cells[row * (size_t)table->column_count + (size_t)i] = texts[row];
   }
   free(texts);
 }
