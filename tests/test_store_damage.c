@@ -145,7 +145,7 @@ static bool use_damaged(const char *path, at_store_access access, int rows) {
   (void)at_store_each_recorded(store, FINGERPRINT, skip_recorded, NULL);
   if (access == AT_STORE_READ_WRITE) {
     (void)at_store_record(store, FINGERPRINT, "p", 1, 100);
-    (void)at_store_lease_acquire(store, FINGERPRINT, "p", 1000);
+    (void)at_store_lease_acquire(store, FINGERPRINT, "p", 1000, 500);
     status = at_store_put(store, FINGERPRINT, FAMILY, &fresh, NULL, 0, 100);
     if (find_number(store, rows + 1000, &found) == ATTUNE_OK)
       assert_same_winner(&fresh, &found);
@@ -227,7 +227,7 @@ static void writes_no_more_when_damaged(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(find_number(store, i, &found), ATTUNE_NOT_FOUND);
   assert_int_equal(warnings, 1);
   assert_int_equal(at_store_record(store, FINGERPRINT, "p", 1, 100), ATTUNE_BAD_DATA);
-  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 1000), ATTUNE_BAD_DATA);
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 1000, 500), ATTUNE_BAD_DATA);
   assert_int_equal(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 100), ATTUNE_BAD_DATA);
   assert_non_null(strstr(attune_last_message(), "move it away"));
   assert_number(store, 5000);

@@ -18,6 +18,8 @@
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512 };
 
+static const int64_t BUSY_NS = 1000000000;
+
 /* What a choice is asked for. */
 typedef struct question {
   attune_tuner *tuner;
@@ -144,12 +146,18 @@ static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key
   free(d);
 }
 
-/* Tunes and makes the winner's plan; false: it did not come to a winner. */
-static bool tuned(const question *q, attune_decision *out, at_plan **plan) {
-  attune_status status = at_tune_problem(q->tuner, q->op, q->problem, q->device, 0.0, false, out);
+/* Tunes and makes the winner's plan; else why it did not come to a winner. */
+static attune_status tune(const question *q, attune_decision *out, at_plan **plan) {
+  attune_status status = at_tune_call(q->tuner, q->op, q->problem, q->device, out);
   if (status == ATTUNE_OK) status = at_plan_of_decision(q->op, q->problem, q->device, out, plan);
   if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
-  return status == ATTUNE_OK;
+  if (status == ATTUNE_BUSY) atomic_store(&q->tuner->busy_until_ns[q->device->index], at_now_ns() + BUSY_NS);
+  return status;
+}
+
+/* A call waited in vain for a process that measures: for a time none waits. */
+static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
+  return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
 }
 
 /* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
@@ -177,7 +185,8 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
                             bool waits, const at_plan **out) {
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
   const question q = {tuner, op, key->words + 1, stream->device, mode};
-  const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
+  const bool late = mode == ATTUNE_MODE_TUNE && /* would tune, may not now */
+                    (at_stream_capturing(stream) || is_busy(tuner, stream->device));
   if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
   if (late &&
       ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
@@ -189,11 +198,14 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   attune_status status = mode == ATTUNE_MODE_OFF
                              ? ATTUNE_NOT_FOUND
                              : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
-  const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
+  bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
-    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(&q, decision, &plan);
-    status = found ? ATTUNE_OK : guess(&q, decision, &plan, before);
+    if (mode == ATTUNE_MODE_TUNE && !late) {
+      status = tune(&q, decision, &plan);
+      unsure = unsure || status == ATTUNE_BUSY;
+    }
+    if (status != ATTUNE_OK) status = guess(&q, decision, &plan, before);
   }
   if (status == ATTUNE_OK) {
     at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;

@@ -89,11 +89,12 @@ attune_status at_store_each_recorded(at_store *store, const char *fingerprint, a
 attune_status at_store_try_write(at_store *store, int wait_ms);
 
 /* One tuner of a key among processes and threads. acquire: OK, or BUSY (the message names the holder's process) while
- * the holder lives. What the dead and the late held is taken over, and their rows are cleared. At the same boot and
- * process namespace a holder lives as long as its process, elsewhere until its lease expires: renew it in time. renew:
- * NOT_FOUND when it is lost. */
-attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
-                                     int64_t lifetime_ms);
+ * the holder lives and renews; it waits up to `wait_ms` for a locked database. What the dead, the late and those held
+ * who were seen stopped for AT_LEASE_STOPPED_MS is taken over, and their rows are cleared. The late: whose lease has
+ * expired, so renew it in time. renew: NOT_FOUND when it is lost. */
+enum { AT_STORE_LEASE_WAIT_MS = 500 };
+attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms,
+                                     int wait_ms);
 attune_status at_store_lease_renew(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms);
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem);
 

@@ -63,6 +63,11 @@ typedef struct at_lease {
   char problem[];
 } at_lease;
 
+/* A holder of a lease that this store met stopped: since when, and which expiry it had then. */
+typedef struct at_stopped {
+  int64_t pid, expires_ms, since_ns;
+} at_stopped;
+
 struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
@@ -88,6 +93,8 @@ struct at_store {
   bool large_old;      /* it is one */
   bool leased;         /* a lease was taken: closing drops what is left */
   at_lease *leases;    /* held */
+  at_stopped stopped[4];
+  unsigned next_stopped; /* whose place the next one takes */
   int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
 
   pthread_mutex_t queue_lock; /* guards the fields below; taken alone or after `lock`. Rows are freed under both. */

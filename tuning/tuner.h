@@ -35,6 +35,7 @@ struct attune_tuner {
   atomic_bool loss_told;              /* that what the mode asks for cannot be stored */
   pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
   char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
+  _Atomic int64_t busy_until_ns[AT_MAX_DEVICES]; /* by device index: until then no call waits for its turn to tune */
   /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are
    * in the parent, and a search may have been changing them. */
   at_profiler *profilers[AT_MAX_DEVICES];

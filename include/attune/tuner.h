@@ -212,12 +212,15 @@ typedef struct attune_decision {
  * Where too many were disturbed the winner is unsure, never complete and sure.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
- * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
- * the databases: threads, and the processes of one user, take turns. Waiting counts toward the tuner's total budget;
- * when that is spent the wait ends.
+ * device, this call waits for that winner, as long as the other lives and goes on. A device is measured by one at a
+ * time, whatever the databases: threads, and the processes of one user, take turns. A process that is stopped for two
+ * seconds, or has shown no sign of life for a minute, loses its turn; when it goes on it measures again. A budget, the
+ * problem's or the tuner's, is also the longest wait for other processes, and waiting counts toward the tuner's total
+ * budget. Without one the wait has no end but theirs; the log tells it at level warning, with the process. A call of an
+ * operation in mode tune waits 50 ms for other processes at most, then runs the default, and a later call tunes.
  *
- * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total was
- * spent while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (a budget was spent
+ * while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
  * thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
