@@ -18,7 +18,7 @@
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512 };
 
-static const int64_t BUSY_NS = 1000000000;
+static const int64_t BUSY_NS = 1000000000; /* after a wait in vain: until then no other call waits */
 
 /* What a choice is asked for. */
 typedef struct question {
@@ -108,12 +108,22 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
 
+/* A call waited in vain for a process that measures: for a time none waits. */
+static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
+  return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
+}
+
+/* The same of a database that was locked. */
+static bool is_locked(const attune_tuner *tuner) {
+  return at_now_ns() < atomic_load_explicit(&tuner->locked_until_ns, memory_order_relaxed);
+}
+
 /* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for
  * now. */
 static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
   attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
-  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
+  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) && !is_locked(q->tuner) &&
       guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK)
     return ATTUNE_OK;
   status = guess_default(q, out, plan);
@@ -155,11 +165,6 @@ static attune_status tune(const question *q, attune_decision *out, at_plan **pla
   return status;
 }
 
-/* A call waited in vain for a process that measures: for a time none waits. */
-static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
-  return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
-}
-
 /* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
  * compiled. */
 static void note(const question *q, at_plan_table *table, const at_key *key, int as, const attune_decision *decision,
@@ -167,8 +172,10 @@ static void note(const question *q, at_plan_table *table, const at_key *key, int
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool records = q->mode == ATTUNE_MODE_RECORD;
   const char *fingerprint = NULL;
-  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) /* which tells, perhaps at the process's end, what is stored */
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) { /* which tells, perhaps at the process's end, what is stored */
+    at_tuner_open(q->tuner);
     (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
+  }
   at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
   if (records) at_recording_flush_sometimes(q->tuner);
   if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
@@ -185,19 +192,21 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
                             bool waits, const at_plan **out) {
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
   const question q = {tuner, op, key->words + 1, stream->device, mode};
+  const bool locked = mode != ATTUNE_MODE_OFF && is_locked(tuner);
   const bool late = mode == ATTUNE_MODE_TUNE && /* would tune, may not now */
                     (at_stream_capturing(stream) || is_busy(tuner, stream->device));
   if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
-  if (late &&
+  if ((late || locked) &&
       ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
     return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
   if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
   bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
-  attune_status status = mode == ATTUNE_MODE_OFF
-                             ? ATTUNE_NOT_FOUND
-                             : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
+  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
+                         : locked ? ATTUNE_BUSY
+                                  : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
+  if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
   bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {

@@ -468,6 +468,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
+  at_tuner_open(tuner);
   at_message kept;
   at_message_keep(&kept);
   attune_status status = op->parse(problem, bytes);
