@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tuning/journal.h"
+
 static const struct {
   uint64_t type;
   const char *name;
@@ -119,6 +121,21 @@ static attune_status check_file(const char *path, at_store_access access) {
   return ATTUNE_OK;
 }
 
+/* Before SQLite sees it, which would delete the file that a journal names. */
+static attune_status check_journal(const char *path, const char *journal) {
+  struct stat info, own;
+  char name[256], shown[AT_SHOWN_CHARS];
+  if (lstat(journal, &info) != 0) return ATTUNE_OK;
+  if (lstat(path, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino)
+    return at_fail(ATTUNE_BAD_DATA, "%s is the database itself by another name; remove it", journal);
+  if (!at_journal_names_file(journal, name, sizeof name)) return ATTUNE_OK;
+  at_one_line(name);
+  return at_fail(ATTUNE_BAD_DATA,
+                 "%s names another file (\"%s\"), which SQLite would delete; attune writes no such journal, so it is "
+                 "another program's or a trap: move it away, and take a copy of the database that can be trusted",
+                 journal, at_shown(shown, name));
+}
+
 /* SQLite takes a file of one byte for an empty one. */
 static attune_status check_size(const char *path, bool *out_there) {
   enum { LEAST = 512 }; /* bytes of the smallest database */
@@ -145,6 +162,7 @@ static attune_status check_files(const char *path, const char *folder, at_store_
     size_t at = 0;
     (void)at_append(name, sizeof name, &at, "%s%s", path, beside[i]);
     if (lstat(name, &info) == 0) status = check_file(name, access);
+    if (status == ATTUNE_OK && i == 0) status = check_journal(path, name);
     if (status == ATTUNE_NOT_FOUND) status = ATTUNE_OK; /* its owner finished in between */
   }
   if (status == ATTUNE_OK && !absent && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
