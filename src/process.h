@@ -3,6 +3,7 @@
 #ifndef AT_PROCESS_H
 #define AT_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +14,15 @@ size_t at_read_small(const char *path, char *out, size_t size);
  * for, or /proc does not say. */
 int64_t at_process_start(int64_t pid);
 
+/* It lives and is stopped now: by SIGSTOP, or by a debugger. A process that a cgroup's freezer keeps is not seen. */
+bool at_process_stopped(int64_t pid);
+
 /* What tells this boot of this machine from all others, into out[size]; the host's name where the kernel does not say.
  */
 void at_boot_identity(char *out, size_t size);
+
+/* The same with the process namespace: where the same number is the same process. */
+#define AT_PLACE_CHARS 192
+void at_process_place(char out[AT_PLACE_CHARS]);
 
 #endif

@@ -295,7 +295,7 @@ static at_store *hold_first(char fingerprint[AT_FINGERPRINT_CHARS]) {
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_device_fingerprint(host, fingerprint, AT_FINGERPRINT_CHARS), ATTUNE_OK);
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
-  assert_int_equal(at_store_lease_acquire(store, fingerprint, "gemm f32 nn 64x64x64 strict", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_acquire(store, fingerprint, "gemm f32 nn 64x64x64 strict", 60000, 500), ATTUNE_OK);
   return store;
 }
 
@@ -371,6 +371,29 @@ static void two_runs_share_the_work(void **state) {
   assert_in_range(tuned, 3, unsure ? 4 : 3);
 }
 
+/* Without a budget it waits for as long as that takes, and says for whom. */
+static void a_wait_is_told(void **state) {
+  (void)state;
+  char by[64];
+  attune_device *host = NULL;
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(at_device_lease_try(host), ATTUNE_OK);
+  started s = START("tune", workload, "--device", "host", "--db", database);
+  snprintf(by, sizeof by, "process %ld, since ", (long)getpid());
+  bool told = false;
+  for (int look = 0; look < 30000 && !told; look++) {
+    assert_int_equal(waitpid(s.pid, NULL, WNOHANG), 0);
+    assert_int_equal(at_device_lease_renew(host), ATTUNE_OK);
+    told = says(s.err, by);
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  assert_true(told);
+  assert_true(says(s.err, "warning: waiting for "));
+  at_device_lease_release(host);
+  expect_end(&s, 0);
+  expect_out("3 tuned");
+}
+
 /* --- SIGTERM --- */
 
 static void a_signal_ends_a_wait(void **state) {
@@ -433,7 +456,7 @@ int main(void) {
       TEST(a_runner_up_that_looks_faster_is_explained),
       TEST(what_others_measure_comes_last),
       TEST(two_runs_share_the_work),
-      TEST(a_signal_ends_a_wait),
+      TEST(a_wait_is_told), TEST(a_signal_ends_a_wait),
       TEST(what_is_ignored_ends_nothing),
       TEST(a_signal_ends_a_problem_without_an_end),
   };

@@ -294,9 +294,10 @@ static void make_in_parts(const void *problem, attune_device *on, const at_confi
 /* So many measurements after the naps the maker goes on: when what it had made by then was looked at. */
 static int wanted_measurements, measurements;
 
-static void measured(void *user) {
+static attune_status measured(void *user) {
   (void)user;
   if (naps > 0 && ++measurements == wanted_measurements) waiting_is_over = true;
+  return ATTUNE_OK;
 }
 
 static double search_beside(at_search_result *result, const char *const *spins, double budget_ms, double most_ms) {

@@ -15,7 +15,9 @@
 
 #include <sqlite3.h>
 
+#include "src/device_lease.h"
 #include "tests/toy_clock.h"
+#include "tuning/dispatch.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -160,6 +162,11 @@ static void expect_end(pid_t pid) {
   if (status != 0) fail_msg("a process ended with %d", status);
 }
 
+static void wait_until_it_runs(void) {
+  for (int i = 0; i < 100000 && all->running == 0; i++) sleep_us(100);
+  assert_true(all->running > 0);
+}
+
 /* --- many want one --- */
 
 static void *tune_rounds(void *arg) {
@@ -211,28 +218,31 @@ static void one_of_many_measures(void **state) {
 
 static void tell(void *user, attune_log_level level, const char *line) {
   (void)user, (void)level;
-  if (strstr(line, "waiting: ")) all->told++;
+  if (strncmp(line, "waiting", 7) == 0) all->told++;
 }
 
-/* A budget of a millisecond, and a default of a tenth of a second: no share of the budget says how long it takes. */
-static int slow(void) {
+/* A budget of a millisecond, and a default of a tenth of a second: no share of the budget says how long it takes. Those
+ * who wait for it have time enough. */
+static int slow(int number) {
   attune_tuner *tuner = tuner_of(0.0);
   char problem[AT_PROBLEM_CHARS];
   attune_decision decision;
   watch("ns=80000000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
-  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 1.0, 0, &decision);
+  const double budget_ms = number == 0 ? 1.0 : 600000.0;
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), budget_ms, 0, &decision);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK || strcmp(decision.default_implementation, "base") != 0;
 }
 
 static void a_slow_problem_is_waited_for(void **state) {
   (void)state;
-  pid_t pids[3];
-  for (int i = 0; i < 3; i++) pids[i] = start_numbered("slow", i);
+  pid_t pids[3] = {start_numbered("slow", 0)};
+  wait_until_it_runs();
+  for (int i = 1; i < 3; i++) pids[i] = start_numbered("slow", i);
   for (int i = 0; i < 3; i++) expect_end(pids[i]);
   assert_int_equal(all->searches[0], 1);
-  assert_int_equal(all->told, 2);
+  assert_in_range(all->told, 2, 1000); /* and again while it goes on */
 }
 
 /* --- a budget ends the wait --- */
@@ -242,11 +252,6 @@ static int endless(void) {
   char problem[AT_PROBLEM_CHARS];
   watch("ns=60000000000");
   return (int)attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
-}
-
-static void wait_until_it_runs(void) {
-  for (int i = 0; i < 100000 && all->running == 0; i++) sleep_us(100);
-  assert_true(all->running > 0);
 }
 
 static void the_budget_ends_the_wait(void **state) {
@@ -267,7 +272,12 @@ static void the_budget_ends_the_wait(void **state) {
   attune_tuner_destroy(tuner);
   tuner = tuner_of(100.0); /* the device is busy too */
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), "another process measures on host"));
+  assert_non_null(strstr(attune_last_message(), "another process measures on host: process "));
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  attune_tuner_destroy(tuner);
+  tuner = tuner_of(0.0); /* a problem's own budget bounds it too */
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 20.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 20.0, 0, NULL), ATTUNE_BUSY);
   assert_true(at_now_ns() - start_ns < 30000000000);
   attune_tuner_destroy(tuner);
   kill_one(pid);
@@ -315,6 +325,104 @@ static int waiter(void) {
   return status != ATTUNE_OK;
 }
 
+/* --- a holder that is stopped --- */
+
+static bool halts;
+
+/* In the midst of its search; the round lets it go on. */
+static attune_status halting_reference(void **out, const void *problem, attune_device *on, attune_stream *stream,
+                                       void *const pointers[AT_MAX_BUFFERS]) {
+  const attune_status status = watched_reference(out, problem, on, stream, pointers);
+  all->done = 1;
+  while (halts && all->round < 0) sleep_us(1000);
+  return status;
+}
+
+/* What it measured before and after it was stopped is thrown away: it takes what the other process found. */
+static int halted(void) {
+  attune_tuner *tuner = tuner_of(0.0);
+  char problem[AT_PROBLEM_CHARS];
+  attune_decision decision = {.source = 0};
+  watch("ns=20000");
+  halts = true;
+  toy_op.reference_create = halting_reference;
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, &decision);
+  attune_tuner_destroy(tuner);
+  return status != ATTUNE_OK || decision.source != ATTUNE_SOURCE_STORED;
+}
+
+static pid_t start_halted(void) {
+  siginfo_t info;
+  const pid_t pid = start_numbered("halted", 0);
+  while (all->done == 0) sleep_us(200);
+  assert_int_equal(kill(pid, SIGSTOP), 0);
+  assert_int_equal(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
+  all->running = 0; /* as it may be in the midst of a call */
+  return pid;
+}
+
+/* True when a winner is kept; else the default runs, and a later call may tune. */
+static bool call_once(attune_tuner *tuner, const at_key *key) {
+  const at_plan *plan = NULL;
+  attune_decision decision;
+  assert_int_equal(at_dispatch_miss(tuner, &toy_op, key, 0, attune_stream_default(device), &plan), ATTUNE_OK);
+  if (at_plan_table_decision(&tuner->plans, key, &decision)) {
+    assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
+    return true;
+  }
+  assert_string_equal(plan->implementation->name, "base");
+  return false;
+}
+
+static void a_call_waits_for_no_stopped_process(void **state) {
+  (void)state;
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
+  const pid_t pid = start_halted();
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  char own[160];
+  (void)snprintf(own, sizeof own, "%s/own-calls.db", folder); /* another database on the same device */
+  options.database = own;
+  options.mode = ATTUNE_MODE_TUNE;
+  watch("ns=20000");
+  assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
+  at_key key = toy_key(problem_of((char[AT_PROBLEM_CHARS]){0}, 1), device);
+  const int64_t start_ns = at_now_ns();
+  int calls = 0;
+  while (!call_once(tuner, &key) && at_now_ns() - start_ns < 300000000000 && ++calls) sleep_us(1000);
+  /* The first calls run the default; calls alone find out that the process is stopped, and then one tunes. */
+  assert_true(calls > 0);
+  assert_true(at_now_ns() - start_ns >= (int64_t)AT_LEASE_STOPPED_MS * 1000000);
+  assert_true(call_once(tuner, &key));
+  attune_tuner_destroy(tuner);
+  kill_one(pid);
+}
+
+static void a_stopped_holder_is_not_waited_for(void **state) {
+  (void)state;
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
+  char problem[AT_PROBLEM_CHARS];
+  attune_decision own, stored;
+  const pid_t pid = start_halted();
+  watch("ns=20000");
+  attune_set_log(tell, NULL, ATTUNE_LOG_WARNING);
+  attune_tuner *tuner = tuner_of(0.0);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, &own), ATTUNE_OK);
+  attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+  assert_int_equal(own.source, ATTUNE_SOURCE_TUNED);
+  assert_int_equal(all->searches[0], 2);
+  assert_true(all->told > 0); /* and a wait that lasts is told to everybody */
+  assert_int_equal(kill(pid, SIGCONT), 0);
+  all->round = 0;
+  expect_end(pid);
+  assert_int_equal(all->searches[0], 2);
+  attune_tuner_destroy(tuner);
+  tuner = tuner_of(0.0);
+  assert_int_equal(attune_explain(tuner, device, problem_of(problem, 0), &stored), ATTUNE_OK);
+  assert_true(stored.time_ns == own.time_ns && stored.samples == own.samples);
+  attune_tuner_destroy(tuner);
+}
+
 /* --- renewing --- */
 
 static int64_t expires_of(const char *path) {
@@ -348,8 +456,9 @@ static void a_lease_is_renewed(void **state) {
   at_store_close(store);
 }
 
-static void count_call(void *user) {
+static attune_status count_call(void *user) {
   ++*(int *)user;
+  return ATTUNE_OK;
 }
 
 /* A search offers the time to do so before each measurement, however many there are. */
@@ -414,11 +523,12 @@ static int child(char **argv) {
   const struct {
     const char *name;
     int (*run)(void);
-  } kinds[] = {{"many", many}, {"slow", slow}, {"endless", endless}, {"waiter", waiter}};
+  } kinds[] = {{"many", many}, {"endless", endless}, {"waiter", waiter}, {"halted", halted}};
   at_copy_text(folder, sizeof folder, argv[2]);
   at_copy_text(database, sizeof database, argv[3]);
   all = map_shared();
   if (strcmp(argv[1], "turns") == 0) return turns(atoi(argv[4]));
+  if (strcmp(argv[1], "slow") == 0) return slow(atoi(argv[4]));
   for (size_t i = 0; i < AT_COUNT(kinds); i++)
     if (strcmp(argv[1], kinds[i].name) == 0) return kinds[i].run();
   return 94;
@@ -430,6 +540,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(a_slow_problem_is_waited_for, fresh, end_all),
       cmocka_unit_test_setup_teardown(the_budget_ends_the_wait, fresh, end_all),
       cmocka_unit_test_setup_teardown(the_next_goes_on_at_once, fresh, end_all),
+      cmocka_unit_test_setup_teardown(a_call_waits_for_no_stopped_process, fresh, end_all),
+      cmocka_unit_test_setup_teardown(a_stopped_holder_is_not_waited_for, fresh, end_all),
       cmocka_unit_test_setup_teardown(a_lease_is_renewed, fresh, end_all),
       cmocka_unit_test_setup_teardown(a_search_leaves_time_for_it, fresh, end_all),
       cmocka_unit_test_setup_teardown(two_databases_take_turns_on_a_device, fresh, end_all),

@@ -28,7 +28,7 @@ static void round_trip(void **state) {
   for (int i = 0; i < 20; i++) assert_number(reader, i);
   assert_int_equal(at_store_put(reader, FINGERPRINT, FAMILY, &d, NULL, 0, 10), ATTUNE_PERMISSION);
   assert_int_equal(at_store_record(reader, FINGERPRINT, d.problem, 1, 10), ATTUNE_PERMISSION);
-  assert_int_equal(at_store_lease_acquire(reader, FINGERPRINT, d.problem, 1000), ATTUNE_PERMISSION);
+  assert_int_equal(at_store_lease_acquire(reader, FINGERPRINT, d.problem, 1000, 500), ATTUNE_PERMISSION);
   at_store_close(reader);
 }
 

@@ -158,6 +158,26 @@ static int reads_the_superusers(int number) {
   WANT(at_store_open(&store, path_of("system.db"), AT_STORE_READ_ONLY) == ATTUNE_OK);
   WANT(find_number(store, number, &found) == ATTUNE_OK);
   at_store_close(store);
+  /* As a container's user often meets it: the message has what the system said, mode and owners. */
+  at_store_access both[] = {AT_STORE_READ_ONLY, AT_STORE_READ_WRITE};
+  for (size_t i = 0; i < AT_COUNT(both); i++) {
+    WANT(at_store_open(&store, path_of("closed.db"), both[i]) == ATTUNE_PERMISSION);
+    WANT(strstr(attune_last_message(), "closed.db"));
+    WANT(strstr(attune_last_message(), "user 0"));
+    WANT(!strstr(attune_last_message(), "write-ahead"));
+    WANT(both[i] != AT_STORE_READ_ONLY || strstr(attune_last_message(), "Permission denied (mode 0600, of user 0; this is"));
+  }
+  return 0;
+}
+
+static int meets_an_open_folder(int number) {
+  at_store *store = NULL;
+  (void)number;
+  WANT(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);
+  WANT(at_store_open(&store, path_of("open/own.db"), AT_STORE_READ_WRITE) == ATTUNE_PERMISSION);
+  WANT(strstr(attune_last_message(), "mode 0777, of user 0; this is user"));
+  WANT(strstr(attune_last_message(), "name a file in a folder of this user's own"));
+  WANT(!strstr(attune_last_message(), "chmod")); /* which is not this user's to do */
   return 0;
 }
 
@@ -167,7 +187,12 @@ static void without_rights(void **state) {
     make_database("system.db", 3);
     assert_int_equal(chmod(path_of("system.db"), 0644), 0);
     assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
+    make_database("closed.db", 3);
+    assert_int_equal(chmod(path_of("closed.db"), 0600), 0);
     assert_int_equal(wait_for(spawn(reads_the_superusers, 2)), 0);
+    assert_int_equal(mkdir(path_of("open"), 0777), 0);
+    assert_int_equal(chmod(path_of("open"), 0777), 0);
+    assert_int_equal(wait_for(spawn(meets_an_open_folder, 0)), 0);
   }
   assert_int_equal(wait_for(spawn(as_a_user, 7)), 0);
 }

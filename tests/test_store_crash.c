@@ -117,7 +117,7 @@ static int child_of_fork(int number) {
   attune_status status = ATTUNE_BUSY;
   for (int i = 0; i < 100 && status == ATTUNE_BUSY; i++) status = find_number(inherited, number, &found);
   if (status != ATTUNE_OK) return 2;
-  if (at_store_lease_acquire(inherited, FINGERPRINT, "p", 60000) == ATTUNE_IO_ERROR) return 3;
+  if (at_store_lease_acquire(inherited, FINGERPRINT, "p", 60000, 500) == ATTUNE_IO_ERROR) return 3;
   at_store_lease_release(inherited, FINGERPRINT, "held"); /* the parent's, if there is one: it stays */
   at_store *own = NULL;
   if (at_store_open(&own, path_of("tuning.db"), AT_STORE_READ_WRITE) != ATTUNE_OK) return 4;
@@ -151,7 +151,7 @@ static void child_leaves_the_store_alone(void **state) {
   (void)state;
   inherited = open_store("tuning.db");
   put_number(inherited, 1);
-  assert_int_equal(at_store_lease_acquire(inherited, FINGERPRINT, "held", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_acquire(inherited, FINGERPRINT, "held", 60000, 500), ATTUNE_OK);
   assert_int_equal(wait_for(spawn(child_that_closes, 0)), 0);
   assert_int_equal(wait_for(spawn(child_of_fork, 2)), 0);
   assert_number(inherited, 1);

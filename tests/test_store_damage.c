@@ -145,7 +145,7 @@ static bool use_damaged(const char *path, at_store_access access, int rows) {
   (void)at_store_each_recorded(store, FINGERPRINT, skip_recorded, NULL);
   if (access == AT_STORE_READ_WRITE) {
     (void)at_store_record(store, FINGERPRINT, "p", 1, 100);
-    (void)at_store_lease_acquire(store, FINGERPRINT, "p", 1000);
+    (void)at_store_lease_acquire(store, FINGERPRINT, "p", 1000, 500);
     status = at_store_put(store, FINGERPRINT, FAMILY, &fresh, NULL, 0, 100);
     if (find_number(store, rows + 1000, &found) == ATTUNE_OK)
       assert_same_winner(&fresh, &found);
@@ -227,7 +227,7 @@ static void writes_no_more_when_damaged(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(find_number(store, i, &found), ATTUNE_NOT_FOUND);
   assert_int_equal(warnings, 1);
   assert_int_equal(at_store_record(store, FINGERPRINT, "p", 1, 100), ATTUNE_BAD_DATA);
-  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 1000), ATTUNE_BAD_DATA);
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 1000, 500), ATTUNE_BAD_DATA);
   assert_int_equal(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 100), ATTUNE_BAD_DATA);
   assert_non_null(strstr(attune_last_message(), "move it away"));
   assert_number(store, 5000);
@@ -256,6 +256,105 @@ static void random_journals(void **state) {
   free(good);
 }
 
+/* --- a journal that names another file, which SQLite would delete --- */
+
+static void put_number_at(unsigned char *at, uint32_t value) {
+  for (int i = 0; i < 4; i++) at[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+/* A hot journal of `database` with no pages, and the name of a super-journal at its end; its length. */
+static size_t hostile_journal(unsigned char out[2048], const char *names, uint32_t pages) {
+  static const unsigned char magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  const size_t length = strlen(names);
+  uint32_t sum = 0;
+  memset(out, 0, 2048);
+  memcpy(out, magic, sizeof magic);
+  put_number_at(out + 16, pages); /* of the database when the transaction began */
+  put_number_at(out + 20, 512);   /* the sector, which the header fills */
+  put_number_at(out + 24, 4096);
+  unsigned char *at = out + 512;
+  put_number_at(at, (1 << 30) / 4096 + 1); /* the page of the locks */
+  memcpy(at + 4, names, length);
+  for (size_t i = 0; i < length; i++) sum += (unsigned char)names[i]; /* plain ASCII */
+  put_number_at(at + 4 + length, (uint32_t)length);
+  put_number_at(at + 8 + length, sum);
+  memcpy(at + 12 + length, magic, sizeof magic);
+  return 512 + 20 + length;
+}
+
+enum { VICTIM = 512 };
+
+/* The victim holds the journal's name, as a super-journal does, so that SQLite takes it for one. */
+static size_t set_trap(const char *database, char victim[VICTIM], const char *journal) {
+  unsigned char bytes[2048];
+  char path[256];
+  (void)snprintf(victim, VICTIM, "%s-mj001122339", path_of(database));
+  (void)snprintf(path, sizeof path, "%s", path_of(journal));
+  write_file(victim, (const unsigned char *)path, strlen(path) + 1);
+  size_t size;
+  free(read_file(path_of(database), &size));
+  const size_t length = hostile_journal(bytes, victim, (uint32_t)(size / 4096));
+  write_file(path, bytes, length);
+  return length;
+}
+
+static void expect_refused(const char *database, at_store_access access) {
+  at_store *store = NULL;
+  assert_int_equal(at_store_open(&store, path_of(database), access), ATTUNE_BAD_DATA);
+  assert_null(store);
+  assert_non_null(strstr(attune_last_message(), "names another file"));
+  assert_non_null(strstr(attune_last_message(), "-mj00112233"));
+}
+
+static void a_journal_that_names_a_file(void **state) {
+  (void)state;
+  char victim[VICTIM], own[256], journal[256], other[256];
+  (void)snprintf(own, sizeof own, "%s", path_of("own.db"));
+  (void)snprintf(journal, sizeof journal, "%s", path_of("own.db-journal"));
+  (void)snprintf(other, sizeof other, "%s", path_of("other"));
+  make_database("own.db", 3);
+  /* What SQLite does without us: else this trap is none. */
+  (void)set_trap("own.db", victim, "own.db-journal");
+  assert_int_equal(query(own, "SELECT count(*) FROM winner"), 3);
+  assert_int_not_equal(access(victim, F_OK), 0);
+
+  const size_t length = set_trap("own.db", victim, "own.db-journal");
+  expect_refused("own.db", AT_STORE_READ_WRITE);
+  expect_refused("own.db", AT_STORE_READ_ONLY);
+  size_t left;
+  free(read_file(journal, &left));
+  assert_int_equal(left, length); /* nothing is deleted, nor changed */
+  assert_int_equal(access(victim, F_OK), 0);
+
+  /* Nor when it comes while the store has no connection yet. */
+  assert_int_equal(rename(own, other), 0);
+  assert_int_equal(unlink(journal), 0);
+  at_store *store = open_store("own.db");
+  assert_int_equal(rename(other, own), 0);
+  (void)set_trap("own.db", victim, "own.db-journal");
+  attune_decision found;
+  assert_int_equal(find_number(store, 1, &found), ATTUNE_NOT_FOUND);
+  assert_int_equal(access(victim, F_OK), 0);
+  assert_int_equal(unlink(journal), 0);
+  assert_number(store, 1);
+  at_store_close(store);
+
+  /* A link to one is refused for being a link. */
+  (void)set_trap("own.db", victim, "other");
+  assert_int_equal(symlink(other, journal), 0);
+  assert_int_equal(at_store_open(&store, own, AT_STORE_READ_WRITE), ATTUNE_PERMISSION);
+  assert_int_equal(access(victim, F_OK), 0);
+  assert_int_equal(unlink(journal), 0);
+
+  /* The database's own second name. */
+  assert_int_equal(link(own, journal), 0);
+  assert_int_equal(at_store_open(&store, own, AT_STORE_READ_WRITE), ATTUNE_BAD_DATA);
+  assert_int_equal(unlink(journal), 0);
+  store = open_store("own.db");
+  assert_number(store, 1);
+  at_store_close(store);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -264,6 +363,7 @@ int main(void) {
       TEST(random_damage_of_a_large_file),
       TEST(writes_no_more_when_damaged),
       TEST(random_journals),
+      TEST(a_journal_that_names_a_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

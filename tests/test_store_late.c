@@ -59,7 +59,7 @@ static attune_status record(at_store *store) {
   return at_store_record(store, FINGERPRINT, "p", 1, 1000);
 }
 static attune_status lease(at_store *store) {
-  return at_store_lease_acquire(store, FINGERPRINT, "p", 60000);
+  return at_store_lease_acquire(store, FINGERPRINT, "p", 60000, 500);
 }
 static attune_status try_write(at_store *store) {
   return at_store_try_write(store, 1000);

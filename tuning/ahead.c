@@ -277,6 +277,7 @@ attune_status attune_ahead_start(attune_ahead **out, attune_tuner *tuner, attune
                    : !device ? "device"
                              : "problems");
   at_message_keep(&kept);
+  at_tuner_open(tuner);
   *out = NULL;
   attune_ahead *a = calloc(1, sizeof *a);
   if (a) a->problems = calloc(count ? count : 1, sizeof *a->problems);

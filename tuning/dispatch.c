@@ -20,6 +20,8 @@
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512 };
 
+static const int64_t BUSY_NS = 1000000000; /* after a wait in vain: until then no other call waits */
+
 /* What a choice is asked for. */
 typedef struct question {
   attune_tuner *tuner;
@@ -119,12 +121,22 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
 
+/* A call waited in vain for a process that measures: for a time none waits. */
+static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
+  return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
+}
+
+/* The same of a database that was locked. */
+static bool is_locked(const attune_tuner *tuner) {
+  return at_now_ns() < atomic_load_explicit(&tuner->locked_until_ns, memory_order_relaxed);
+}
+
 /* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for
  * now. */
 static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
   attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
-  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
+  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) && !is_locked(q->tuner) &&
       (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
     return ATTUNE_OK;
   status = guess_default(q, out, plan);
@@ -157,12 +169,13 @@ static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key
   free(d);
 }
 
-/* Tunes and makes the winner's plan; false: it did not come to a winner. */
-static bool tuned(const question *q, attune_decision *out, at_plan **plan) {
-  attune_status status = at_tune_problem(q->tuner, q->op, q->problem, q->device, 0.0, false, out);
+/* Tunes and makes the winner's plan; else why it did not come to a winner. */
+static attune_status tune(const question *q, attune_decision *out, at_plan **plan) {
+  attune_status status = at_tune_call(q->tuner, q->op, q->problem, q->device, out);
   if (status == ATTUNE_OK) status = at_plan_of_decision(q->op, q->problem, q->device, out, plan);
   if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
-  return status == ATTUNE_OK;
+  if (status == ATTUNE_BUSY) atomic_store(&q->tuner->busy_until_ns[q->device->index], at_now_ns() + BUSY_NS);
+  return status;
 }
 
 /* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
@@ -172,8 +185,10 @@ static void note(const question *q, at_plan_table *table, const at_key *key, int
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool records = q->mode == ATTUNE_MODE_RECORD;
   const char *fingerprint = NULL;
-  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) /* which tells, perhaps at the process's end, what is stored */
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) { /* which tells, perhaps at the process's end, what is stored */
+    at_tuner_open(q->tuner);
     (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
+  }
   at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
   if (records) at_recording_flush_sometimes(q->tuner);
   if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
@@ -190,23 +205,29 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
                             bool waits, const at_plan **out) {
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
   const question q = {tuner, op, key->words + 1, stream->device, mode};
-  const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
+  const bool locked = mode != ATTUNE_MODE_OFF && is_locked(tuner);
+  const bool late = mode == ATTUNE_MODE_TUNE && /* would tune, may not now */
+                    (at_stream_capturing(stream) || is_busy(tuner, stream->device));
   if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
-  if (late &&
+  if ((late || locked) &&
       ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
     return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
   if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
   bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
-  attune_status status = mode == ATTUNE_MODE_OFF
-                             ? ATTUNE_NOT_FOUND
-                             : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
-  const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
+  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
+                         : locked ? ATTUNE_BUSY
+                                  : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
+  if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
+  bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
-    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(&q, decision, &plan);
-    status = found ? ATTUNE_OK : guess(&q, decision, &plan, before);
+    if (mode == ATTUNE_MODE_TUNE && !late) {
+      status = tune(&q, decision, &plan);
+      unsure = unsure || status == ATTUNE_BUSY;
+    }
+    if (status != ATTUNE_OK) status = guess(&q, decision, &plan, before);
   }
   if (status == ATTUNE_OK) {
     at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;

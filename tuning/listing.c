@@ -90,6 +90,7 @@ static attune_status walk_layer(walk *w, at_store *store, attune_source source) 
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
   if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "fn" : "tuner");
+  at_tuner_open(tuner);
   walk w = {.tuner = tuner, .fn = fn, .user = user, .room = malloc(sizeof(listed))};
   if (!w.room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to list winners");
   attune_status status = walk_layer(&w, tuner->user, ATTUNE_SOURCE_STORED);

@@ -125,11 +125,11 @@ static attune_status warm_up(at_profile *profile, at_plan *plan) {
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
-  if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
+  attune_status status = at_profiler_between(profiler);
   int64_t given_ns = at_now_ns();
-  attune_status status = at_profile_launch(profile, plan, profile->next_copy);
+  if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy);
   if (!host) given_ns = at_now_ns();
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
   subject->once_ns = (double)(at_now_ns() - given_ns);
@@ -273,9 +273,10 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
   profile->failed = NULL;
-  if (profiler->between) profiler->between(profiler->between_user);
+  attune_status status = at_profiler_between(profiler);
+  if (status != ATTUNE_OK) return status;
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
-  attune_status status = on_host(profiler) ? warm_host(profile, subjects[0]) : ATTUNE_OK;
+  if (on_host(profiler)) status = warm_host(profile, subjects[0]);
   if (status == ATTUNE_OK)
     status = on_host(profiler) ? at_profile_round_host(profile, subjects, count, ns)
                                : round_events(profile, subjects, count, ns);

@@ -28,9 +28,9 @@ bool at_profile_rest(void) {
 attune_status at_profile_alone(at_profile *profile, at_subject *subject, int placement, double slice_ns, double *ns,
                                bool *good) {
   const at_profiler *profiler = profile->profiler;
-  if (profiler->between) profiler->between(profiler->between_user);
-  at_profile_place(profile, placement);
-  attune_status status = at_profile_ready(profile, subject);
+  attune_status status = at_profiler_between(profiler);
+  if (status == ATTUNE_OK) at_profile_place(profile, placement);
+  if (status == ATTUNE_OK) status = at_profile_ready(profile, subject);
   if (status == ATTUNE_OK) status = at_profile_alone_host(profile, subject, slice_ns, ns);
   *good = !subject->rough;
   profile->disturbed += !*good;

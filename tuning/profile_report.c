@@ -215,6 +215,7 @@ attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) 
   if (!tuner || !path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s",
                    !tuner ? "tuner is NULL; should be given" : "path is NULL or empty; should be a file");
+  at_tuner_open(tuner);
   at_message kept;
   at_usage usage;
   at_message_keep(&kept);

@@ -105,6 +105,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     contender->ran = true;
     return ATTUNE_OK;
   }
+  if (at_profiler_between(profile->profiler) != ATTUNE_OK) return status; /* it is no fault of the contender's */
   at_race_drop(race, contender, contender->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
   return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !at_race_stays(race, contender)
              ? ATTUNE_OK

@@ -162,6 +162,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   char shown[AT_SHOWN_CHARS];
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
+  at_tuner_open(tuner);
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
   const int cancel = at_cancel_hold();

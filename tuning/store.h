@@ -20,6 +20,9 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE
  * another program's file, a newer schema, unsafe owner or mode, a symbolic link, a damaged file, a folder that is not
  * there or cannot be written. */
 attune_status at_store_open(at_store **out, const char *path, at_store_access access);
+/* The same, but waits no longer than `wait_ms` for a locked database. BUSY: *out is there all the same (else NULL), and
+ * connects when it is used and the database is free; the caller closes it. */
+attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms);
 void at_store_close(at_store *store);
 
 /* Everywhere below `fingerprint` is a text of fingerprint.h. Rows are kept by all of it: a winner replaces one of the
@@ -85,15 +88,19 @@ attune_status at_store_each_of_problem(at_store *store, const char *problem, at_
 typedef int (*at_store_recorded_fn)(void *user, const char *problem, int64_t count);
 attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user);
 
+/* Connects to the database if it is there, and reads from it: OK, or why it cannot be used. */
+attune_status at_store_try_read(at_store *store, int wait_ms);
+
 /* Makes the database if it is not there and writes to it: OK, or why nothing could be stored. */
 attune_status at_store_try_write(at_store *store, int wait_ms);
 
 /* One tuner of a key among processes and threads. acquire: OK, or BUSY (the message names the holder's process) while
- * the holder lives. What the dead and the late held is taken over, and their rows are cleared. At the same boot and
- * process namespace a holder lives as long as its process, elsewhere until its lease expires: renew it in time. renew:
- * NOT_FOUND when it is lost. */
-attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
-                                     int64_t lifetime_ms);
+ * the holder lives and renews; it waits up to `wait_ms` for a locked database. What the dead, the late and those held
+ * who were seen stopped for AT_LEASE_STOPPED_MS is taken over, and their rows are cleared. The late: whose lease has
+ * expired, so renew it in time. renew: NOT_FOUND when it is lost. */
+enum { AT_STORE_LEASE_WAIT_MS = 500 };
+attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms,
+                                     int wait_ms);
 attune_status at_store_lease_renew(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms);
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem);
 

@@ -11,9 +11,8 @@
 #define STEPS_EACH_BYTE 8              /* of a file that is rewritten whole: several times what a sound one takes */
 
 static int busy(void *user, int count) {
-  const at_store *store = user;
-  (void)count;
-  if (at_now_ns() >= store->deadline_ns) return 0;
+  at_store *store = user;
+  if (at_now_ns() >= store->deadline_ns || (count == 0 && !at_store_is_locked(store))) return 0;
   at_store_nap();
   return 1;
 }

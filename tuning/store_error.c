@@ -3,6 +3,8 @@
 #include "tuning/store_internal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -17,17 +19,44 @@ void at_store_nap(void) {
   (void)nanosleep(&time, NULL);
 }
 
-static attune_status refused_by_system(const at_store *store) {
-  int error = sqlite3_system_errno(store->db);
-  return error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION : ATTUNE_IO_ERROR;
+/* What the system said, with the mode and the owner of the file and of its folder. */
+static attune_status fail_open(const at_store *store, const char *reason, const char *remedy) {
+  char text[128], file[96], folder[PATH_MAX], above[96];
+  const int error = sqlite3_system_errno(store->db);
+  at_store_owner(store->path, file, sizeof file);
+  above[0] = '\0';
+  if (at_copy_text(folder, sizeof folder, store->path) && strrchr(folder, '/') && strrchr(folder, '/') != folder) {
+    *strrchr(folder, '/') = '\0';
+    at_store_owner(folder, above, sizeof above);
+  }
+  return at_fail(error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION : ATTUNE_IO_ERROR,
+                 "%s: %s: %s (the file has %s; its folder %s); %s", store->path, reason,
+                 error ? strerror_r(error, text, sizeof text) : "no reason is known", file[0] ? file : "no mode",
+                 above[0] ? above : "no mode", remedy);
 }
 
 /* Readers of a write-ahead log write beside the file. attune makes none, but other programs can. */
 static attune_status cannot_read_here(const at_store *store) {
+  char text[128];
+  const int error = sqlite3_system_errno(store->db);
   return at_fail(ATTUNE_PERMISSION,
-                 "%s cannot be read while its folder cannot be written; if another program gave it a write-ahead log, "
-                 "run PRAGMA journal_mode = DELETE on it where its folder can be written",
-                 store->path);
+                 "%s cannot be read while its folder cannot be written%s%s; if another program gave it a write-ahead "
+                 "log, run PRAGMA journal_mode = DELETE on it where its folder can be written",
+                 store->path, error ? ": " : "", error ? strerror_r(error, text, sizeof text) : "");
+}
+
+bool at_store_is_locked(at_store *store) {
+  if (!store->locks_known) store->locks_work = at_store_locks_work(store->path);
+  store->locks_known = true;
+  return store->locks_work;
+}
+
+static attune_status fail_busy(at_store *store) {
+  if (!at_store_is_locked(store))
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s is on a filesystem on which files cannot be locked; name a file on a local disk by "
+                   AT_STORE_NAMED, store->path);
+  return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", store->path);
 }
 
 attune_status at_store_fail(at_store *store, int code) {
@@ -37,7 +66,7 @@ attune_status at_store_fail(at_store *store, int code) {
       store->db && sqlite3_errcode(store->db) == (code & 0xff) ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
   switch (code & 0xff) {
   case SQLITE_BUSY:
-  case SQLITE_LOCKED: return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", path);
+  case SQLITE_LOCKED: return fail_busy(store);
   case SQLITE_NOMEM: return at_fail(ATTUNE_OUT_OF_MEMORY, "%s: SQLite has no memory", path);
   case SQLITE_FULL: return at_fail(ATTUNE_IO_ERROR, "%s cannot grow: %s; free space on its filesystem", path, reason);
   case SQLITE_IOERR:
@@ -58,7 +87,7 @@ attune_status at_store_fail(at_store *store, int code) {
                    reason);
   case SQLITE_CANTOPEN:
     if (store->read_only) return cannot_read_here(store);
-    return at_fail(refused_by_system(store), "%s: %s; its folder must be writable", path, reason);
+    return fail_open(store, reason, "the file and its folder must be writable");
   case SQLITE_READONLY:
     if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY)
       return at_fail(ATTUNE_PERMISSION,

@@ -63,6 +63,11 @@ typedef struct at_lease {
   char problem[];
 } at_lease;
 
+/* A holder of a lease that this store met stopped: since when, and which expiry it had then. */
+typedef struct at_stopped {
+  int64_t pid, expires_ms, since_ns;
+} at_stopped;
+
 struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
@@ -79,6 +84,7 @@ struct at_store {
   sqlite3_stmt *statements[AT_SQL_COUNT];
   int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */
   int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
+  bool locks_known, locks_work; /* on the filesystem; looked at when it seems locked */
   bool damaged;        /* SQLite met damage: nothing is written any more */
   bool moved;          /* the file is not at its path any more, as a write found out: to be opened anew */
   bool false_row;      /* a row was met that does not match its checksum */
@@ -88,6 +94,8 @@ struct at_store {
   bool large_old;      /* it is one */
   bool leased;         /* a lease was taken: closing drops what is left */
   at_lease *leases;    /* held */
+  at_stopped stopped[4];
+  unsigned next_stopped; /* whose place the next one takes */
   int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
 
   pthread_mutex_t queue_lock; /* guards the fields below; taken alone or after `lock`. Rows are freed under both. */
@@ -105,12 +113,21 @@ struct at_store {
  * *out_there: the file is there and is not empty; otherwise, with `make`, an empty file is there now. */
 attune_status at_store_path(char **out, bool *out_there, const char *path, at_store_access access, bool make);
 
+/* "mode 0600, of user 0; this is user 1000"; "" where the file is not seen. */
+void at_store_owner(const char *path, char *out, size_t size);
+
+/* Can files be locked in the database's folder? True too where that cannot be found out. */
+bool at_store_locks_work(const char *path);
+
 /* The name of the network filesystem whose statfs type this is; NULL for a local one. */
 const char *at_store_network_filesystem(uint64_t type);
 
 /* --- store_error.c --- */
 
 /* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
+/* SQLite says that another has the lock, also where the filesystem knows no locks: then false. */
+bool at_store_is_locked(at_store *store);
+
 attune_status at_store_fail(at_store *store, int code);
 
 /* at_now_ns() in wait_ms milliseconds. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_lease.c: who tunes a problem now. A holder is known by its open store's token; whether it lives, by its
  * process number and start time, which mean something only at the same place: the same boot of the same machine and
- * the same process namespace. At another place a lease lives until it expires, so its holder renews it. At the same
- * place a process that lives holds on though it is late: a step of its search may be long, or it may be stopped. */
+ * the same process namespace. A lease lives until it expires, so its holder renews it; at the same place it ends with
+ * its process, and earlier where that is seen stopped for a time. */
 #include "tuning/store_internal.h"
 
 #include <limits.h>
@@ -11,14 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/device_lease.h"
 #include "src/process.h"
 
-#define LEASE_WAIT_MS 500
 #define RELEASE_WAIT_MS 5000
 #define RENEW_WAIT_MS 50
 #define LEASE_MAX_MS ((int64_t)24 * 3600 * 1000)
-#define LATE_MAX_MS ((int64_t)3600 * 1000) /* at the same place: then it was left behind by a program that goes on */
-#define PLACE_CHARS 192
 #define CLEARED_AT_ONCE 32
 
 typedef struct lease_request {
@@ -30,7 +28,7 @@ typedef struct lease_request {
   int64_t holder;  /* pid of the live holder; 0: none */
   at_lease *lease; /* for the store's list */
   int changed;
-  char place[PLACE_CHARS];
+  char place[AT_PLACE_CHARS];
 } lease_request;
 
 /* A row that nobody holds. */
@@ -52,15 +50,6 @@ static int64_t wall_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void read_place(char out[PLACE_CHARS]) {
-  char boot[64], space[64];
-  size_t at = 0;
-  at_boot_identity(boot, sizeof boot);
-  ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-  space[length > 0 ? length : 0] = '\0';
-  (void)at_append(out, PLACE_CHARS, &at, "%s %s", boot, space);
-}
-
 /* The lease of the key in the store's list. The lock is held. */
 static at_lease *find_held(const at_store *store, const char *fingerprint, const char *problem) {
   const size_t chars = at_fingerprint_device_chars(fingerprint);
@@ -71,17 +60,31 @@ static at_lease *find_held(const at_store *store, const char *fingerprint, const
   return NULL;
 }
 
+/* The holder is stopped, and was each time this store met it for so long, without a renewal. */
+static bool stopped_for_long(at_store *store, int64_t pid, int64_t expires_ms) {
+  at_stopped *seen = NULL;
+  for (size_t i = 0; i < AT_COUNT(store->stopped); i++)
+    if (store->stopped[i].pid == pid) seen = &store->stopped[i];
+  if (!at_process_stopped(pid)) {
+    if (seen) *seen = (at_stopped){0};
+    return false;
+  }
+  if (!seen) seen = &store->stopped[store->next_stopped++ % AT_COUNT(store->stopped)];
+  if (seen->pid != pid || seen->expires_ms != expires_ms) *seen = (at_stopped){pid, expires_ms, at_now_ns()};
+  return at_now_ns() - seen->since_ns >= (int64_t)AT_LEASE_STOPPED_MS * 1000000;
+}
+
 /* Does the holder of the present row of AT_SQL_LEASE_READ or _ALL live? An expiry that no call can have written is a
  * clock that was set back, or damage. */
-static bool holder_lives(const lease_request *request, sqlite3_stmt *statement) {
-  char place[PLACE_CHARS];
+static bool holder_lives(at_store *store, const lease_request *request, sqlite3_stmt *statement) {
+  char place[AT_PLACE_CHARS];
   if (!at_store_column_text(statement, 1, place, sizeof place, false)) return false;
   const int64_t pid = sqlite3_column_int64(statement, 2), started = sqlite3_column_int64(statement, 3);
   const int64_t expires_ms = sqlite3_column_int64(statement, 4);
   if (pid < 1 || pid > INT_MAX || expires_ms < 0 || expires_ms > request->now_ms + LEASE_MAX_MS) return false;
   const bool here = started != 0 && strcmp(place, request->place) == 0;
-  if (here && at_process_start(pid) != started) return false;
-  return expires_ms + (here ? LATE_MAX_MS : 0) > request->now_ms;
+  if (here && (at_process_start(pid) != started || stopped_for_long(store, pid, expires_ms))) return false;
+  return expires_ms > request->now_ms;
 }
 
 /* Reads the present lease into request->holder. */
@@ -96,7 +99,7 @@ static int read_holder(at_store *store, void *user) {
   code = sqlite3_step(statement);
   if (code == SQLITE_ROW) {
     const bool own = sqlite3_column_int64(statement, 0) == token_of(store);
-    if (own ? find_held(store, request->fingerprint, request->problem) != NULL : holder_lives(request, statement))
+    if (own ? find_held(store, request->fingerprint, request->problem) != NULL : holder_lives(store, request, statement))
       request->holder = sqlite3_column_int64(statement, 2);
   }
   return at_store_step_end(statement, code);
@@ -120,7 +123,7 @@ static int clear_dead(at_store *store, const lease_request *request) {
   if (code != SQLITE_OK) return code;
   while (count < CLEARED_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     const int64_t token = sqlite3_column_int64(statement, 0);
-    if (token == token_of(store) ? !own_left_behind(store, statement) : holder_lives(request, statement)) continue;
+    if (token == token_of(store) ? !own_left_behind(store, statement) : holder_lives(store, request, statement)) continue;
     dead_row *row = &rows[count];
     row->fingerprint = sqlite3_column_int64(statement, 5);
     row->token = token;
@@ -206,15 +209,15 @@ static at_lease *lease_new(const char *fingerprint, const char *problem) {
 
 /* Who waits asks again and again, so the question alone writes nothing. */
 attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
-                                     int64_t lifetime_ms) {
+                                     int64_t lifetime_ms, int wait_ms) {
   attune_status status = check_request(store, fingerprint, problem, lifetime_ms);
   if (status != ATTUNE_OK) return status;
   lease_request request = {.fingerprint = fingerprint, .problem = problem, .now_ms = wall_ms()};
   request.expires_ms = request.now_ms + lifetime_ms;
   request.started = at_process_start(store->pid);
-  read_place(request.place);
+  at_process_place(request.place);
   const at_store_job ask = {false, read_holder, NULL, &request}, get = {true, take, taken, &request};
-  const int64_t deadline_ns = at_store_deadline(LEASE_WAIT_MS);
+  const int64_t deadline_ns = at_store_deadline(wait_ms);
   status = at_store_run(store, &ask, deadline_ns);
   if (status == ATTUNE_OK && request.holder == 0) {
     request.lease = lease_new(fingerprint, problem);

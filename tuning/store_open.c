@@ -46,8 +46,8 @@ static attune_status check_library(void) {
 }
 
 /* A named path is made absolute now, for the program may change its folder before the database is made. */
-static attune_status first_connection(at_store *store, const char *given) {
-  const int64_t deadline_ns = at_store_deadline(AT_STORE_OPEN_WAIT_MS);
+static attune_status first_connection(at_store *store, const char *given, int wait_ms) {
+  const int64_t deadline_ns = at_store_deadline(wait_ms);
   bool there = false;
   sqlite3_randomness(sizeof store->token, &store->token);
   if (strcmp(given, ":memory:") == 0) {
@@ -75,7 +75,7 @@ static attune_status connect_large(at_store *store, const char *given) {
   pthread_mutex_lock(&store->lock);
   free(store->path);
   store->path = NULL;
-  const attune_status status = first_connection(store, given);
+  const attune_status status = first_connection(store, given, AT_STORE_OPEN_WAIT_MS);
   pthread_mutex_unlock(&store->lock);
   if (status == ATTUNE_OK)
     at_log(ATTUNE_LOG_INFO, "%s is at version %d now, after %.1f s", store->path, store->version,
@@ -84,7 +84,7 @@ static attune_status connect_large(at_store *store, const char *given) {
   return status;
 }
 
-attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
+attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms) {
   if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
   *out = NULL;
   if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY) {
@@ -106,17 +106,29 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
   }
   pthread_mutex_lock(&store->lock);
   store->quiet = true;
-  status = first_connection(store, path);
+  status = first_connection(store, path, wait_ms);
   store->quiet = false;
   if (status != ATTUNE_OK && store->large_old) status = connect_large(store, path);
-  if (status != ATTUNE_OK) release(store);
+  const bool stays = status == ATTUNE_OK || (status == ATTUNE_BUSY && store->path);
+  if (!stays) release(store);
   pthread_mutex_unlock(&store->lock);
-  if (status == ATTUNE_OK) {
+  if (stays) {
     *out = store;
-    return ATTUNE_OK;
+    return status;
   }
   at_store_list_remove(store);
   destroy(store);
+  return status;
+}
+
+attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
+  const attune_status status = at_store_open_within(out, path, access, AT_STORE_OPEN_WAIT_MS);
+  if (status != ATTUNE_BUSY) return status;
+  at_message kept;
+  at_message_keep(&kept);
+  at_store_close(*out);
+  *out = NULL;
+  (void)at_message_settle(&kept, ATTUNE_OK);
   return status;
 }
 

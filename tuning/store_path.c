@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tuning/journal.h"
+
 static const struct {
   uint64_t type;
   const char *name;
@@ -31,14 +33,30 @@ const char *at_store_network_filesystem(uint64_t type) {
   return NULL;
 }
 
+void at_store_owner(const char *path, char *out, size_t size) {
+  struct stat info;
+  size_t at = 0;
+  *out = '\0';
+  if (stat(path, &info) != 0) return;
+  (void)at_append(out, size, &at, "mode %04o, of user %lu; this is user %lu", (unsigned)(info.st_mode & 07777),
+                  (unsigned long)info.st_uid, (unsigned long)geteuid());
+}
+
+static attune_status status_of(int error) {
+  if (error == EACCES || error == EPERM || error == EROFS) return ATTUNE_PERMISSION;
+  if (error == ENOENT) return ATTUNE_NOT_FOUND;
+  if (error == ENOTDIR || error == ELOOP || error == EISDIR) return ATTUNE_BAD_DATA;
+  if (error == ENAMETOOLONG) return ATTUNE_INVALID_ARGUMENT;
+  return error == ENOMEM ? ATTUNE_OUT_OF_MEMORY : ATTUNE_IO_ERROR;
+}
+
 static attune_status fail_errno(const char *path, const char *what, int error) {
-  char text[128];
-  attune_status status = ATTUNE_IO_ERROR;
-  if (error == EACCES || error == EPERM || error == EROFS) status = ATTUNE_PERMISSION;
-  if (error == ENOENT) status = ATTUNE_NOT_FOUND;
-  if (error == ENOTDIR || error == ELOOP || error == EISDIR) status = ATTUNE_BAD_DATA;
-  if (error == ENAMETOOLONG) status = ATTUNE_INVALID_ARGUMENT;
-  if (error == ENOMEM) status = ATTUNE_OUT_OF_MEMORY;
+  char text[128], owner[96];
+  const attune_status status = status_of(error);
+  at_store_owner(path, owner, sizeof owner);
+  if (status == ATTUNE_PERMISSION && owner[0])
+    return at_fail(status, "%s cannot be %s: %s (%s); change that, or name another file by " AT_STORE_NAMED, path, what,
+                   strerror_r(error, text, sizeof text), owner);
   return at_fail(status, "%s cannot be %s: %s; name another file by " AT_STORE_NAMED, path, what,
                  strerror_r(error, text, sizeof text));
 }
@@ -65,8 +83,12 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   if (!S_ISDIR(info.st_mode))
     return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; name a file in one by " AT_STORE_NAMED, folder);
   if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX)) {
-    return at_fail(ATTUNE_PERMISSION, "%s may be written by everybody (mode %04o); run chmod o-w on it", folder,
-                   (unsigned)(info.st_mode & 07777));
+    const bool own = info.st_uid == geteuid() || geteuid() == 0;
+    return at_fail(ATTUNE_PERMISSION,
+                   "%s may be written by everybody (mode %04o, of user %lu; this is user %lu), so anybody could put "
+                   "another database there; %sname a file in a folder of this user's own by " AT_STORE_NAMED,
+                   folder, (unsigned)(info.st_mode & 07777), (unsigned long)info.st_uid, (unsigned long)geteuid(),
+                   own ? "run chmod o-w on it, or " : "");
   }
   if (access == AT_STORE_READ_ONLY) return ATTUNE_OK;
   if (statfs(folder, &filesystem) != 0) return fail_errno(folder, "examined", errno);
@@ -99,6 +121,21 @@ static attune_status check_file(const char *path, at_store_access access) {
   return ATTUNE_OK;
 }
 
+/* Before SQLite sees it, which would delete the file that a journal names. */
+static attune_status check_journal(const char *path, const char *journal) {
+  struct stat info, own;
+  char name[256], shown[AT_SHOWN_CHARS];
+  if (lstat(journal, &info) != 0) return ATTUNE_OK;
+  if (lstat(path, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino)
+    return at_fail(ATTUNE_BAD_DATA, "%s is the database itself by another name; remove it", journal);
+  if (!at_journal_names_file(journal, name, sizeof name)) return ATTUNE_OK;
+  at_one_line(name);
+  return at_fail(ATTUNE_BAD_DATA,
+                 "%s names another file (\"%s\"), which SQLite would delete; attune writes no such journal, so it is "
+                 "another program's or a trap: move it away, and take a copy of the database that can be trusted",
+                 journal, at_shown(shown, name));
+}
+
 /* SQLite takes a file of one byte for an empty one. */
 static attune_status check_size(const char *path, bool *out_there) {
   enum { LEAST = 512 }; /* bytes of the smallest database */
@@ -125,10 +162,13 @@ static attune_status check_files(const char *path, const char *folder, at_store_
     size_t at = 0;
     (void)at_append(name, sizeof name, &at, "%s%s", path, beside[i]);
     if (lstat(name, &info) == 0) status = check_file(name, access);
+    if (status == ATTUNE_OK && i == 0) status = check_journal(path, name);
     if (status == ATTUNE_NOT_FOUND) status = ATTUNE_OK; /* its owner finished in between */
   }
+  if (status == ATTUNE_OK && !absent && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
+    return fail_errno(path, "read", errno);
   if (status != ATTUNE_OK || access == AT_STORE_READ_ONLY) return status;
-  if (!absent && faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0) return fail_errno(path, "written", errno);
+  if (!absent && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return fail_errno(path, "written", errno);
   if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) return fail_errno(folder, "written", errno);
   return ATTUNE_OK;
 }
@@ -213,4 +253,27 @@ attune_status at_store_path(char **out, bool *out_there, const char *path, at_st
   attune_status status = resolve(out, out_there, slash ? folder : here, name, access, make);
   free(folder);
   return status;
+}
+
+/* By a file without a name, where the filesystem can have one; else by one that is gone at once. Not by the database: to
+ * close that would drop the locks that this process has on it. */
+bool at_store_locks_work(const char *path) {
+  char name[PATH_MAX + 16];
+  size_t at = 0;
+  if (!at_append(name, sizeof name, &at, "%s", path)) return true;
+  char *slash = strrchr(name, '/');
+  if (!slash) return true;
+  *slash = '\0';
+  int file = open(name, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) {
+    at = (size_t)(slash - name);
+    if (!at_append(name, sizeof name, &at, "/.attune-XXXXXX")) return true;
+    file = mkostemp(name, O_CLOEXEC);
+    if (file >= 0) (void)unlink(name);
+  }
+  if (file < 0) return true; /* nothing is known */
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  const bool work = fcntl(file, F_SETLK, &lock) == 0;
+  (void)close(file);
+  return work;
 }

@@ -150,6 +150,20 @@ static int write_nothing(at_store *store, void *user) {
   return code == SQLITE_OK ? at_store_step_done(statement) : code;
 }
 
+static int read_nothing(at_store *store, void *user) {
+  sqlite3_stmt *statement;
+  (void)user;
+  int code = at_store_statement(store, AT_SQL_LEASE_ALL, &statement);
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  return at_store_step_end(statement, code);
+}
+
+attune_status at_store_try_read(at_store *store, int wait_ms) {
+  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  const at_store_job job = {false, read_nothing, NULL, NULL};
+  return at_store_run(store, &job, at_store_deadline(wait_ms));
+}
+
 attune_status at_store_try_write(at_store *store, int wait_ms) {
   if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
   attune_status status = at_store_check_writable(store);

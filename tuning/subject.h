@@ -29,11 +29,17 @@ typedef struct at_profiler {
   at_random *random;
   at_favourite favourites[AT_FAVOURITES]; /* latest first: favourites.c */
   int favourite_count;
-  void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
+  /* Called between two measurements, where time does not count; a status that is not OK ends what is measured, and is
+   * returned then and at each later call. NULL: nothing. */
+  attune_status (*between)(void *user);
   void *between_user;
   at_search_settings settings; /* all 0: the usual ones */
   double verify_ratio;         /* what verification took, of what was expected; 0: not known */
 } at_profiler;
+
+static inline attune_status at_profiler_between(const at_profiler *profiler) {
+  return profiler->between ? profiler->between(profiler->between_user) : ATTUNE_OK;
+}
 
 typedef struct at_profile {
   at_profiler *profiler;

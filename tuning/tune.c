@@ -18,7 +18,14 @@
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
-enum { COMMIT_WAIT_MS = 5000 };
+enum {
+  COMMIT_WAIT_MS = 5000,
+  CALL_WAIT_MS = 50, /* a call of an operation waits for another process */
+  FLIGHTS_MOST = 3   /* measured again after a lease was lost */
+};
+
+/* A wait that goes on is told after so long, then after twice as long each time. */
+static const int64_t TELL_FIRST_NS = 1000000000, TELL_MOST_NS = 60000000000;
 
 /* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search,
  * so a fork does not wait for it: the child, in which no search runs, makes it again. */
@@ -36,11 +43,32 @@ static void device_lock_init(void) {
   at_fork_watch_add(&watch);
 }
 
-/* True when it had to wait. */
-static bool lock_device(const attune_device *device) {
-  if (pthread_mutex_trylock(&device_lock[device->index]) == 0) return false;
-  pthread_mutex_lock(&device_lock[device->index]);
-  return true;
+/* Whoever has a device's lock waits for another process. */
+static atomic_bool waits_for_others[AT_MAX_DEVICES];
+
+static bool lock_for(pthread_mutex_t *lock, int64_t wait_ns) {
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time); /* ThreadSanitizer does not know pthread_mutex_clocklock */
+  const int64_t end_ns = time.tv_nsec + wait_ns;
+  time.tv_sec += (time_t)(end_ns / 1000000000);
+  time.tv_nsec = (long)(end_ns % 1000000000);
+  return pthread_mutex_timedlock(lock, &time) == 0;
+}
+
+/* A search of this process is waited for, however long it takes; one that waits for another process until the deadline
+ * (0: also however long). False: it was not locked. *waited: it had to wait. */
+static bool lock_device(const attune_device *device, int64_t deadline_ns, bool *waited) {
+  enum { LOOK_NS = 20000000 };
+  pthread_mutex_t *lock = &device_lock[device->index];
+  *waited = false;
+  if (pthread_mutex_trylock(lock) == 0) return true;
+  *waited = true;
+  if (!deadline_ns) return pthread_mutex_lock(lock) == 0;
+  for (;;) {
+    const int64_t left_ns = deadline_ns - at_now_ns();
+    if (lock_for(lock, left_ns > 0 && left_ns < LOOK_NS ? left_ns : LOOK_NS)) return true;
+    if (at_now_ns() >= deadline_ns && atomic_load(&waits_for_others[device->index])) return false;
+  }
 }
 
 static void unlock_device(const attune_device *device) {
@@ -67,8 +95,10 @@ typedef struct job {
   const char *fingerprint;
   double budget_ns; /* 0: the problem's own */
   double most_ns;   /* the caller's hard limit, or what is left of the tuner's whole budget if that is less; 0: none */
-  double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
+  int64_t wait_until_ns; /* for others; 0: no limit */
   bool force;
+  bool call;        /* a call of an operation, which waits for its result */
+  bool locked;      /* the device's lock is held */
   int64_t setup_ns; /* making the first profiler is no part of a budget */
   int64_t since;    /* seconds since 1970 when it began to wait for others; 0: it did not */
   at_flight flight;
@@ -97,12 +127,46 @@ static bool known(const job *j, attune_decision *out) {
   return at_weigh_winner(j->tuner, j->op, j->problem, j->device, out) == ATTUNE_OK && enough(j, out);
 }
 
-/* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock. */
-static void tell_wait(const job *j) {
-  if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
+static bool lock_again(job *j) {
+  bool waited;
+  j->locked = lock_device(j->device, j->wait_until_ns, &waited);
+  return j->locked;
+}
+
+/* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock; false: that
+ * was not had again in time. */
+static bool tell_wait(job *j, attune_log_level level, int64_t since_ns) {
+  if (!at_log_wanted(level)) return true;
+  at_message kept;
+  at_message_keep(&kept);
   unlock_device(j->device);
-  at_log(ATTUNE_LOG_INFO, "waiting: %s", attune_last_message());
-  (void)lock_device(j->device);
+  j->locked = false;
+  if (level == ATTUNE_LOG_INFO)
+    at_log(level, "waiting: %s", kept.text);
+  else
+    at_log(level, "waiting for %.0f s: %s", (double)(at_now_ns() - since_ns) * 1e-9, kept.text);
+  const bool locked = lock_again(j);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return locked;
+}
+
+/* Tries until it has what another process has, until the time to wait is over, or a winner is there: then *won. Tells
+ * that it waits, and again from time to time. The message names who has it. */
+static attune_status wait_for(job *j, attune_status (*attempt)(job *j), attune_decision *out, bool *won) {
+  const int64_t start_ns = at_now_ns();
+  int64_t nap_ns = TELL_FIRST_NS;
+  if (!j->since) j->since = (int64_t)time(NULL);
+  for (attune_log_level level = ATTUNE_LOG_INFO;; level = ATTUNE_LOG_WARNING) {
+    if (!tell_wait(j, level, start_ns)) return ATTUNE_BUSY;
+    *won = !j->force && known(j, out); /* another thread may have found it while the wait was told */
+    if (*won) return ATTUNE_OK;
+    j->flight.look_ns = at_now_ns() + nap_ns;
+    atomic_store(&waits_for_others[j->device->index], true);
+    const attune_status status = attempt(j);
+    atomic_store(&waits_for_others[j->device->index], false);
+    if (status != ATTUNE_BUSY || j->flight.ended || j->flight.lost) return status;
+    nap_ns = nap_ns > TELL_MOST_NS / 2 ? TELL_MOST_NS : 2 * nap_ns;
+  }
 }
 
 /* A winner in a database that needs no measuring. */
@@ -114,28 +178,34 @@ static bool others_winner(const job *j, attune_decision *out) {
   return true;
 }
 
+static attune_status claim_once(job *j) {
+  attune_status status = at_flight_claim(&j->flight);
+  while (status == ATTUNE_BUSY) {
+    if (at_flight_wait(&j->flight) != ATTUNE_OK) return at_flight_claim(&j->flight); /* once more, for the message */
+    status = at_flight_claim(&j->flight);
+  }
+  return status;
+}
+
 /* One tunes and the others wait for its winner while it lives. *won: the winner is there; else, after OK, the problem
  * is ours to measure. */
 static attune_status claim(job *j, attune_decision *out, bool *won) {
   attune_status status = at_flight_claim(&j->flight);
-  if (status == ATTUNE_BUSY && !j->flight.at_once) {
-    if (!j->since) j->since = (int64_t)time(NULL);
-    tell_wait(j);
-  }
-  while (status == ATTUNE_BUSY && !j->flight.at_once) {
-    if (at_flight_wait(&j->flight) != ATTUNE_OK) return at_flight_claim(&j->flight); /* once more, for the message */
-    status = at_flight_claim(&j->flight);
-  }
-  *won = status == ATTUNE_OK && others_winner(j, out); /* it may have been committed just before the claim */
+  if (status == ATTUNE_BUSY && !j->flight.at_once) status = wait_for(j, claim_once, out, won);
+  *won = *won || (status == ATTUNE_OK && others_winner(j, out)); /* it may have been committed just before the claim */
   return status;
+}
+
+static attune_status turn_once(job *j) {
+  return at_device_lease_acquire(j->device, at_flight_wait, &j->flight);
 }
 
 /* The device's turn among processes. *won: another thread found the winner while the wait was told. */
 static attune_status take_turn(job *j, attune_decision *out, bool *won) {
-  if (at_device_lease_try(j->device) == ATTUNE_OK) return ATTUNE_OK;
-  tell_wait(j);
-  *won = !j->force && known(j, out);
-  return *won ? ATTUNE_OK : at_device_lease_acquire(j->device, at_flight_wait, &j->flight);
+  attune_status status = at_device_lease_try(j->device);
+  if (status == ATTUNE_BUSY) status = wait_for(j, turn_once, out, won);
+  j->flight.measures = status == ATTUNE_OK && !*won;
+  return status;
 }
 
 static attune_status profiler_of(const job *j, at_profiler **out) {
@@ -145,14 +215,20 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
   return status;
 }
 
-static void commit(const job *j, const attune_decision *winner) {
+static void commit(job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
   char *family = j->room->family, *fingerprint = j->room->fingerprint;
   if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
+  if (at_flight_check(&j->flight) != ATTUNE_OK) {
+    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: another process measures it by now",
+           winner->problem);
+    return;
+  }
   attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
   if (status == ATTUNE_OK)
     status =
-        at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
+        at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count,
+                     j->call ? CALL_WAIT_MS : COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
     at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s", winner->problem,
@@ -173,6 +249,7 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
   profiler->between_user = &j->flight;
   status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
   profiler->between = NULL;
+  if (status == ATTUNE_OK) status = at_flight_check(&j->flight);
   if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
     status = at_fail(ATTUNE_DEVICE_ERROR, "the process ends; nothing is tuned any more");
   if (status != ATTUNE_OK) return status;
@@ -222,43 +299,69 @@ static attune_status bound_budget(job *j) {
   return ATTUNE_OK;
 }
 
-/* How long it may wait: what is left of the tuner's whole budget, or of the caller's. */
-static at_flight flight_of(const job *j, bool at_once) {
-  double wait_ns = j->wait_ns;
+/* Until when it may wait for others: for as long as its budget, and no longer than the caller's limit and what is left of
+ * the tuner's whole budget. */
+static int64_t wait_until(const job *j) {
+  double wait_ns = j->budget_ns > 0.0 ? j->budget_ns : j->tuner->budget_ns;
+  const double call_ns = CALL_WAIT_MS * 1e6, spent_ns = (double)atomic_load(&j->tuner->spent_ns),
+               left_ns = j->tuner->total_budget_ns > spent_ns ? j->tuner->total_budget_ns - spent_ns : 1.0;
+  if (j->tuner->total_budget_ns > 0.0 && (wait_ns <= 0.0 || left_ns < wait_ns)) wait_ns = left_ns;
   if (j->most_ns > 0.0 && (wait_ns <= 0.0 || j->most_ns < wait_ns)) wait_ns = j->most_ns;
+  if (j->call && (wait_ns <= 0.0 || call_ns < wait_ns)) wait_ns = call_ns;
+  return wait_ns > 0.0 ? at_now_ns() + (int64_t)wait_ns : 0;
+}
+
+static at_flight flight_of(const job *j, bool at_once) {
   return (at_flight){.store = j->tuner->user,
                      .device = j->device,
                      .fingerprint = j->fingerprint,
                      .problem = j->room->head.problem,
-                     .deadline_ns = wait_ns > 0.0 ? at_now_ns() + (int64_t)wait_ns : 0,
+                     .deadline_ns = j->wait_until_ns,
                      .at_once = at_once};
 }
 
 /* Waits for others, measures, or takes what they found. *measured: there is a new winner to commit. Under the device's
- * lock. */
-static attune_status fly(job *j, attune_decision *out, bool *measured) {
+ * lock, which is not held any more where another thread waits for other processes. */
+static attune_status fly_once(job *j, attune_decision *out, bool *measured) {
   at_search_result *result = &j->room->result;
   const int64_t start_ns = at_now_ns();
   bool won = false, found = false;
+  j->setup_ns = 0;
   attune_status status = claim(j, out, &won);
-  if (status == ATTUNE_OK && !won) {
-    status = take_turn(j, out, &won);
-    if (status == ATTUNE_OK && !won && j->most_ns > 0.0) {
-      j->most_ns -= (double)(at_now_ns() - start_ns);
-      if (j->most_ns < 1.0) j->most_ns = 1.0;
-    }
-    if (status == ATTUNE_OK && !won) {
-      attune_decision *before = &j->room->before;
-      const bool had = incumbent(j, before);
-      const bool races = had || at_find_other_threads(j->tuner, j->op, j->problem, j->device, before) == ATTUNE_OK;
-      status = measure_problem(j, races ? before : NULL, result, out);
-      found = status == ATTUNE_OK;
-      *measured = found && !(had && stays(before, result, out));
-    }
-    at_device_lease_release(j->device);
+  if (status == ATTUNE_OK && !won) status = take_turn(j, out, &won);
+  if (status == ATTUNE_OK && !won && j->most_ns > 0.0) {
+    j->most_ns -= (double)(at_now_ns() - start_ns);
+    if (j->most_ns < 1.0) j->most_ns = 1.0;
   }
+  if (status == ATTUNE_OK && !won) {
+    attune_decision *before = &j->room->before;
+    const bool had = incumbent(j, before);
+    const bool races = had || at_find_other_threads(j->tuner, j->op, j->problem, j->device, before) == ATTUNE_OK;
+    status = measure_problem(j, races ? before : NULL, result, out);
+    found = status == ATTUNE_OK;
+    *measured = found && !(had && stays(before, result, out));
+  }
+  if (j->flight.measures) at_device_lease_release(j->device);
+  j->flight.measures = false;
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns - j->setup_ns);
   if (found || won) publish(j, out);
+  return status;
+}
+
+/* What was measured before and after a gap in which another had the problem or the device says nothing, and a call has
+ * no time to begin again. */
+static attune_status fly(job *j, attune_decision *out, bool *measured) {
+  const int64_t began = (int64_t)time(NULL);
+  attune_status status = fly_once(j, out, measured);
+  for (int i = 1; i < FLIGHTS_MOST && j->flight.lost && j->locked && !j->call && !at_exit_begun(); i++) {
+    at_log(ATTUNE_LOG_INFO, "measured again: %s", attune_last_message());
+    at_flight_end(&j->flight);
+    j->flight.lost = false;
+    if (!j->since) j->since = began; /* what the other has found since is as good */
+    *out = j->room->head;
+    memset(&j->room->result, 0, sizeof j->room->result);
+    status = fly_once(j, out, measured);
+  }
   return status;
 }
 
@@ -291,8 +394,13 @@ static attune_status tune_in_room(job *j, bool at_once) {
   if (!j->force && known(j, out)) return ATTUNE_OK;
   pthread_once(&device_lock_once, device_lock_init);
   const int64_t now = (int64_t)time(NULL);
-  if (lock_device(j->device)) j->since = now;
-  bool measured = false;
+  bool measured = false, waited = false;
+  j->wait_until_ns = wait_until(j);
+  j->locked = lock_device(j->device, j->wait_until_ns, &waited);
+  if (waited) j->since = now;
+  if (!j->locked)
+    return at_fail(ATTUNE_BUSY, "another thread of this process waits until another process has measured on %s",
+                   j->device->name);
   if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
     status = bound_budget(j);
     if (status == ATTUNE_OK) status = at_decision_begin(j->tuner, j->op, j->problem, j->device, &j->room->head);
@@ -302,24 +410,22 @@ static attune_status tune_in_room(job *j, bool at_once) {
       status = fly(j, out, &measured);
     }
   }
-  unlock_device(j->device);
+  if (j->locked) unlock_device(j->device);
   if (measured) commit(j, out);
   at_flight_end(&j->flight);
   if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
-  if (status == ATTUNE_BUDGET_EXHAUSTED && at_log_wanted(ATTUNE_LOG_INFO)) {
-    char shown[AT_SHOWN_CHARS];
-    at_log(ATTUNE_LOG_INFO, "left %s: %s", at_shown(shown, j->room->head.problem), attune_last_message());
-  }
+  if (status == ATTUNE_BUDGET_EXHAUSTED && at_log_wanted(ATTUNE_LOG_INFO))
+    at_log(ATTUNE_LOG_INFO, "left %s: %s", j->room->head.problem, attune_last_message());
   if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
   return status;
 }
 
-/* `out` may be NULL. */
 attune_status at_tune_check_stack(const attune_device *device) {
   const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
   return at_stack_check(host ? AT_STACK_TUNE : AT_STACK_TUNE_CUDA, "tuning");
 }
 
+/* `out` may be NULL. */
 static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   const attune_status enough = at_tune_check_stack(j->device);
   if (enough != ATTUNE_OK) return enough;
@@ -335,7 +441,12 @@ static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
 attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               double budget_ns, bool force, attune_decision *out) {
   job j = {.tuner = tuner, .op = op, .problem = problem, .device = device, .budget_ns = budget_ns, .force = force};
-  j.wait_ns = budget_ns;
+  return tune_problem(&j, false, out);
+}
+
+attune_status at_tune_call(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                           attune_decision *out) {
+  job j = {.tuner = tuner, .op = op, .problem = problem, .device = device, .call = true};
   return tune_problem(&j, false, out);
 }
 
@@ -354,6 +465,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
+  at_tuner_open(tuner);
   at_message kept;
   at_message_keep(&kept);
   attune_status status = op->parse(problem, bytes);
@@ -386,27 +498,48 @@ attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, con
 }
 
 static attune_status wait_for_turn(void *user) {
-  (void)user;
+  const at_flight *flight = user;
   nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-  return at_exit_begun() ? at_fail(ATTUNE_BUSY, "the process ends") : ATTUNE_OK;
+  if (at_exit_begun()) return at_fail(ATTUNE_BUSY, "the process ends");
+  return at_now_ns() < flight->look_ns ? ATTUNE_OK : ATTUNE_BUSY;
+}
+
+/* Tells from time to time that it waits, as tuning does. Under the device's lock. */
+static attune_status wait_to_profile(job *j) {
+  const int64_t start_ns = at_now_ns();
+  attune_status status = at_device_lease_try(j->device);
+  for (int64_t nap_ns = TELL_FIRST_NS; status == ATTUNE_BUSY && !at_exit_begun();) {
+    j->flight.look_ns = at_now_ns() + nap_ns;
+    atomic_store(&waits_for_others[j->device->index], true);
+    status = at_device_lease_acquire(j->device, wait_for_turn, &j->flight);
+    atomic_store(&waits_for_others[j->device->index], false);
+    if (status == ATTUNE_BUSY) (void)tell_wait(j, ATTUNE_LOG_WARNING, start_ns); /* without a deadline it locks again */
+    nap_ns = nap_ns > TELL_MOST_NS / 2 ? TELL_MOST_NS : 2 * nap_ns;
+  }
+  j->flight.measures = status == ATTUNE_OK;
+  return status;
 }
 
 attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
                                attune_status (*fn)(void *user, at_profiler *profiler), void *user) {
-  const job j = {.tuner = tuner, .device = device};
+  job j = {.tuner = tuner, .device = device, .flight = {.device = device, .problem = "what was stored"}};
   at_profiler *profiler = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   pthread_once(&device_lock_once, device_lock_init);
   const int before = device->backend->relax ? device->backend->relax(device) : 0;
-  (void)lock_device(device);
-  attune_status status = at_device_lease_acquire(device, wait_for_turn, NULL);
+  (void)lock_again(&j);
+  attune_status status = wait_to_profile(&j);
   if (status == ATTUNE_OK) {
     status = profiler_of(&j, &profiler);
     if (status == ATTUNE_OK) {
       profiler->settings = at_tuner_search(tuner);
+      profiler->between = at_flight_renew;
+      profiler->between_user = &j.flight;
       status = fn(user, profiler);
+      profiler->between = NULL;
     }
+    if (status == ATTUNE_OK) status = at_flight_check(&j.flight);
     at_device_lease_release(device);
   }
   unlock_device(device);

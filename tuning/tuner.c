@@ -20,9 +20,24 @@ attune_log_level at_tuner_loss_level(attune_tuner *t, attune_status status) {
   return status == ATTUNE_BUSY || atomic_exchange(&t->loss_told, true) ? ATTUNE_LOG_WARNING : ATTUNE_LOG_ERROR;
 }
 
+/* One that was locked at the start may be free by now: for whoever asks whether it works there is time. */
+static void look_again(attune_tuner *t) {
+  enum { WAIT_MS = 5000 };
+  at_store *const user = t->user;
+  pthread_mutex_lock(&t->lock);
+  const bool locked = user && t->database_status == ATTUNE_BUSY;
+  pthread_mutex_unlock(&t->lock);
+  if (!locked) return;
+  const int cancel = at_cancel_hold();
+  at_tuner_database_is(t, at_store_try_read(user, WAIT_MS));
+  at_cancel_let(cancel);
+}
+
 /* A database that is only read is all that is asked for unless `writing`. */
 static attune_status database_status(attune_tuner *t, bool writing) {
   char message[sizeof t->database_message];
+  at_tuner_open(t);
+  look_again(t);
   pthread_mutex_lock(&t->lock);
   attune_status status = t->database_status;
   at_copy_text(message, sizeof message, t->database_message);
@@ -100,6 +115,7 @@ const at_op *at_tuner_op_of(const attune_tuner *t, const at_key *key) {
 }
 
 at_store *at_tuner_store(attune_tuner *t) {
+  at_tuner_open(t);
   return t->user;
 }
 

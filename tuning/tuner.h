@@ -27,14 +27,20 @@ struct attune_tuner {
   double total_budget_ns; /* constant: most for all; 0: no limit */
   _Atomic int64_t spent_ns;
   attune_measure measure;        /* constant */
-  at_store *user;                /* NULL: none */
-  at_store *system;              /* NULL: none */
+  char *user_path, *system_path; /* constant: of the databases; NULL or "": none */
+  bool named;                    /* constant: the program or ATTUNE_DB names the first */
+  pthread_mutex_t open_lock;     /* held while the databases are opened, and by no fork: the child makes it again */
+  atomic_bool opened;            /* they are: at_tuner_open */
+  at_store *_Atomic user;        /* NULL: none, or not opened */
+  at_store *_Atomic system;
   attune_status database_status; /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
-  attune_status unwritable;           /* constant: why `user` is only read, with the message above; OK: it is written */
+  attune_status unwritable;           /* constant once opened: why `user` is only read, with the message above; OK: it is written */
   atomic_bool loss_told;              /* that what the mode asks for cannot be stored */
   pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
   char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
+  _Atomic int64_t locked_until_ns;               /* until then no call waits for a database that was locked */
+  _Atomic int64_t busy_until_ns[AT_MAX_DEVICES]; /* by device index: until then no call waits for its turn to tune */
   /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are
    * in the parent, and a search may have been changing them. */
   at_profiler *profilers[AT_MAX_DEVICES];
@@ -49,6 +55,12 @@ struct attune_tuner {
 /* tuner_create.c: a tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count);
+
+/* Opens the databases, unless that was done: at the start, but in mode off, which needs none, by the first call that
+ * wants to know what is stored. A locked one is waited for AT_OPEN_WAIT_MS, and tried again when it is used. Without a
+ * lock that the log may not be called under. */
+enum { AT_OPEN_WAIT_MS = 250 };
+void at_tuner_open(attune_tuner *tuner);
 
 /* The op whose name is the first word of `problem`; NULL and a message naming the known ones. */
 const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);

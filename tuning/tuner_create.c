@@ -33,35 +33,49 @@ static attune_status check_options(const attune_tuner_options *o) {
   return ATTUNE_OK;
 }
 
-/* The user database: the program's, ATTUNE_DB's or the user's own; none where the program or ATTUNE_DB wants none. */
-static attune_status open_user(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  const bool named = o->database || s->database_named;
-  const char *path = o->database ? o->database : s->database;
-  if (named && (!path[0] || strcmp(path, ":memory:") == 0)) return ATTUNE_OK;
-  if (!path[0])
+/* Where the databases are, for when they are opened. */
+static attune_status note_paths(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  t->named = o->database || s->database_named;
+  t->user_path = strdup(o->database ? o->database : s->database);
+  t->system_path = strdup(o->system_database ? o->system_database : "");
+  return t->user_path && t->system_path ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+}
+
+static bool wants_user(const attune_tuner *t) {
+  return !t->named || (t->user_path[0] && strcmp(t->user_path, ":memory:") != 0);
+}
+
+/* The user database: the program's, ATTUNE_DB's or the user's own. BUSY: *out is there, and connects when it can. */
+static attune_status open_user(const attune_tuner *t, at_store **out) {
+  if (!t->user_path[0])
     return at_fail(ATTUNE_NOT_FOUND, "there is no place for a tuning database, as HOME and XDG_DATA_HOME are not set; "
                                      "name a file by ATTUNE_DB (attune --db), or :memory: for none");
-  return at_store_open(&t->user, path, named ? AT_STORE_READ_WRITE : AT_STORE_OWN);
+  return at_store_open_within(out, t->user_path, t->named ? AT_STORE_READ_WRITE : AT_STORE_OWN, AT_OPEN_WAIT_MS);
 }
 
 /* The user database, only to read where it cannot be written: its winners still serve. */
-static void open_user_or_read(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  attune_status status = open_user(t, o, s);
-  if (status == ATTUNE_OK) return;
-  at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
+static void open_user_or_read(attune_tuner *t) {
+  at_store *store = NULL, *read = NULL;
+  if (!wants_user(t)) return;
+  attune_status status = open_user(t, &store);
+  if (status != ATTUNE_OK) at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
   if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED || status == ATTUNE_BUSY ||
       status == ATTUNE_IO_ERROR) { /* the last two: an older database that cannot be brought over now */
-    const attune_status reading = at_store_open(&t->user, o->database ? o->database : s->database, AT_STORE_READ_ONLY);
+    const attune_status reading = at_store_open_within(&read, t->user_path, AT_STORE_READ_ONLY, 0);
     if (reading == ATTUNE_OK) {
+      at_store_close(store);
       t->unwritable = status;
+      atomic_store(&t->user, read);
       return;
     }
-    if (reading != ATTUNE_NOT_FOUND) { /* it is there, and why it cannot be read is what matters */
+    at_store_close(read);
+    if (reading != ATTUNE_NOT_FOUND && status != ATTUNE_BUSY) { /* it is there; why it cannot be read is what matters */
       status = reading;
       at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
     }
   }
   t->database_status = status;
+  atomic_store(&t->user, store);
 }
 
 /* Tells that this mode will store nothing, and why. */
@@ -72,18 +86,40 @@ static void tell_loss(attune_tuner *t) {
          mode == ATTUNE_MODE_RECORD ? "no call is recorded" : "winners are kept in memory only", attune_last_message());
 }
 
-/* Opens the layers. What cannot be opened is left out and said; the tuner works without. */
-static void open_databases(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  open_user_or_read(t, o, s);
+/* What cannot be opened is left out and said; the tuner works without. */
+static void tell_databases(attune_tuner *t, attune_status system, const char *message) {
   if (attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD)
     tell_loss(t);
   else if (t->unwritable != ATTUNE_OK)
     at_log(ATTUNE_LOG_INFO, "the tuning database is only read: %s", t->database_message);
+  else if (t->database_status == ATTUNE_BUSY)
+    at_log(ATTUNE_LOG_WARNING, "the tuning database is not read yet: %s", t->database_message);
   else if (t->database_status != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without a tuning database: %s", t->database_message);
-  if (o->system_database && o->system_database[0] &&
-      at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
-    at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
+  if (system != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", message);
+}
+
+void at_tuner_open(attune_tuner *t) {
+  if (atomic_load_explicit(&t->opened, memory_order_acquire)) return;
+  at_message kept;
+  char message[AT_MESSAGE_CHARS] = "";
+  attune_status system = ATTUNE_OK;
+  at_store *store = NULL;
+  at_message_keep(&kept);
+  const int cancel = at_cancel_hold();
+  pthread_mutex_lock(&t->open_lock);
+  const bool first = !atomic_load(&t->opened);
+  if (first) {
+    open_user_or_read(t);
+    if (t->system_path[0]) system = at_store_open_within(&store, t->system_path, AT_STORE_READ_ONLY, AT_OPEN_WAIT_MS);
+    if (system != ATTUNE_OK) at_copy_text(message, sizeof message, attune_last_message());
+    atomic_store(&t->system, store);
+    atomic_store_explicit(&t->opened, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&t->open_lock);
+  if (first) tell_databases(t, system, message);
+  at_cancel_let(cancel);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 static void before_fork(void *of) {
@@ -96,6 +132,7 @@ static void before_fork(void *of) {
 static void after_fork(void *of, bool child) {
   attune_tuner *t = of;
   if (child) {
+    pthread_mutex_init(&t->open_lock, NULL);
     memset(t->profilers, 0, sizeof t->profilers);
     at_plan_table_count_anew(&t->plans);
     at_plan_table_count_anew(&t->captured);
@@ -113,6 +150,7 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
   if (status == ATTUNE_OK && settings->profile[0] && !(t->profile = strdup(settings->profile)))
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
   if (status == ATTUNE_OK) status = at_search_settings_parse(&t->search, settings->search, "ATTUNE_SEARCH");
+  if (status == ATTUNE_OK) status = note_paths(t, o, settings);
   bool set = false;
   (void)at_registry_skipped(&set);
   if (status == ATTUNE_OK && !set && settings->skip[0])
@@ -130,6 +168,7 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
   atomic_store(&t->compile, (int)settings->compile);
   atomic_store(&t->flushed_ns, at_now_ns());
   pthread_mutex_init(&t->lock, NULL);
+  pthread_mutex_init(&t->open_lock, NULL);
   t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
   at_fork_watch_add(&t->fork);
   return ATTUNE_OK;
@@ -155,10 +194,13 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     status = begin(t, o, settings);
   }
   if (status == ATTUNE_OK) {
-    open_databases(t, o, settings);
+    if (attune_tuner_get_mode(t) != ATTUNE_MODE_OFF) at_tuner_open(t);
     at_tuners_add(t);
     *out = t;
-  } else {
+  } else if (t) {
+    free(t->user_path);
+    free(t->system_path);
+    free(t->profile);
     free(t);
   }
   free(settings);
@@ -184,6 +226,9 @@ void attune_tuner_destroy(attune_tuner *t) {
   at_store_close(t->user);
   at_store_close(t->system);
   free(t->profile);
+  free(t->user_path);
+  free(t->system_path);
+  pthread_mutex_destroy(&t->open_lock);
   pthread_mutex_destroy(&t->lock);
   free(t);
   at_cancel_let(cancel);
@@ -226,6 +271,7 @@ attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
                    (int)mode);
   at_message kept;
   at_message_keep(&kept);
+  if (mode != ATTUNE_MODE_OFF) at_tuner_open(t);
   const int before = atomic_exchange(&t->mode, (int)mode);
   if (before == (int)mode) return ATTUNE_OK;
   if (before == ATTUNE_MODE_RECORD) at_recording_flush(t);

@@ -142,6 +142,7 @@ attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, cons
   const int64_t start_ns = at_now_ns();
   winners found = {.device = device};
   attune_status status = ATTUNE_OK;
+  at_tuner_open(tuner);
   if (problems)
     find_some(&found, tuner, device, problems, count);
   else

@@ -81,7 +81,9 @@ typedef struct attune_tuner_options {
 /* A new tuner into *out; options NULL: all defaults. The caller destroys it. The tuner finds the plans of the first
  * 32,768 problems without a lock. Of further problems it keeps the latest 1,024 plans, found under a lock, and those
  * that a graph of the host uses; the others it decides again when they are called. A database that cannot be used is
- * not an error here: the tuner works without it, and attune_tuner_database_status returns the reason. One that can be
+ * not an error here: the tuner works without it, and attune_tuner_database_status returns the reason. One that another
+ * process has locked is waited for a quarter of a second, then used as soon as a later call finds it free. Mode off
+ * opens no database until another mode is set or a call asks for what is stored, such as attune_tune. One that can be
  * read and not written (a read-only folder or file system) is read: its winners run. The log says both, and in modes
  * record and tune, which then store nothing, it says so once at level error, which is heard by default.
  * Errors: INVALID_ARGUMENT (a bad option or environment variable; the message names it), OUT_OF_MEMORY. Any thread. */
@@ -96,7 +98,8 @@ ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
  * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...); attune_last_message then says more. Also OK when no database was asked for
  * ("" or ":memory:") and when the file does not exist yet. A database that can only be read works in modes off and
  * cached; in modes record and tune the status says why it cannot be written. NOT_FOUND when there is no place for one
- * (HOME is not set). Any thread. */
+ * (HOME is not set). Opens the database in mode off, and waits up to 5 seconds for one that was locked at the start.
+ * Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
 /* Makes the user database if it does not exist, and writes to it: OK, or why winners could not be stored. Call it
@@ -217,12 +220,15 @@ typedef struct attune_decision {
  * Where too many were disturbed the winner is unsure, never complete and sure.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
- * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
- * the databases: threads, and the processes of one user, take turns. Waiting counts toward the tuner's total budget;
- * when that is spent the wait ends.
+ * device, this call waits for that winner, as long as the other lives and goes on. A device is measured by one at a
+ * time, whatever the databases: threads, and the processes of one user, take turns. A process that is stopped for two
+ * seconds, or has shown no sign of life for a minute, loses its turn; when it goes on it measures again. A budget, the
+ * problem's or the tuner's, is also the longest wait for other processes, and waiting counts toward the tuner's total
+ * budget. Without one the wait has no end but theirs; the log tells it at level warning, with the process. A call of an
+ * operation in mode tune waits 50 ms for other processes at most, then runs the default, and a later call tunes.
  *
- * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total was
- * spent while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (a budget was spent
+ * while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
  * thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);

@@ -131,6 +131,16 @@ static void measure(tune_run *run, tune_item *it, double most_ms) {
   }
 }
 
+/* A wait that goes on: for whom, by the first of what is left. */
+static void tell_busy(const tune_run *run) {
+  for (size_t i = 0; i < run->count; i++) {
+    if (run->items[i].outcome != OUTCOME_BUSY) continue;
+    cli_progress_clear(run->progress);
+    cli_error("waiting for another process: %s", run->items[i].message);
+    return;
+  }
+}
+
 /* With a budget what may be measured again is told when that is over. */
 static void report(const tune_run *run, tune_item *it) {
   if (it->outcome != OUTCOME_BUSY && !(run->options->budget_s > 0 && tune_is_open(it))) tune_report_item(run, it);
@@ -139,6 +149,7 @@ static void report(const tune_run *run, tune_item *it) {
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
+  double told_s = cli_now_s(), each_s = 1;
   for (bool time = true; run->busy > 0 && !cli_interrupted && time; time = look_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
     for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
@@ -147,6 +158,11 @@ static void tune_busy(tune_run *run) {
       cli_progress_draw(run->progress, it->entry->name, run->count - run->busy, run->measured);
       measure(run, it, look_ms(run, it));
       report(run, it);
+    }
+    if (run->busy == before && cli_now_s() - told_s >= each_s) { /* then less and less often */
+      tell_busy(run);
+      told_s = cli_now_s();
+      each_s = each_s < 30 ? 2 * each_s : 60;
     }
     if (run->busy == before) nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
   }

@@ -6,6 +6,8 @@
  * where its folder cannot be written. Two writers wait for each other. */
 #include "tuning/gate/results_file.h"
 
+#include "tuning/journal.h"
+
 #include "results_2_sql.h"
 #include "results_sql.h"
 
@@ -192,8 +194,23 @@ static char *check_header(const char *path) {
   return error ? error : check_version(path, (int32_t)big_endian(header + VERSION_AT)); /* signed, as SQLite has it */
 }
 
+/* SQLite would delete the file that it names. */
+static char *check_journal(const char *path) {
+  char name[256];
+  char *journal = gate_say("%s-journal", path);
+  char *error = at_journal_names_file(journal, name, sizeof name)
+                    ? gate_say("%s names another file (%s), which SQLite would delete; attune writes no such journal: "
+                               "move it away, and take a copy of %s that can be trusted",
+                               journal, name, path)
+                    : NULL;
+  free(journal);
+  return error;
+}
+
 static char *check_path(const char *path, bool write) {
   struct stat info;
+  char *error = check_journal(path);
+  if (error) return error;
   if (stat(path, &info) != 0) {
     if (errno == ENOENT && write) return NULL;
     return gate_say("%s: %s; should be a result file that attune bench --save wrote", path, strerror(errno));
