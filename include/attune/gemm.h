@@ -3,7 +3,7 @@
  *
  * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
  * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
- * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ * - Edges, as in BLAS: m or n = 0 does nothing, nor does an empty batch (ATTUNE_EMPTY_BATCH). k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
  *   beta = 0 never reads C, so that NaN there does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
  *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
@@ -31,13 +31,18 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 /* As a batch stride of A, B or C (never D): all of the batch use the same matrix. */
 #define ATTUNE_BROADCAST (-1)
 
-/* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT and set what differs. */
+/* As `batch`: no matrices, and a call does nothing. 0 is not that: it is the usual, one matrix. */
+#define ATTUNE_EMPTY_BATCH (-1)
+
+/* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
+ * differs: but for m, n and k, 0 is the usual in every field. */
 typedef struct attune_gemm_problem {
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
   attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
-  int64_t m, n, k, batch; /* >= 0; batch is 1 by default */
+  int64_t m, n, k; /* >= 0 */
+  int64_t batch;   /* matrices; 0 = 1. A program whose batch may have none says ATTUNE_EMPTY_BATCH then */
   /* In elements; 0 = packed. Column-major: lda >= the rows of A as stored; row-major: >= its columns. */
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0 = packed */
@@ -77,7 +82,7 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
  * it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here. A run does
  * not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D starts
- * inside an operand, or an operand inside D, in both calls. m, n, k and batch must be > 0 and alpha != 0. Errors and
+ * inside an operand, or an operand inside D, in both calls. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
  * threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
@@ -94,7 +99,8 @@ ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_st
  * turned into column-major. Words are added for leading dimensions and strides that are not packed, for the use of C,
  * and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes and
  * more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and beta
- * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: ATTUNE_PROBLEM_CHARS suffice). Any thread. */
+ * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; an empty batch, which has no text; out too small: ATTUNE_PROBLEM_CHARS
+ * suffice). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
