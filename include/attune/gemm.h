@@ -57,8 +57,9 @@ typedef struct attune_gemm_problem {
   }
 
 /* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
- * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); any other overlap of D
- * with A, B, C is not allowed. The scalars are converted to the accumulation type. */
+ * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); no other element of D may
+ * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or between
+ * the matrices of a batch. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
   double alpha;
   const void *a;
@@ -71,7 +72,7 @@ typedef struct attune_gemm_operands {
 /* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what happens if
  * none is known. Asynchronous, except while it tunes. The operands' memory stays the caller's, and is used until the
  * stream has done this work. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride
- * too small, pointer not aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
+ * too small, pointer not aligned to its element, D that overlaps what is read, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
  * database, cache or budget is never an error here: the default implementation runs and the log says why. Threads:
  * tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
@@ -80,9 +81,8 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
- * it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here. A run does
- * not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D starts
- * inside an operand, or an operand inside D, in both calls. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
+ * it takes any beta, 0 too, and always wants C, which D may not overlap then. It takes C and D in the same memory only if they
+ * are here. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
  * threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
@@ -90,7 +90,7 @@ ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner
 
 /* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT
  * (null; a plan of another operation, which the message names; a stream of another device; operands the plan was not
- * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
+ * made for, or whose D overlaps what is read), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
  * has what else there is to do with a plan. */
 ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
                                               const attune_gemm_operands *operands);
