@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "src/floating.h"
 #include "src/support.h"
 
 #define WAIT_NS 2000000000
@@ -16,14 +17,20 @@
  * that waits for it. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
+/* A library's threads have the environment that it was opened with, for as long as they live. Under lock. */
+static int depth;
+static at_floating floating;
+
 static bool cut; /* by a fork: a library is half open for ever; under lock */
 
 bool at_loading_begin(void) {
   pthread_mutex_lock(&lock);
+  if (depth++ == 0) at_floating_enter(&floating);
   return !cut;
 }
 
 void at_loading_end(void) {
+  if (--depth == 0) at_floating_leave(&floating);
   pthread_mutex_unlock(&lock);
 }
 
@@ -42,6 +49,7 @@ void at_loading_release(void) {
 
 void at_loading_renew(bool held) {
   if (!held) cut = true;
+  if (!held) depth = 0;
   lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 

@@ -186,14 +186,16 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
 }
 
 /* A call like the last one from the problem's address. Everything else is done by others, so that this needs few
- * registers and no stack, whose loads would wait for the count's store. */
+ * registers and no stack, whose loads would wait for the count's store; for that the guess comes first, too. */
 AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands, bool with_c) {
   at_gemm_use use;
+  at_recent *recent = at_call_guess(problem);
+  if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
     return call_searched(tuner, stream, problem, operands);
   const at_asked asked = asked_of(problem, use);
-  const at_plan *plan = at_call_guessed(tuner, stream, problem, &asked);
+  const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, with_c)
                                  : call_searched(tuner, stream, problem, operands);
 }
