@@ -55,7 +55,8 @@ typedef struct scene {
   attune_gemm_operands operands;
 } scene;
 
-static float data[96] __attribute__((aligned(128)));
+/* Room for the largest: operands that overlap are refused. */
+static float data[3][(64 + MANY_PROBLEMS) * 64] __attribute__((aligned(128)));
 
 /* Puts a plan that does nothing where attune_gemm will find it. */
 static void plant(scene *s, const attune_gemm_problem *problem) {
@@ -81,7 +82,7 @@ static void open_scene(scene *s) {
   bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
   s->stream = attune_stream_default(host);
   s->launch = no_op_launch;
-  s->operands = (attune_gemm_operands){1.0, data, data + 32, 0.0, NULL, data + 64};
+  s->operands = (attune_gemm_operands){1.0, data[0], data[1], 0.0, NULL, data[2]};
   for (int i = 0; i < MANY_PROBLEMS; i++) {
     s->problems[i] = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
     s->problems[i].m = 64 + i;

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { USUAL_WARMUPS = 3 };
+
 struct attune_graphed {
   attune_stream *stream; /* of the warm-ups and the capture; the buffers belong to it */
   attune_graph *graph;
@@ -28,7 +30,10 @@ static attune_status check_sizes(const char *name, size_t count, const size_t *b
 static attune_status check_create(const attune_device *device, const attune_graphed_options *o, attune_graphed_fn fn) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
-  if (o->warmups < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "options.warmups is %d; should be 0 or more", o->warmups);
+  if (o->warmups < ATTUNE_NO_WARMUPS)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "options.warmups is %d; should be 1 or more, 0 for %d, or ATTUNE_NO_WARMUPS (-1)", o->warmups,
+                   USUAL_WARMUPS);
   if (o->input_count > SIZE_MAX / 64 || o->output_count > SIZE_MAX / 64)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options has too many inputs or outputs; should be fewer than %zu",
                    SIZE_MAX / 64);
@@ -60,11 +65,12 @@ static attune_status give_work(void *user, attune_stream *stream) {
 
 static attune_status make(attune_graphed *g, attune_device *device, const attune_graphed_options *o) {
   attune_capture_options capture = ATTUNE_CAPTURE_OPTIONS_INIT;
+  const int warmups = o->warmups ? o->warmups : USUAL_WARMUPS; /* below 0: none */
   capture.pool = o->pool;
   attune_status status = attune_stream_create(&g->stream, device);
   if (status == ATTUNE_OK) status = attune_graph_create(&g->graph, device);
   if (status == ATTUNE_OK) status = make_buffers(g, o);
-  for (int i = 0; i < o->warmups && status == ATTUNE_OK; i++) status = give_work(g, g->stream);
+  for (int i = 0; i < warmups && status == ATTUNE_OK; i++) status = give_work(g, g->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(g->stream);
   if (status == ATTUNE_OK) status = attune_graph_capture_callback(g->graph, g->stream, &capture, give_work, g);
   return status;

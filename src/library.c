@@ -2,6 +2,7 @@
  * library.c: shared libraries opened at run time. */
 #include "src/library.h"
 
+#include "src/floating.h"
 #include "src/support.h"
 
 #include <dlfcn.h>
@@ -54,9 +55,12 @@ static const char *path_of(void *handle) {
 }
 
 bool at_library_open(at_library *out, const char *file, int flags) {
+  at_floating floating;
   *out = (at_library){.handle = NULL};
   if (at_library_none()) return false;
+  at_floating_enter(&floating); /* what it starts while it is opened has the default environment */
   out->handle = dlopen(file, flags);
+  at_floating_leave(&floating);
   if (!out->handle) {
     (void)dlerror(); /* the program's next dlerror is not about this */
     return false;

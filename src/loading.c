@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/exit.h"
+#include "src/floating.h"
 #include "src/support.h"
 
 #define WAIT_NS 2000000000
@@ -21,6 +22,10 @@
 static _Atomic uint64_t holder;
 
 static int depth; /* of the holder's begins */
+
+/* A library's threads have the environment that it was opened with, for as long as they live. The holder's. */
+static at_floating floating;
+
 static bool cut;  /* by a fork: a library is half open for ever; the holder's */
 
 static uint64_t this_thread(void) {
@@ -55,10 +60,12 @@ static void give_back(void) {
 
 bool at_loading_begin(void) {
   (void)take(INT64_MAX);
+  if (depth == 1) at_floating_enter(&floating);
   return !cut && !at_exit_begun();
 }
 
 void at_loading_end(void) {
+  if (depth == 1 && atomic_load(&holder) == this_thread()) at_floating_leave(&floating);
   give_back();
 }
 

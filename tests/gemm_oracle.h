@@ -84,7 +84,7 @@ static inline oracle_matrix oracle_matrix_of(const attune_gemm_problem *p, attun
   if (ld == 0) ld = inner > 1 ? inner : 1;
   if (stride == 0) stride = ld * outer;
   if (stride == ATTUNE_BROADCAST) stride = 0;
-  return (oracle_matrix){dtype, p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride, p->batch};
+  return (oracle_matrix){dtype, p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride, at_gemm_batch(p)};
 }
 
 static inline size_t oracle_at(const oracle_matrix *x, int64_t b, int64_t i, int64_t j) {
@@ -220,13 +220,13 @@ static inline void oracle_gather(const oracle *o, int64_t b, double *a, double *
 
 static inline void oracle_expect(oracle *o) {
   const attune_gemm_problem *p = &o->c.problem;
-  const size_t count = (size_t)(p->m * p->n * p->batch);
+  const size_t count = (size_t)(p->m * p->n * at_gemm_batch(p));
   double *a = calloc((size_t)(p->m * p->k) + 1, sizeof *a), *bt = calloc((size_t)(p->n * p->k) + 1, sizeof *bt);
   o->expected = calloc(count + 1, sizeof *o->expected);
   o->allowed = calloc(count + 1, sizeof *o->allowed);
   o->product_rounding = calloc(count + 1, sizeof *o->product_rounding);
   assert_true(a && bt && o->expected && o->allowed && o->product_rounding);
-  for (int64_t b = 0; b < p->batch; b++) {
+  for (int64_t b = 0; b < at_gemm_batch(p); b++) {
     oracle_gather(o, b, a, bt);
     for (int64_t j = 0; j < p->n; j++)
       for (int64_t i = 0; i < p->m; i++) oracle_element(o, b, i, j, a, bt, (size_t)((b * p->n + j) * p->m + i));
@@ -327,7 +327,7 @@ static inline void oracle_check(oracle *o, const char *who) {
   const uint64_t poison = UINT64_MAX;
   unsigned char *output = oracle_pointer(o, ORACLE_D);
   oracle_allow(o);
-  for (int64_t b = 0; b < p->batch; b++)
+  for (int64_t b = 0; b < at_gemm_batch(p); b++)
     for (int64_t j = 0; j < p->n; j++)
       for (int64_t i = 0; i < p->m; i++) {
         const size_t at = (size_t)((b * p->n + j) * p->m + i), size = attune_dtype_size(d->dtype);

@@ -199,7 +199,40 @@ static void names(void **state) {
   }
 }
 
+/* A scalar whose value lies where its kind does not look, for its kind was left 0. */
+static void scalars_without_a_kind(void **state) {
+  (void)state;
+  call k;
+  begin(&k);
+  call_scalar(&k, "s", 0);
+  k.scalars[0].kind = (attune_dtype)0;
+  works("a + b * s", &k);
+  k.scalars[0].integer = 3;
+  refused("a + b * s", &k, "scalar s has integer 3, but kind 0, which is f64; should be i64 or bool");
+  k.scalars[0].integer = 0;
+  k.scalars[0].imaginary = 0.5;
+  refused("a + b * s", &k, "scalar s has imaginary 0.5, but kind 0, which is f64; should be c128");
+  k.scalars[0].kind = ATTUNE_F64;
+  works("a + b * s", &k);
+}
+
 /* ---- shapes and dtypes ---- */
+
+/* Sizes without their number. */
+static void dims_left_out(void **state) {
+  (void)state;
+  call k;
+  begin(&k);
+  k.outputs[0].dims = 0;
+  refused("a + b", &k, "output 0 has dims 0, but sizes[0] is 8; should be the number of sizes");
+  begin(&k);
+  k.inputs[0].dims = 0;
+  refused("a + b", &k, "input a has dims 0, but sizes[0] is 8");
+  k.inputs[0].sizes[0] = 1;
+  works("a + b", &k);
+  k.inputs[0].sizes[0] = 0;
+  works("a + b", &k);
+}
 
 static void shapes(void **state) {
   (void)state;
@@ -466,6 +499,8 @@ int main(void) {
       cmocka_unit_test(too_long_for_a_problem),
       cmocka_unit_test(counts),
       cmocka_unit_test(names),
+      cmocka_unit_test(scalars_without_a_kind),
+      cmocka_unit_test(dims_left_out),
       cmocka_unit_test(shapes),
       cmocka_unit_test(shapes_without_elements),
       cmocka_unit_test(sizes_that_overflow),

@@ -29,6 +29,10 @@ forbid tuning/cli '(src|ops|tests|bench|examples)/' 'the command includes public
 forbid tuning/cli 'tuning/[^/]*"' 'the command includes public headers only' ''
 forbid examples '(src|tuning|ops|tests|bench)/' 'examples include public headers only' ''
 
+# ---- threads: src/floating.c starts them all, in the default floating-point environment and without the program's signals ----
+found=$(find src tuning ops -name '*.[ch]' -not -path src/floating.c -exec grep -nwE 'pthread_create|thrd_create' /dev/null {} +) || true
+[ -z "$found" ] || { echo "$found"; echo '  threads are started by at_thread_start'; failed=1; }
+
 # ---- calls: what an object needs, and what the floors above define; not a header's inline function, which each has ----
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # test_floors_caught.sh CC NM: test_floors.sh passes a small clean house, and catches each kind of breach put into it: an
-# include, a call of what a file declares for itself, a declaration that nobody calls, an operation's name.
+# include, a call of what a file declares for itself, a declaration that nobody calls, an operation's name, a thread started by hand.
 set -eu
 cc=$1 nm=$2
 watch=$(dirname "$(readlink -f "$0")")/test_floors.sh
@@ -73,6 +73,10 @@ done
 clean
 breach include/attune/tuner.h '/* as attune_scan does */' 'include/attune/tuner.h:2:/* as attune_scan does */'
 all_caught "an operation's name in a header of all"
+
+clean
+breach tuning/middle.c 'int at_start(void) { return pthread_create(0, 0, 0, 0); }' 'threads are started by at_thread_start'
+all_caught "a thread that is started by hand"
 
 clean # declared by the caller's own file, so that no header shows it
 breach src/low.c 'int at_middle(void); int at_up(void); int at_up(void) { return at_middle(); }' \

@@ -128,7 +128,7 @@ static void bad_problems(void **state) {
       {offsetof(attune_gemm_problem, m), -1, "problem.m"},
       {offsetof(attune_gemm_problem, n), -5, "problem.n"},
       {offsetof(attune_gemm_problem, k), INT64_MIN, "problem.k"},
-      {offsetof(attune_gemm_problem, batch), -1, "problem.batch"},
+      {offsetof(attune_gemm_problem, batch), -2, "problem.batch"},
       {offsetof(attune_gemm_problem, m), INT64_MAX, "matrix"},
       {offsetof(attune_gemm_problem, n), INT64_MAX / 2, "matrix"},
       {offsetof(attune_gemm_problem, k), (int64_t)1 << 61, "matrix"},
@@ -216,13 +216,53 @@ static void bad_enums(void **state) {
   still_works();
 }
 
+/* A problem written as C programs do it, where what is not named is 0, asks for one product. */
+static void zero_batch_is_one(void **state) {
+  (void)state;
+  static _Alignas(16) const float x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, 8};
+  _Alignas(16) float z[4] = {0};
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2}, back;
+  const attune_gemm_operands o = {.alpha = 1.0, .a = x, .b = y, .d = z};
+  attune_plan *plan = NULL;
+  char text[ATTUNE_PROBLEM_CHARS];
+  OK(attune_gemm(tuner, stream, &p, &o));
+  assert_true(z[0] == 23.0f && z[1] == 34.0f && z[2] == 31.0f && z[3] == 46.0f);
+  memset(z, 0, sizeof z);
+  OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
+  OK(attune_gemm_plan_run(plan, stream, &o));
+  attune_plan_destroy(plan);
+  assert_true(z[0] == 23.0f && z[3] == 46.0f);
+  OK(attune_gemm_problem_format(text, sizeof text, &p, &o));
+  assert_string_equal(text, "gemm f32 nn 2x2x2 strict align=16");
+  OK(attune_gemm_problem_parse(&back, "gemm f32 nn 2x2x2x0 strict"));
+  assert_int_equal(back.batch, 1);
+  p.batch = ATTUNE_EMPTY_BATCH;
+  REFUSED(attune_gemm_problem_format(text, sizeof text, &p, NULL), "batch");
+  REFUSED(attune_gemm_plan_create(&plan, tuner, stream, &p, &o), "1 or more");
+  p.batch = -2;
+  REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.batch is -2");
+}
+
+/* A problem with a batch of 0 and with one of 1 is one problem: found by the same key. */
+static void zero_batch_has_the_key_of_one(void **state) {
+  (void)state;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 5, .n = 3, .k = 2, .stride_a = 100, .stride_d = 1};
+  const at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
+  at_gemm zero, one;
+  bool swap = false;
+  OK(at_gemm_normalise(&p, use, &zero, &swap));
+  p.batch = 1;
+  OK(at_gemm_normalise(&p, use, &one, &swap));
+  assert_memory_equal(&zero, &one, sizeof one);
+}
+
 /* Sizes of nothing are checked too, and touch nothing, not even NULL. */
 static void nothing_to_do(void **state) {
   (void)state;
   const attune_gemm_operands none = {.alpha = 1.0, .beta = 1.0};
   for (int which = 0; which < 3; which++) {
     attune_gemm_problem p = problem_of(which == 0 ? 0 : 4, which == 1 ? 0 : 3, 5);
-    if (which == 2) p.batch = 0;
+    if (which == 2) p.batch = ATTUNE_EMPTY_BATCH;
     OK(attune_gemm(tuner, stream, &p, &none));
     p.k = -1;
     REFUSED(attune_gemm(tuner, stream, &p, &none), "problem.k");
@@ -283,7 +323,7 @@ static void plan_runs_cases(void **state) {
     at_gemm_case one;
     at_gemm_case_at(index, &one);
     const attune_gemm_problem *p = &one.problem;
-    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0 || one.alpha == 0.0) continue;
+    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || one.alpha == 0.0) continue;
     if (one.beta == 0.0) one.c = AT_C_NONE;
     oracle o;
     oracle_open(&o, &one);
@@ -475,6 +515,8 @@ int main(void) {
       cmocka_unit_test(misaligned_operands),
       cmocka_unit_test(bad_problems),
       cmocka_unit_test(bad_enums),
+      cmocka_unit_test(zero_batch_is_one),
+      cmocka_unit_test(zero_batch_has_the_key_of_one),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(in_place_needs_one_shape),
       cmocka_unit_test(row_major_is_column_major_turned),

@@ -111,9 +111,13 @@ static void samples_and_warmups(void **state) {
   assert_true(s.first == 42 && s.second == 0);
   attune_graphed_destroy(graphed);
   job j = {0};
-  options.warmups = 0;
+  options.warmups = ATTUNE_NO_WARMUPS;
   OK(attune_graphed_create(&graphed, host, &options, work, &j));
   assert_int_equal(j.calls, 1);
+  attune_graphed_destroy(graphed);
+  options.warmups = 0; /* as written by a program that names its buffers only */
+  OK(attune_graphed_create(&graphed, host, &options, work, &j));
+  assert_int_equal(j.calls, 1 + 3 + 1);
   attune_graphed_destroy(graphed);
 }
 
@@ -216,7 +220,7 @@ static void misuse(void **state) {
   FAILS(attune_graphed_create(NULL, host, &options, work, &j), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_graphed_create(&graphed, NULL, &options, work, &j), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_graphed_create(&graphed, host, &options, NULL, &j), ATTUNE_INVALID_ARGUMENT);
-  options.warmups = -1;
+  options.warmups = -2;
   FAILS(attune_graphed_create(&graphed, host, &options, work, &j), ATTUNE_INVALID_ARGUMENT);
   options = two_and_two();
   options.input_bytes = NULL;

@@ -118,7 +118,7 @@ static int call_graphed(attune_stream *stream, int turn) {
   void *const outputs[] = {out};
   options.input_count = options.output_count = 1;
   options.input_bytes = options.output_bytes = bytes;
-  options.warmups = turn % 3;
+  options.warmups = turn % 3 - 1;
   TRY(attune_graphed_create(&graphed, host, &options, swap_halves, NULL));
   for (int i = 0; i < 3; i++) {
     memset(in, turn + i, 128);

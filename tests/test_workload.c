@@ -56,7 +56,7 @@ static void reads_rows(void **state) {
   attune_workload *w = NULL;
   assert_int_equal(read_text(&w,
                              "# shapes\nname,dtype,contract,transa,transb,m,n,k,batch\n"
-                             "first,bf16,strict,t,n,4096,16,4096,1\n\"a, \"\"quoted\"\"\",f32,reduced,n,t,8,9,10,2\n"),
+                             "first,bf16,strict,t,n,4096,16,4096,0\n\"a, \"\"quoted\"\"\",f32,reduced,n,t,8,9,10,2\n"),
                    ATTUNE_OK);
   assert_int_equal(attune_workload_size(w), 2);
   assert_string_equal(attune_workload_at(w, 0)->name, "first");

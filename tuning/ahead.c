@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +13,7 @@
 
 #include "src/cancel.h"
 #include "src/exit.h"
+#include "src/floating.h"
 #include "src/host/threads.h"
 
 enum { WINDOW = 64, THREADS_MOST = 64, NICE = 19 };
@@ -252,18 +252,14 @@ static uint64_t free_memory(void) {
   return available;
 }
 
-/* The program's signal handlers do not run on these threads. Where none starts, nothing is compiled ahead. */
+/* Where none starts, nothing is compiled ahead. */
 static void start_threads(attune_ahead *a) {
-  sigset_t every, before;
   const int wanted_threads = at_ahead_threads(at_cpu_count(), free_memory(), a->count * WINDOW);
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
   pthread_mutex_lock(&a->lock);
-  while (a->started < wanted_threads && pthread_create(&a->threads[a->started], NULL, at_work, a) == 0) a->started++;
+  while (a->started < wanted_threads && at_thread_start(&a->threads[a->started], at_work, a) == 0) a->started++;
   a->running = a->started;
   if (a->started == 0) give_up(a);
   pthread_mutex_unlock(&a->lock);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 attune_status attune_ahead_start(attune_ahead **out, attune_tuner *tuner, attune_device *device,

@@ -16,14 +16,27 @@ AT_INLINE const at_plan *at_call_again(at_recent *recent) {
   return plan;
 }
 
+/* What was found last for a problem at the address `from`, NULL: the thread has nothing yet; and its plan if the call is just like
+ * it, which is then counted, NULL: it is not. The two steps of at_call_guessed. */
+AT_INLINE at_recent *at_call_guess(const void *from) {
+  at_recents *mine = at_recents_at_once();
+  return AT_LIKELY(mine != NULL) ? at_recent_guessed_at(mine, at_recent_guess(mine, from)) : NULL;
+}
+
+AT_INLINE const at_plan *at_call_of_guess(at_recent *recent, const attune_tuner *tuner, const attune_stream *stream,
+                                          const at_asked *asked) {
+  return AT_LIKELY(!stream->capture) && AT_LIKELY(at_recent_like(recent, recent->hash, tuner->id, stream->device, asked))
+             ? at_call_again(recent)
+             : NULL;
+}
+
 /* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
  * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it
  * finds nothing the second looks at the rest. The third does both. */
 AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                          const at_asked *asked) {
-  at_recents *mine = at_recents_at_once();
-  return AT_LIKELY(mine != NULL) && AT_LIKELY(!stream->capture) ? at_call_again(at_recent_guessed(mine, tuner->id, stream->device, from, asked))
-                                 : NULL;
+  at_recent *recent = at_call_guess(from);
+  return AT_LIKELY(recent != NULL) ? at_call_of_guess(recent, tuner, stream, asked) : NULL;
 }
 
 AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attune_stream *stream, const void *from,

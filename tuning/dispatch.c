@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/cancel.h"
+#include "src/floating.h"
 #include "src/stack.h"
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
@@ -249,7 +250,10 @@ static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *ke
   at_message kept;
   at_message_keep(&kept);
   const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
+  at_floating floating;
+  at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
+  at_floating_leave(&floating);
   if (backend->relax) backend->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);

@@ -64,7 +64,9 @@ attune_status at_field_number(const at_field *field, const at_number *numbers, s
     }
     const bool size = number->kind == AT_NUMBER_SIZE;
     if (!at_parse_i64(number->value, field->value) || *number->value < (size ? 1 : 0))
-      return fail_field(field, size ? "a whole number of 1 or more" : "a whole number of 1 or more, or 0 for packed");
+      return fail_field(field, size                              ? "a whole number of 1 or more"
+                               : number->kind == AT_NUMBER_BATCH ? "a whole number of 1 or more, or 0 for one"
+                                                                 : "a whole number of 1 or more, or 0 for packed");
     return ATTUNE_OK;
   }
   return ATTUNE_OK;

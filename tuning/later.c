@@ -2,7 +2,6 @@
  * later.c: see later.h. The thread lives as long as there is work. */
 #include "tuning/later.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,6 +9,7 @@
 
 #include "src/cancel.h"
 #include "src/exit.h"
+#include "src/floating.h"
 
 enum { MOST = 1024, NICE = 10 };
 
@@ -112,19 +112,9 @@ static void *at_work(void *unused) {
   return NULL;
 }
 
-/* Under the lock. The program's signal handlers do not run on that thread. */
+/* Under the lock. */
 static bool start_thread(void) {
-  pthread_attr_t detached;
-  pthread_t thread;
-  sigset_t every, before;
-  if (queue.thread) return true;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
-  pthread_attr_init(&detached);
-  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-  queue.thread = pthread_create(&thread, &detached, at_work, NULL) == 0;
-  pthread_attr_destroy(&detached);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!queue.thread) queue.thread = at_thread_start(NULL, at_work, NULL) == 0;
   return queue.thread;
 }
 

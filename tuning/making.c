@@ -2,10 +2,10 @@
  * making.c: see making.h. */
 #include "tuning/making.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
+#include "src/floating.h"
 #include "src/support.h"
 
 static const long LOOK_NS = 1000000; /* between two looks whether it is done */
@@ -39,15 +39,11 @@ static void *make(void *pointer) {
 }
 
 void at_making_start(at_making *making, const void *problem, attune_device *device) {
-  sigset_t all, before;
   making->problem = problem;
   making->device = device;
   atomic_store(&making->done, making->count == 0);
   if (making->count == 0) return;
-  sigfillset(&all); /* the program's signal handlers do not run on this thread */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  making->started = pthread_create(&making->thread, NULL, make, making) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  making->started = at_thread_start(&making->thread, make, making) == 0;
   if (!making->started) atomic_store(&making->done, true);
 }
 

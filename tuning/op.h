@@ -18,6 +18,7 @@
 #define AT_OPERANDS_BYTES 640
 #define AT_MAX_BUFFERS 24
 #define AT_MAX_SCALARS 8
+#define AT_PLAN_SPANS 4
 
 struct at_implementation;
 struct attune_plan;
@@ -124,6 +125,9 @@ typedef struct at_op {
   attune_status (*plan_create)(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
                                const void *operands);
   attune_status (*plan_run)(const attune_plan *plan, attune_stream *stream, const void *operands);
+
+  /* Optional: numbers of the problem by which a call sees at once that its operands do not overlap; a plan keeps them. */
+  void (*spans)(const void *problem, uintptr_t out[AT_PLAN_SPANS]);
 
   /* Optional: the problem draws random numbers: captures of these calls want a generator that is registered with the
    * graph, which these slots do not have. NULL: none does. */

@@ -55,6 +55,7 @@ bool at_text_term(const char *word, at_terms *terms);
 /* A number of a problem: "lda=128" in a text, a column lda of a workload. */
 typedef enum at_number_kind {
   AT_NUMBER_SIZE,  /* 1 or more */
+  AT_NUMBER_BATCH, /* 1 or more; in a column also 0, which is one */
   AT_NUMBER_PITCH, /* 1 or more, or not given: packed; in a column also 0 */
   AT_NUMBER_STRIDE /* the same, or "broadcast": AT_BROADCAST */
 } at_number_kind;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/cancel.h"
+#include "src/floating.h"
 #include "tuning/claim.h"
 #include "tuning/tune.h"
 #include "tuning/verify.h"
@@ -106,6 +107,8 @@ attune_status at_recheck(attune_recheck *out, at_profiler *profiler, const at_op
   recheck r = {.op = op, .problem = problem, .device = profiler->device};
   r.race.profile = &r.profile;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
+  at_floating floating;
+  at_floating_enter(&floating);
   out->verdict = ATTUNE_VERDICT_HOLDS;
   attune_status status = at_profile_open(&r.profile, profiler, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);
@@ -114,6 +117,7 @@ attune_status at_recheck(attune_recheck *out, at_profiler *profiler, const at_op
   if (status == ATTUNE_OK) judge(&r, stored, out);
   at_race_free(&r.race);
   at_profile_close(&r.profile);
+  at_floating_leave(&floating);
   return status;
 }
 

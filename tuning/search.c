@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/floating.h"
 #include "src/host/threads.h"
 #include "src/limit.h"
 #include "tuning/favourites.h"
@@ -532,6 +533,8 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
   s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.times = s.race.steady ? &DEVICE : &HOST;
+  at_floating floating;
+  at_floating_enter(&floating); /* what is stored must not depend on the caller's */
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
@@ -542,6 +545,7 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
   at_profile_close(&s.profile);
   free(s.room);
   (void)at_limit_set(limit_ns);
+  at_floating_leave(&floating);
   out->decision.tuning_ms = (double)(at_now_ns() - s.start_ns) * 1e-6;
   return status;
 }

@@ -3,11 +3,11 @@
 #include <attune/warm.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "src/cancel.h"
+#include "src/floating.h"
 #include "src/host/threads.h"
 #include "tuning/ahead.h"
 #include "tuning/decision.h"
@@ -117,20 +117,16 @@ static void *compile_some(void *user) {
   return NULL;
 }
 
-/* By this thread and others, on which the program's signal handlers do not run. Not by the pool of host/threads.h: a
+/* By this thread and others. Not by the pool of host/threads.h: a
  * compilation takes long, and operations of the host would run alone meanwhile. */
 static void compile_all(work *w) {
   enum { HELPERS_MOST = 63 };
   pthread_t threads[HELPERS_MOST];
-  sigset_t every, before;
   const size_t cpus = (size_t)at_cpu_count(), wanted = cpus < w->winners->count ? cpus : w->winners->count;
   size_t started = 0;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
   while (started + 1 < wanted && started < HELPERS_MOST &&
-         pthread_create(&threads[started], NULL, compile_some, w) == 0)
+         at_thread_start(&threads[started], compile_some, w) == 0)
     started++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   (void)compile_some(w);
   for (size_t i = 0; i < started; i++) (void)pthread_join(threads[i], NULL);
 }

@@ -169,9 +169,9 @@ ATTUNE_API attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int
 /* A packed array and its pieces along one dimension. */
 typedef struct attune_comm_split {
   attune_dtype dtype;
-  size_t outer; /* product of the sizes of the dimensions before it; 1: none */
-  size_t size;  /* of the dimension that is split */
-  size_t inner; /* product of the sizes after it; 1: none */
+  size_t outer; /* product of the sizes of the dimensions before it; 1 or 0: none */
+  size_t size;  /* of the dimension that is split; 0: nothing to do. An array without elements has this 0 */
+  size_t inner; /* product of the sizes after it; 1 or 0: none */
   const size_t
       *chunks; /* how much of the dimension each rank has, in sum `size`; NULL: size / ranks, rounded up, as long
                            as it lasts */

@@ -39,7 +39,7 @@ extern "C" {
  * torch: by its kind only. */
 typedef struct attune_scalar {
   const char *name;
-  attune_dtype kind; /* f64 (also if 0), i64, bool or c128 */
+  attune_dtype kind; /* f64, i64, bool or c128. 0: f64, and integer and imaginary must then be 0 */
   double value;      /* of f64; the real part of c128 */
   double imaginary;  /* of c128 */
   int64_t integer;   /* of i64 and bool */

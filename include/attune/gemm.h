@@ -3,7 +3,7 @@
  *
  * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
  * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
- * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ * - Edges, as in BLAS: m or n = 0 does nothing, nor does an empty batch (ATTUNE_EMPTY_BATCH). k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
  *   beta = 0 never reads C, so that NaN there does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
  *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
@@ -31,13 +31,18 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 /* As a batch stride of A, B or C (never D): all of the batch use the same matrix. */
 #define ATTUNE_BROADCAST (-1)
 
-/* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT and set what differs. */
+/* As `batch`: no matrices, and a call does nothing. 0 is not that: it is the usual, one matrix. */
+#define ATTUNE_EMPTY_BATCH (-1)
+
+/* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
+ * differs: but for m, n and k, 0 is the usual in every field. */
 typedef struct attune_gemm_problem {
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
   attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
-  int64_t m, n, k, batch; /* >= 0; batch is 1 by default */
+  int64_t m, n, k; /* >= 0 */
+  int64_t batch;   /* matrices; 0 = 1. A program whose batch may have none says ATTUNE_EMPTY_BATCH then */
   /* In elements; 0 = packed. Column-major: lda >= the rows of A as stored; row-major: >= its columns. */
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0 = packed */
@@ -52,8 +57,9 @@ typedef struct attune_gemm_problem {
   }
 
 /* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
- * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); any other overlap of D
- * with A, B, C is not allowed. The scalars are converted to the accumulation type. */
+ * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); no other element of D may
+ * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or between
+ * the matrices of a batch. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
   double alpha;
   const void *a;
@@ -66,7 +72,7 @@ typedef struct attune_gemm_operands {
 /* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what happens if
  * none is known. Asynchronous, except while it tunes. The operands' memory stays the caller's, and is used until the
  * stream has done this work. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride
- * too small, pointer not aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
+ * too small, pointer not aligned to its element, D that overlaps what is read, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
  * database, cache or budget is never an error here: the default implementation runs and the log says why. Threads:
  * tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
@@ -75,9 +81,8 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
- * it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here. A run does
- * not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D starts
- * inside an operand, or an operand inside D, in both calls. m, n, k and batch must be > 0 and alpha != 0. Errors and
+ * it takes any beta, 0 too, and always wants C, which D may not overlap then. It takes C and D in the same memory only if they
+ * are here. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
  * threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
@@ -85,7 +90,7 @@ ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner
 
 /* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT
  * (null; a plan of another operation, which the message names; a stream of another device; operands the plan was not
- * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
+ * made for, or whose D overlaps what is read), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
  * has what else there is to do with a plan. */
 ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
                                               const attune_gemm_operands *operands);
@@ -94,7 +99,8 @@ ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_st
  * turned into column-major. Words are added for leading dimensions and strides that are not packed, for the use of C,
  * and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes and
  * more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and beta
- * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: ATTUNE_PROBLEM_CHARS suffice). Any thread. */
+ * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; an empty batch, which has no text; out too small: ATTUNE_PROBLEM_CHARS
+ * suffice). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 

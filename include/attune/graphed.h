@@ -20,19 +20,22 @@ typedef struct attune_graphed attune_graphed;
 typedef attune_status (*attune_graphed_fn)(void *user, attune_stream *stream, void *const *inputs,
                                            void *const *outputs);
 
-/* Options; start from ATTUNE_GRAPHED_OPTIONS_INIT. */
+/* As `warmups`: none. */
+#define ATTUNE_NO_WARMUPS (-1)
+
+/* Options; start from ATTUNE_GRAPHED_OPTIONS_INIT, or from zeros. */
 typedef struct attune_graphed_options {
   size_t input_count, output_count;
   const size_t *input_bytes, *output_bytes; /* the size of each, 1 or more */
   const void *const *samples; /* inputs for warm-ups, one for each input, as of attune_graphed_call; NULL, or an element
                                  that is: zeros */
-  int warmups;                /* runs before the capture, in which kernels are compiled and loaded; 0 or more */
+  int warmups; /* runs before the capture, in which kernels are compiled and loaded; 0: 3. ATTUNE_NO_WARMUPS: none */
   attune_pool *pool; /* as attune_capture_options.pool: functions that never run at the same time may have one */
 } attune_graphed_options;
 
 /* The defaults: no inputs, no outputs, 3 warm-ups. */
 #define ATTUNE_GRAPHED_OPTIONS_INIT \
-  { 0, 0, NULL, NULL, NULL, 3, NULL }
+  { 0, 0, NULL, NULL, NULL, 0, NULL }
 
 /* Captures fn(user, ...) for `device` into *out, on a stream of its own, and waits for the warm-ups. The caller
  * destroys it. options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and

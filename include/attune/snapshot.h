@@ -37,18 +37,18 @@ enum {
   ATTUNE_HISTORY_EVERY = 511
 };
 
-/* What is recorded; start from ATTUNE_HISTORY_OPTIONS_INIT. */
+/* What is recorded; start from ATTUNE_HISTORY_OPTIONS_INIT, or from zeros. */
 typedef struct attune_history_options {
-  size_t entries; /* the latest so many events are kept: about 100 bytes each, and 8 for each frame */
+  size_t entries; /* the latest so many events are kept: about 100 bytes each, and 8 for each frame; 0: 100,000 */
   int frames;    /* 0 to 64: how many functions of the call stack are kept with each, the innermost first; it costs some
                      microseconds an event. Platforms without backtrace() give none. */
   unsigned skip; /* ATTUNE_HISTORY_ bits of what is not recorded */
 } attune_history_options;
 /* 100,000 events, no frames. */
 #define ATTUNE_HISTORY_OPTIONS_INIT \
-  { 100000, 0, 0 }
+  { 0, 0, 0 }
 
-/* Records the device's memory from now on, and drops what was recorded; options NULL or 0 entries: stops. While it
+/* Records the device's memory from now on, and drops what was recorded; options NULL: stops. While it
  * records, every call takes the slow path. attune_memory_annotate names what a thread is doing. Errors: INVALID_ARGUMENT,
  * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_record_history_with(attune_device *device,

@@ -4,6 +4,13 @@
  * The host. Its default stream runs work inline, in the calling thread; a created stream runs it in order on a thread
  * of its own.
  *
+ * Floating point. Threads of attune have the default environment: they round to nearest, keep denormals and do not trap,
+ * whatever the program has set (fesetround, -ffast-math). So has the calling thread while it has a share of work that is
+ * divided among threads, and while attune tunes, verifies or compiles: results and stored winners do not depend on which
+ * thread did what, or on who called first. Each call leaves the caller's environment as it was. What one thread does
+ * alone on the host's default stream obeys the environment of the calling thread. Libraries that attune opens are opened,
+ * and start their threads, in the default environment; one that the program has opened before is as the program made it.
+ *
  * Threads. A stream is used by one thread at a time, except the host's default stream, which many may use at once. An
  * event is recorded by one thread at a time; outside of captures others may ask and wait for it meanwhile. A handle is
  * destroyed when no other call uses it. Calls that make a handle, and those that only ask what one is, may come from

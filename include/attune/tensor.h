@@ -20,7 +20,7 @@ typedef struct attune_tensor {
   const char *name; /* of an input, as the expression has it; of an output for messages only. NULL: none */
   void *data;       /* the element whose indices are all 0, aligned to its dtype; that of an input is only read */
   attune_dtype dtype;
-  int dims;                   /* 0 to ATTUNE_DIMS; 0: one element */
+  int dims;                   /* 0 to ATTUNE_DIMS; 0: one element, and sizes[0] is 0 or 1 */
   int64_t sizes[ATTUNE_DIMS]; /* outermost dimension first; a size of 0: no elements, and data may be NULL */
   const int64_t *strides;     /* in elements, one a dimension, of any sign, 0 too; NULL: packed, row-major */
 } attune_tensor;

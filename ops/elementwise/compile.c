@@ -11,6 +11,7 @@
 #include "ops/elementwise/parser.h"
 #include "ops/elementwise/plain.h"
 #include "ops/elementwise/raw_expression.h"
+#include "src/floating.h"
 
 enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all written */
 
@@ -59,7 +60,10 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
   const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!plain) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   const locale_t before = uselocale(plain);
+  at_floating floating;
+  at_floating_enter(&floating); /* constants are part of the problem */
   const attune_status status = compile(p, out);
+  at_floating_leave(&floating);
   uselocale(before);
   freelocale(plain);
   return status;

@@ -7,6 +7,7 @@
 
 #include "ops/elementwise/prepare.h"
 #include "src/backend.h"
+#include "src/floating.h"
 #include "tuning/operand_set.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
@@ -57,8 +58,11 @@ attune_status attune_evaluation_create(attune_evaluation **out, const attune_ele
   *out = NULL;
   attune_evaluation *e = calloc(1, sizeof *e);
   if (e) e->expression = strdup(words->expression ? words->expression : "");
+  at_floating floating;
+  at_floating_enter(&floating); /* numbers in words are read to the nearest */
   attune_status status =
       e && e->expression ? describe(e, words) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an evaluation");
+  at_floating_leave(&floating);
   if (status != ATTUNE_OK) {
     attune_evaluation_destroy(e);
     return status;

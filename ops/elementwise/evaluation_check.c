@@ -8,6 +8,7 @@
 #include "ops/elementwise/evaluation.h"
 #include "ops/elementwise/tolerance.h"
 #include "src/backend.h"
+#include "src/floating.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
@@ -144,6 +145,8 @@ attune_status attune_evaluation_check(attune_evaluation *e, attune_tuner *tuner,
   memset(out, 0, sizeof *out);
   comparison *c = calloc(1, sizeof *c);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to compare results");
+  at_floating floating;
+  at_floating_enter(&floating);
   e->checked = false;
   attune_status status = run(e, tuner);
   if (status == ATTUNE_OK) {
@@ -154,6 +157,7 @@ attune_status attune_evaluation_check(attune_evaluation *e, attune_tuner *tuner,
     look_at_all(c, most);
     e->checked = true;
   }
+  at_floating_leave(&floating);
   free(c);
   return status;
 }

@@ -4,82 +4,17 @@
 
 #include <string.h>
 
-/* The bytes of a view over the whole shape: dimensions of more than one element, every step positive. */
-typedef struct extent {
-  uintptr_t low, high; /* the first byte, and the one after the last */
-  int dims;
-  int64_t element, sizes[AT_DIMS], steps[AT_DIMS]; /* in bytes */
-} extent;
+#include "tuning/extent.h"
 
-static extent extent_of(const at_view *view) {
-  extent e = {.low = (uintptr_t)view->data, .element = (int64_t)attune_dtype_size(view->dtype)};
-  e.high = e.low;
-  for (int d = 0; d < view->shape.dims; d++) {
-    if (view->shape.sizes[d] <= 1 || view->strides[d] == 0) continue;
-    const int64_t step = view->strides[d] * e.element, reach = step * (view->shape.sizes[d] - 1);
-    if (reach < 0)
-      e.low -= (uintptr_t)-reach;
-    else
-      e.high += (uintptr_t)reach;
-    e.sizes[e.dims] = view->shape.sizes[d];
-    e.steps[e.dims++] = step < 0 ? -step : step;
-  }
-  e.high += (uintptr_t)e.element;
+_Static_assert((int)AT_DIMS <= (int)AT_EXTENT_DIMS, "an extent has room for every dimension");
+
+/* The bytes of a view over the whole shape. */
+static at_extent extent_of(const at_view *view) {
+  at_extent e = {.low = (uintptr_t)view->data, .element = (int64_t)attune_dtype_size(view->dtype)};
+  e.high = e.low + (uintptr_t)e.element;
+  for (int d = 0; d < view->shape.dims; d++)
+    at_extent_add(&e, view->shape.sizes[d], view->strides[d] * e.element);
   return e;
-}
-
-static int64_t divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-/* How many bytes of every `period` the elements reach over, from the first one; more than the period: not known. */
-static int64_t window(const extent *e, int64_t period) {
-  int64_t width = e->element;
-  for (int d = 0; d < e->dims; d++)
-    if (e->steps[d] % period != 0) width += (e->sizes[d] - 1) * e->steps[d];
-  return width;
-}
-
-static bool apart_by(const extent *a, const extent *b, int64_t period) {
-  const int64_t wide_a = window(a, period), wide_b = window(b, period);
-  if (wide_a > period || wide_b > period) return false;
-  const uintptr_t unit = (uintptr_t)period;
-  const int64_t phase = (int64_t)((b->low % unit + unit - a->low % unit) % unit); /* of b after a */
-  return phase >= wide_a && phase + wide_b <= period;
-}
-
-static bool apart(const extent *a, const extent *b) {
-  if (a->high <= b->low || b->high <= a->low) return true;
-  int64_t common = 0;
-  for (int d = 0; d < a->dims; d++) common = divisor(a->steps[d], common);
-  for (int d = 0; d < b->dims; d++) common = divisor(b->steps[d], common);
-  if (common > 0 && apart_by(a, b, common)) return true;
-  for (int d = 0; d < a->dims; d++)
-    if (apart_by(a, b, a->steps[d])) return true;
-  for (int d = 0; d < b->dims; d++)
-    if (apart_by(a, b, b->steps[d])) return true;
-  return false;
-}
-
-/* Each dimension, from the smallest step on, steps over all that the ones before reach. */
-static bool distinct(extent e) {
-  int64_t reach = e.element;
-  while (e.dims > 0) {
-    int least = 0;
-    for (int d = 1; d < e.dims; d++)
-      if (e.steps[d] < e.steps[least]) least = d;
-    if (e.steps[least] < reach) return false;
-    reach += e.steps[least] * (e.sizes[least] - 1);
-    e.dims--;
-    e.steps[least] = e.steps[e.dims];
-    e.sizes[least] = e.sizes[e.dims];
-  }
-  return true;
 }
 
 static bool in_place(const at_view *output, const at_view *input) {
@@ -126,7 +61,8 @@ static attune_status check_output(const at_shape *shape, const at_view *view, in
       return at_fail(ATTUNE_INVALID_ARGUMENT,
                      "%s has stride 0 in dimension %d of size %lld; its elements need memory each",
                      name_of(name, sizeof name, view, "output", i), d, (long long)shape->sizes[d]);
-  if (!distinct(extent_of(view)))
+  const at_extent extent = extent_of(view);
+  if (!at_extent_distinct(&extent))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "elements of %s may fall together; use strides that step over each other",
                    name_of(name, sizeof name, view, "output", i));
   return ATTUNE_OK;
@@ -152,14 +88,14 @@ attune_status at_operands_check(const at_shape *shape, const at_view *outputs, i
     if (status == ATTUNE_OK) status = check_output(shape, &outputs[i], i);
   }
   for (int i = 0; i < output_count && status == ATTUNE_OK; i++) {
-    const extent own = extent_of(&outputs[i]);
+    const at_extent own = extent_of(&outputs[i]);
     for (int j = 0; j < i && status == ATTUNE_OK; j++) {
-      const extent other = extent_of(&outputs[j]);
-      if (!apart(&own, &other)) status = refuse(&outputs[j], j, &outputs[i], "output", i);
+      const at_extent other = extent_of(&outputs[j]);
+      if (!at_extents_apart(&own, &other)) status = refuse(&outputs[j], j, &outputs[i], "output", i);
     }
     for (int j = 0; j < input_count && status == ATTUNE_OK; j++) {
-      const extent other = extent_of(&inputs[j]);
-      if (!apart(&own, &other) && !in_place(&outputs[i], &inputs[j]))
+      const at_extent other = extent_of(&inputs[j]);
+      if (!at_extents_apart(&own, &other) && !in_place(&outputs[i], &inputs[j]))
         status = refuse(&outputs[i], i, &inputs[j], "input", j);
     }
   }

@@ -44,6 +44,9 @@ static attune_status check_tensor(const attune_tensor *t, bool output, int i) {
     return FAIL("the dtype of %s is %d; should be one of attune_dtype", name_of(t, output, i, name), (int)t->dtype);
   if (t->dims < 0 || t->dims > AT_DIMS)
     return FAIL("%s has %d dimensions; should be 0 to %d", name_of(t, output, i, name), t->dims, AT_DIMS);
+  if (t->dims == 0 && t->sizes[0] != 0 && t->sizes[0] != 1)
+    return FAIL("%s has dims 0, but sizes[0] is %lld; should be the number of sizes, or sizes[0] be 1 for one element",
+                name_of(t, output, i, name), (long long)t->sizes[0]);
   return ATTUNE_OK;
 }
 
@@ -88,8 +91,8 @@ static attune_status compile(at_expression **out, const at_formula *formula, con
   for (int i = 0; i < o->input_count && status == ATTUNE_OK; i++)
     status = put_name(&tensors[i], o->inputs[i].name, o->inputs[i].dtype, "input", i);
   for (int i = 0; i < o->scalar_count && status == ATTUNE_OK; i++) {
-    const attune_dtype kind = o->scalars[i].kind ? o->scalars[i].kind : ATTUNE_F64;
-    status = put_name(&scalars[i], o->scalars[i].name, kind, "scalar", i);
+    const attune_dtype kind = at_scalar_kind(&o->scalars[i]);
+    status = kind ? put_name(&scalars[i], o->scalars[i].name, kind, "scalar", i) : at_scalar_fail(&o->scalars[i], i);
   }
   if (status != ATTUNE_OK) return status;
   const at_signature signature = {tensors, scalars, o->input_count, o->scalar_count};

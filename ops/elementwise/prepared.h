@@ -53,6 +53,13 @@ typedef struct at_prepared {
   at_elementwise_kept kept;
 } at_prepared;
 
+/* What kind of number it is; 0: it was left 0, but the value lies where f64 does not look, as at_scalar_fail says. */
+AT_INLINE attune_dtype at_scalar_kind(const attune_scalar *s) {
+  if (AT_LIKELY(s->kind != 0)) return s->kind;
+  return AT_LIKELY(s->integer == 0 && s->imaginary == 0.0) ? ATTUNE_F64 : (attune_dtype)0;
+}
+attune_status at_scalar_fail(const attune_scalar *s, int i);
+
 /* Does the tensor lie as the kept one did? */
 AT_INLINE bool at_kept_is_like(const at_kept_tensor *k, const attune_tensor *t) {
   bool same = t->dtype == k->dtype && t->dims == k->dims && (t->strides || k->packed);

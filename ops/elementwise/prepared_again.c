@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * prepared_again.c: calls like one that was made ready: whether they are, what may be wrong with them all the same, and
  * the operands of their launch. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/elementwise/prepared.h"
@@ -21,8 +22,7 @@ bool at_prepared_is_like(const at_prepared *p, const attune_elementwise_operands
 bool at_prepared_has_kinds(const at_prepared *p, const attune_elementwise_operands *o) {
   bool same = true;
   for (int i = 0; i < p->expression->scalar_count; i++) {
-    const attune_dtype kind = o->scalars[p->scalar_of[i]].kind;
-    same = same && (kind ? kind : ATTUNE_F64) == (attune_dtype)p->expression->scalars[i].dtype;
+    same = same && at_scalar_kind(&o->scalars[p->scalar_of[i]]) == (attune_dtype)p->expression->scalars[i].dtype;
   }
   return same;
 }
@@ -111,12 +111,24 @@ attune_status at_prepared_check_generator(const at_expression *e, attune_generat
                     "attune_generator_set_mode");
 }
 
+attune_status at_scalar_fail(const attune_scalar *s, int i) {
+  char name[64];
+  const bool named = s->name && at_copy_text(name, sizeof name, s->name);
+  if (!named) (void)snprintf(name, sizeof name, "%d", i);
+  if (s->integer != 0)
+    return FAIL("scalar %s has integer %lld, but kind 0, which is f64; should be i64 or bool", name,
+                (long long)s->integer);
+  return FAIL("scalar %s has imaginary %g, but kind 0, which is f64; should be c128", name, s->imaginary);
+}
+
 attune_status at_prepared_check_scalars(const at_prepared *p, const attune_elementwise_operands *o) {
   for (int i = 0; i < p->expression->scalar_count; i++) {
-    const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = o->scalars[p->scalar_of[i]].kind;
-    if (is != was && (is || was != ATTUNE_F64))
+    const attune_scalar *s = &o->scalars[p->scalar_of[i]];
+    const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = at_scalar_kind(s);
+    if (is == 0) return at_scalar_fail(s, p->scalar_of[i]);
+    if (is != was)
       return FAIL("scalar %d has kind %s, but %s when the plan was made; make one with these operands", p->scalar_of[i],
-                  attune_dtype_name(is ? is : ATTUNE_F64), attune_dtype_name(was));
+                  attune_dtype_name(is), attune_dtype_name(was));
   }
   return ATTUNE_OK;
 }

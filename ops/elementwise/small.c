@@ -60,7 +60,7 @@ AT_INLINE bool may_be_beside(const at_prepared *p, void *const *tensors, int fir
 AT_INLINE bool bind_scalars(const at_prepared *p, const attune_scalar *scalars, at_constant *out) {
   for (int i = 0; i < p->scalar_count; i++) {
     const attune_scalar *s = &scalars[p->scalar_of[i]];
-    const attune_dtype kind = s->kind ? s->kind : ATTUNE_F64;
+    const attune_dtype kind = at_scalar_kind(s);
     if (kind != (attune_dtype)p->expression->scalars[i].dtype) return false;
     out[i] = (at_constant){.re = s->value, .im = s->imaginary, .integer = s->integer};
     if (kind == ATTUNE_BOOL) out[i].integer = s->integer != 0;

@@ -7,6 +7,7 @@
 
 #include "src/cancel.h"
 #include "src/exit.h"
+#include "src/floating.h"
 #include "src/inside.h"
 #include "src/support.h"
 
@@ -80,6 +81,14 @@ void at_cblas_gate_show(at_cblas_gate *gate, const volatile int *setting) {
   check_setting(gate);
 }
 
+/* The library may start threads for it. */
+static void set(const at_cblas_gate *gate, int threads) {
+  at_floating floating;
+  at_floating_enter(&floating);
+  gate->set_threads(threads);
+  at_floating_leave(&floating);
+}
+
 typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED, OVER } entry;
 
 /* The gate was closed to change the setting: when nobody is inside by the short way, it is changed. Threads whose calls
@@ -91,7 +100,7 @@ static entry change(at_cblas_gate *gate, int threads) {
   while (at_inside_others(&visitor, gate)) (void)at_patience_nap(&patience);
   atomic_store_explicit(&gate->calm, 0, memory_order_relaxed);
   gate->previous = effective(gate->get_threads());
-  gate->set_threads(threads);
+  set(gate, threads);
   check_setting(gate);
   return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED | (mixed ? MIXED : 0)) ? ENTERED_SIGNAL : ENTERED;
 }
@@ -164,7 +173,7 @@ static void leave_long(at_cblas_gate *gate) {
       continue;
     bool signal = (state & WAITING) != 0;
     if (restore) {
-      gate->set_threads(gate->previous);
+      set(gate, gate->previous);
       signal = open_gate(gate, 0);
     }
     if (signal) signal_waiters(gate);
@@ -229,6 +238,6 @@ void at_cblas_gate_after_fork(at_cblas_gate *gate) {
   const volatile int *setting = atomic_load(&gate->setting);
   at_cblas_gate_init(gate, gate->get_threads, gate->set_threads);
   atomic_store(&gate->state, state & ENDED);
-  if ((state & ALTERED) != 0) gate->set_threads(previous);
+  if ((state & ALTERED) != 0) set(gate, previous);
   if (setting) at_cblas_gate_show(gate, setting);
 }

@@ -13,7 +13,7 @@ static attune_status read_number(const at_field *field, attune_gemm_problem *p, 
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},
                              {"n", &p->n, AT_NUMBER_SIZE},
                              {"k", &p->k, AT_NUMBER_SIZE},
-                             {"batch", &p->batch, AT_NUMBER_SIZE}};
+                             {"batch", &p->batch, AT_NUMBER_BATCH}};
   at_number pitches[AT_GEMM_PITCHES];
   at_gemm_pitches(p, pitches);
   const attune_status status = at_field_number(field, sizes, AT_COUNT(sizes), known);

@@ -6,7 +6,6 @@
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"
 
-#include <assert.h>
 #include <string.h>
 
 static attune_status fail_null(const void *tuner, const void *stream, const void *problem) {
@@ -51,15 +50,23 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
 }
 
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
-  const attune_status status = scale_on(stream, g, run);
+  attune_status status = at_gemm_check_apart(g, run, false, false);
+  if (status == ATTUNE_OK) status = scale_on(stream, g, run);
   if (at_watched_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
   return status;
 }
 
-/* That D lies apart from what is read is the program's duty; builds with assertions look. */
-AT_INLINE attune_status run_plan(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream) {
-  assert(at_gemm_apart(at_gemm_of(plan->problem), run));
-  return plan->launch(plan, run, stream);
+static __attribute__((noinline)) attune_status run_if_apart(const at_plan *plan, const at_gemm_operands *run,
+                                                            attune_stream *stream, bool swap) {
+  const attune_status status = at_gemm_check_apart(at_gemm_of(plan->problem), run, true, swap);
+  return status == ATTUNE_OK ? plan->launch(plan, run, stream) : status;
+}
+
+/* Launches if D lies apart from what is read. */
+AT_INLINE attune_status run_plan(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream, bool with_c,
+                                 bool swap) {
+  return AT_LIKELY(at_gemm_apart_at_once(plan, run, with_c)) ? plan->launch(plan, run, stream)
+                                                             : run_if_apart(plan, run, stream, swap);
 }
 
 /* Zero of either sign, told without the floating-point unit. */
@@ -98,9 +105,7 @@ static bool suits(const attune_gemm_problem *p, const attune_gemm_operands *o, a
 /* How the operands are used, if nothing about them needs a second look. `with_c` is whether beta is not 0. */
 AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *stream, bool with_c, at_gemm_use *use) {
   uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d;
-  if (AT_UNLIKELY(!o->a) || AT_UNLIKELY(!o->b) || AT_UNLIKELY(!o->d) || AT_UNLIKELY(o->d == o->a) ||
-      AT_UNLIKELY(o->d == o->b) || AT_UNLIKELY(tiny(&o->alpha)))
-    return false;
+  if (AT_UNLIKELY(!o->a) || AT_UNLIKELY(!o->b) || AT_UNLIKELY(!o->d) || AT_UNLIKELY(tiny(&o->alpha))) return false;
   use->c = AT_C_NONE;
   if (with_c) {
     if (!o->c || tiny(&o->beta)) return false;
@@ -133,7 +138,7 @@ AT_INLINE at_asked asked_of(const attune_gemm_problem *p, at_gemm_use use) {
 static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_stream *stream,
                                                     const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands) {
-  if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == 0)) return check_empty(problem);
+  if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == ATTUNE_EMPTY_BATCH)) return check_empty(problem);
   at_key key;
   at_gemm *g = at_key_problem(&key);
   at_gemm_operands run;
@@ -142,11 +147,14 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(g->k == 0 || run.alpha == 0.0)) return scale(stream, g, &run);
+  status = at_gemm_check_apart(g, &run, true, swap);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = NULL;
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  return AT_UNLIKELY(at_watched()) ? at_gemm_run_watched(plan, g, &run, stream, swap) : run_plan(plan, &run, stream);
+  return AT_UNLIKELY(at_watched()) ? at_gemm_run_watched(plan, g, &run, stream, swap)
+                                   : plan->launch(plan, &run, stream);
 }
 
 static __attribute__((noinline)) attune_status run_swapped(const at_plan *plan, const at_gemm_operands *operands,
@@ -154,12 +162,12 @@ static __attribute__((noinline)) attune_status run_swapped(const at_plan *plan, 
   at_gemm_operands run = *operands;
   run.a = operands->b;
   run.b = operands->a;
-  return run_plan(plan, &run, stream);
+  return run_plan(plan, &run, stream, true, true);
 }
 
 AT_INLINE attune_status run_as_written(const at_plan *plan, const attune_gemm_problem *problem,
-                                       const at_gemm_operands *operands, attune_stream *stream) {
-  return AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR) ? run_plan(plan, operands, stream)
+                                       const at_gemm_operands *operands, attune_stream *stream, bool with_c) {
+  return AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR) ? run_plan(plan, operands, stream, with_c, false)
                                                         : run_swapped(plan, operands, stream);
 }
 
@@ -173,20 +181,22 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
     return call(tuner, stream, problem, operands);
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
-  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream)
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, true)
                                  : call(tuner, stream, problem, operands);
 }
 
 /* A call like the last one from the problem's address. Everything else is done by others, so that this needs few
- * registers and no stack, whose loads would wait for the count's store. */
+ * registers and no stack, whose loads would wait for the count's store; for that the guess comes first, too. */
 AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands, bool with_c) {
   at_gemm_use use;
+  at_recent *recent = at_call_guess(problem);
+  if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
     return call_searched(tuner, stream, problem, operands);
   const at_asked asked = asked_of(problem, use);
-  const at_plan *plan = at_call_guessed(tuner, stream, problem, &asked);
-  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream)
+  const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, with_c)
                                  : call_searched(tuner, stream, problem, operands);
 }
 
@@ -221,7 +231,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   if (status != ATTUNE_OK) return status;
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "a plan needs m, n, k, batch of 1 or more and alpha other than 0; attune_gemm takes the rest");
+                   "a plan needs m, n, k of 1 or more, a batch that is not empty and alpha other than 0; attune_gemm takes "
+                   "the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   return at_caller_plan_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
@@ -277,13 +288,14 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   at_caller_plan_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
-  if (AT_LIKELY(!at_watched())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream);
+  if (AT_LIKELY(!at_watched())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
   at_gemm_operands run = *o;
   if (swap) {
     run.a = o->b;
     run.b = o->a;
   }
-  return at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap);
+  const attune_status status = at_gemm_check_apart(at_gemm_of(plan->problem), &run, true, swap);
+  return status == ATTUNE_OK ? at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap) : status;
 }
 
 /* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). */
@@ -292,5 +304,5 @@ attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *strea
       AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
       AT_UNLIKELY(!at_caller_plan_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
-  return run_plan(plan, o, stream);
+  return run_plan(plan, o, stream, false, false);
 }

@@ -9,6 +9,7 @@
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/host_cblas_bare.h"
 #include "ops/gemm/problem.h"
+#include "src/floating.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 #include "tuning/registry.h"
@@ -101,15 +102,18 @@ static void run_all(const state *s, const at_gemm *g, const at_gemm_operands *o)
 static void run_now(const at_plan *plan, const at_gemm_operands *o) {
   const state *s = (const state *)plan->state;
   const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
+  at_floating floating = {.changed = false};
   struct at_visitor *mine = at_cblas_gate_enter(&s->library->gate, threads);
   if (AT_UNLIKELY(!mine)) {
     run_without_library(at_gemm_of(plan->problem), o);
     return;
   }
+  if (threads > 1) at_floating_enter(&floating); /* that of the library's threads, which do their shares */
   if (AT_LIKELY(s->simple))
     run_simple(s, o);
   else
     run_all(s, at_gemm_of(plan->problem), o);
+  at_floating_leave(&floating);
   at_cblas_gate_leave_as(&s->library->gate, mine);
 }
 

@@ -7,6 +7,7 @@
 #include "ops/gemm/cases.h"
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/host_reference.h"
+#include "ops/gemm/overlap.h"
 #include "ops/gemm/special.h"
 #include "tuning/registry.h"
 
@@ -128,6 +129,7 @@ const at_op at_gemm_op = {
     .call = at_gemm_call,
     .plan_create = at_gemm_call_plan_create,
     .plan_run = at_gemm_call_plan_run,
+    .spans = at_gemm_spans,
     .caller_create = at_gemm_caller_create,
     .caller_run = at_gemm_caller_run,
     .caller_destroy = at_gemm_caller_destroy,

@@ -54,9 +54,12 @@ static inline uint8_t accuracy_of(const attune_gemm_problem *p) {
 }
 
 static attune_status fail_size(const attune_gemm_problem *p) {
-  const char *name = p->m < 0 ? "m" : p->n < 0 ? "n" : p->k < 0 ? "k" : "batch";
-  const int64_t value = p->m < 0 ? p->m : p->n < 0 ? p->n : p->k < 0 ? p->k : p->batch;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.%s is %lld; should be 0 or more", name, (long long)value);
+  const char *name = p->m < 0 ? "m" : p->n < 0 ? "n" : p->k < 0 ? "k" : NULL;
+  const int64_t value = p->m < 0 ? p->m : p->n < 0 ? p->n : p->k;
+  if (name) return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.%s is %lld; should be 0 or more", name, (long long)value);
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "problem.batch is %lld; should be 1 or more, 0 for one, or ATTUNE_EMPTY_BATCH (-1)",
+                 (long long)p->batch);
 }
 
 /* From the first element of a matrix that fits to behind its last. */
@@ -115,21 +118,21 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   attune_dtype out;
   attune_status status = check_kind(p, &out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY((p->m | p->n | p->k | p->batch) < 0)) return fail_size(p);
+  const int64_t m = p->m, n = p->n, k = p->k, batch = at_gemm_batch(p);
+  if (AT_UNLIKELY((m | n | k | batch) < 0)) return fail_size(p);
   const bool row = p->layout == ATTUNE_ROW_MAJOR;
-  const int64_t m = p->m, n = p->n, k = p->k;
   matrix a = {.inner = (p->trans_a != ATTUNE_N) != row ? k : m, .ld = p->lda, .stride = p->stride_a};
   matrix b = {.inner = (p->trans_b != ATTUNE_N) != row ? n : k, .ld = p->ldb, .stride = p->stride_b};
   matrix c = {.inner = row ? n : m, .outer = row ? m : n, .ld = p->ldc, .stride = p->stride_c};
   matrix d = {.inner = c.inner, .outer = c.outer, .ld = p->ldd, .stride = p->stride_d};
   a.outer = (p->trans_a != ATTUNE_N) != row ? m : k;
   b.outer = (p->trans_b != ATTUNE_N) != row ? k : n;
-  if (AT_UNLIKELY((status = check_matrix('a', &a, p->batch, false)) != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY((status = check_matrix('b', &b, p->batch, false)) != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY((status = check_matrix('d', &d, p->batch, true)) != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY((status = check_matrix('a', &a, batch, false)) != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY((status = check_matrix('b', &b, batch, false)) != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY((status = check_matrix('d', &d, batch, true)) != ATTUNE_OK)) return status;
   if (use.c == AT_C_NONE)
     c.ld = c.stride = 0;
-  else if (AT_UNLIKELY((status = check_matrix('c', &c, p->batch, false)) != ATTUNE_OK))
+  else if (AT_UNLIKELY((status = check_matrix('c', &c, batch, false)) != ATTUNE_OK))
     return status;
   if (AT_UNLIKELY(use.c == AT_C_INPLACE && (c.ld != d.ld || c.stride != d.stride)))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
@@ -139,7 +142,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   *g = (at_gemm){.m = row ? n : m,
                  .n = row ? m : n,
                  .k = k,
-                 .batch = p->batch,
+                 .batch = batch,
                  .lda = row ? b.ld : a.ld,
                  .ldb = row ? a.ld : b.ld,
                  .ldc = c.ld,

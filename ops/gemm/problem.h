@@ -52,6 +52,11 @@ static inline int64_t at_gemm_cols_b(const at_gemm *g) {
   return g->trans_b ? g->k : g->n;
 }
 
+/* The matrices of a caller's batch. Below 0: there is no such batch. */
+static inline int64_t at_gemm_batch(const attune_gemm_problem *p) {
+  return p->batch == 0 ? 1 : p->batch == ATTUNE_EMPTY_BATCH ? 0 : p->batch;
+}
+
 /* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
 static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
   return dtype != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;

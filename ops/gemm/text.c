@@ -163,6 +163,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
     r->problem.ldc = r->problem.ldd;
     r->problem.stride_c = r->problem.stride_d;
   }
+  r->problem.batch = at_gemm_batch(&r->problem);
   const at_gemm_use use = {r->c, r->terms.alignment};
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
@@ -193,5 +194,7 @@ attune_status attune_gemm_problem_format(char *out, size_t size, const attune_ge
   attune_status status = at_gemm_normalise(problem, use, &g, &swap);
   if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(problem, operands, &use);
   if (status == ATTUNE_OK && operands) status = at_gemm_normalise(problem, use, &g, &swap);
+  if (status == ATTUNE_OK && g.batch == 0)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
 }

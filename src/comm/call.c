@@ -188,9 +188,17 @@ attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int root, attu
 
 /* ---- pieces ---- */
 
+/* Dimensions that the caller left 0 are not there. */
+static attune_comm_split split_of(const attune_comm_split *given) {
+  attune_comm_split split = *given;
+  if (split.outer == 0) split.outer = 1;
+  if (split.inner == 0) split.inner = 1;
+  return split;
+}
+
 static attune_status give_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move) {
   const attune_comm_split *s = move->split;
-  if (s->outer == 0 || s->size == 0 || s->inner == 0) return ATTUNE_OK;
+  if (s->size == 0) return ATTUNE_OK;
   if (comm->nccl && (comm->local < comm->size || at_stream_capturing(streams[0])))
     return at_nccl_move(comm, root, streams, move);
   attune_status status = check_copies(comm, streams, s->dtype);
@@ -198,18 +206,20 @@ static attune_status give_move(attune_comm *comm, int root, attune_stream *const
 }
 
 static attune_status run_move(attune_comm *comm, const char *name, int root, attune_stream *const *streams,
-                              const at_move *move) {
+                              const at_move *given) {
   attune_status status = at_comm_begin(comm);
   if (status != ATTUNE_OK) return status;
+  const attune_comm_split split = given->split ? split_of(given->split) : (attune_comm_split){0};
+  const at_move move = {given->split ? &split : NULL, given->gather};
   status = at_comm_check_streams(comm, root, streams);
-  if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move->split);
+  if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move.split);
   if (status != ATTUNE_OK) return at_comm_end(comm, status);
-  const bool named = at_watched() && at_watch_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(move->split->dtype),
-                                                   move->split->outer, move->split->size, move->split->inner);
-  status = at_comm_end(comm, give_move(comm, root, streams, move));
+  const bool named = at_watched() && at_watch_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),
+                                                   split.outer, split.size, split.inner);
+  status = at_comm_end(comm, give_move(comm, root, streams, &move));
   if (AT_LIKELY(!at_watched())) return status;
   status = end_watch(comm, streams, named, status);
-  if (at_watched_races() && status == ATTUNE_OK) tell_split(comm, name, root, streams, move);
+  if (at_watched_races() && status == ATTUNE_OK) tell_split(comm, name, root, streams, &move);
   return status;
 }
 

@@ -151,7 +151,7 @@ attune_status at_comm_check_split(const attune_comm *comm, int root, const attun
   if (!split) return at_fail(ATTUNE_INVALID_ARGUMENT, "split is NULL; should point to an attune_comm_split");
   attune_status status = check_dtype(split->dtype);
   if (status == ATTUNE_OK) status = check_sizes(comm, split);
-  if (status != ATTUNE_OK || split->outer == 0 || split->size == 0 || split->inner == 0) return status;
+  if (status != ATTUNE_OK || split->size == 0) return status;
   const size_t all = split->outer * split->size * split->inner * attune_dtype_size(split->dtype);
   if (own >= 0 && !split->whole)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "whole is NULL; should point to %zu bytes", all);

@@ -4,9 +4,9 @@
 #include "src/cuda/jit.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 
+#include "src/floating.h"
 #include "src/host/threads.h"
 
 #define HELPERS_MAX 63
@@ -32,14 +32,9 @@ static void *get_some(void *pointer) {
   return NULL;
 }
 
-/* The program's signal handlers must not run on these threads. */
 static int start(pthread_t *threads, int wanted, work *w) {
-  sigset_t every, before;
   int started = 0;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
-  while (started < wanted && pthread_create(&threads[started], NULL, get_some, w) == 0) started++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  while (started < wanted && at_thread_start(&threads[started], get_some, w) == 0) started++;
   return started;
 }
 

@@ -9,8 +9,8 @@
 #include <attune/pinned.h>
 
 #include <pthread.h>
-#include <signal.h>
 
+#include "src/floating.h"
 #include "src/host/threads.h"
 
 enum { LANES_MOST = 4, DIRECT_LANES_MOST = 8 };
@@ -196,19 +196,14 @@ static void *run_thread(void *arg) {
   return NULL;
 }
 
-/* The caller is the first. Where a thread cannot be had the others do its work. The program's signal handlers must not
- * run on them. */
+/* The caller is the first. Where a thread cannot be had the others do its work. */
 static void run_threads(job *j) {
   own_thread own[DIRECT_LANES_MOST] = {{.j = j}};
-  sigset_t all, before;
   int count = 1;
-  (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
   for (; count < j->lanes; count++) {
     own[count] = (own_thread){.j = j, .rank = count};
-    if (pthread_create(&own[count].id, NULL, run_thread, &own[count]) != 0) break;
+    if (at_thread_start(&own[count].id, run_thread, &own[count]) != 0) break;
   }
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   (void)run_thread(&own[0]);
   while (--count > 0) (void)pthread_join(own[count].id, NULL);
 }

@@ -4,13 +4,13 @@
  * one core count as the one core that products of matrices find there. */
 #include "src/host/capacity.h"
 
+#include "src/floating.h"
 #include "src/host/cpu_count.h"
 #include "src/host/thread_times.h"
 #include "src/host/threads.h"
 #include "src/support.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -101,17 +101,13 @@ static void sleep_ns(int64_t ns) {
 static double rate_together(burner *burners, int count) {
   pthread_t threads[MOST_THREADS];
   _Atomic bool stop = false;
-  sigset_t all, before;
   int started = 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signal handlers must not run on our threads */
   for (; started < count; started++) {
     atomic_init(&burners[started].units, 0);
     atomic_init(&burners[started].thread, 0);
     burners[started].stop = &stop;
-    if (pthread_create(&threads[started], NULL, burn, &burners[started]) != 0) break;
+    if (at_thread_start(&threads[started], burn, &burners[started]) != 0) break;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   double rate = 0.0;
   if (started == count) {
     sleep_ns(LOAD_NS);

@@ -4,6 +4,7 @@
 #include "src/host/queue.h"
 
 #include "src/cancel.h"
+#include "src/floating.h"
 #include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/host.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -123,16 +123,6 @@ static void *run_queue(void *arg) {
   return NULL;
 }
 
-/* The program's signal handlers must not run on our thread. */
-static int start_thread(at_queue *queue) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&queue->thread, NULL, run_queue, queue);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error;
-}
-
 static void release(at_queue *queue) {
   free(queue->ring);
   free(queue);
@@ -170,7 +160,7 @@ attune_status at_queue_create(at_queue **out) {
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->work, NULL);
   pthread_cond_init(&queue->progress, NULL);
-  int error = start_thread(queue);
+  int error = at_thread_start(&queue->thread, run_queue, queue);
   if (error) {
     release(queue);
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no thread for a stream: %s", strerror(error));

@@ -6,6 +6,7 @@
  * caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
 #include "src/host/threads.h"
 
+#include "src/floating.h"
 #include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
@@ -15,7 +16,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -137,21 +137,13 @@ static void *run_worker(void *arg) {
   }
 }
 
-/* The program's signal handlers must not run on our threads. */
 static bool start_worker(int rank) {
   worker **slot = &pool.workers[rank - 1];
   if (!*slot && !(*slot = aligned_alloc(alignof(worker), sizeof(worker)))) return false;
   at_gate_reset(&(*slot)->start);
   atomic_store(&(*slot)->share, 1);
   (*slot)->rank = rank;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  bool started = pthread_create(&thread, NULL, run_worker, *slot) == 0;
-  if (started) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return started;
+  return at_thread_start(NULL, run_worker, *slot) == 0;
 }
 
 /* The team's size: `wanted`, or less when threads cannot be had. */
@@ -248,11 +240,7 @@ int64_t at_team_alone_ns(void) {
   return atomic_load_explicit(&pool.alone_ns, memory_order_relaxed);
 }
 
-void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {
-  if (wanted <= 1 || inside) {
-    run_alone(1, fn, arg);
-    return;
-  }
+static void run_shared(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {
   pthread_once(&pool_once, open_pool);
   const int most = at_thread_bound();
   if (most > 0 && wanted > most) wanted = most;
@@ -267,4 +255,16 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
   }
   atomic_store_explicit(&pool.owned, false, memory_order_release);
   run_alone(size, fn, arg);
+}
+
+/* Which thread does a share is chance, and its result must not be: the caller has the environment of the others meanwhile. */
+void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {
+  if (wanted <= 1 || inside) {
+    run_alone(1, fn, arg);
+    return;
+  }
+  at_floating floating;
+  at_floating_enter(&floating);
+  run_shared(wanted, fn, arg);
+  at_floating_leave(&floating);
 }

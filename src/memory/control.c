@@ -216,5 +216,5 @@ attune_status attune_memory_record_history_with(attune_device *device, const att
 
 attune_status attune_memory_record_history(attune_device *device, size_t entries) {
   const attune_history_options options = {.entries = entries};
-  return attune_memory_record_history_with(device, &options);
+  return attune_memory_record_history_with(device, entries ? &options : NULL);
 }

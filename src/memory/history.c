@@ -31,16 +31,18 @@ void attune_memory_annotate(const char *text) {
   (void)at_copy_text(note, sizeof note, text ? text : "");
 }
 
-static at_history *make(const attune_history_options *options) {
+enum { USUAL_ENTRIES = 100000 };
+
+static at_history *make(const attune_history_options *options, size_t entries) {
   size_t bytes = 0, stacks = 0;
-  if (__builtin_mul_overflow(options->entries, sizeof(record), &bytes) ||
-      __builtin_mul_overflow(options->entries, (size_t)options->frames * sizeof(void *), &stacks) ||
+  if (__builtin_mul_overflow(entries, sizeof(record), &bytes) ||
+      __builtin_mul_overflow(entries, (size_t)options->frames * sizeof(void *), &stacks) ||
       bytes > PTRDIFF_MAX / 2 || stacks > PTRDIFF_MAX / 2)
     return NULL;
   at_history *history = malloc(sizeof *history + bytes);
   if (!history) return NULL;
   *history =
-      (at_history){.room = options->entries, .skip = options->skip, .depth = options->frames, .frames = malloc(stacks)};
+      (at_history){.room = entries, .skip = options->skip, .depth = options->frames, .frames = malloc(stacks)};
   if (history->frames || stacks == 0) return history;
   free(history);
   return NULL;
@@ -48,15 +50,16 @@ static at_history *make(const attune_history_options *options) {
 
 attune_status at_history_make(at_history **out, const attune_history_options *options) {
   *out = NULL;
-  if (!options || options->entries == 0) return ATTUNE_OK;
+  if (!options) return ATTUNE_OK;
+  const size_t entries = options->entries ? options->entries : USUAL_ENTRIES;
   if (options->frames < 0 || options->frames > AT_FRAMES_MOST)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.frames is %d; should be 0 to %d", options->frames, AT_FRAMES_MOST);
   if (options->skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only",
                    options->skip);
-  *out = make(options);
+  *out = make(options, entries);
   if (!*out)
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", options->entries,
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", entries,
                    options->frames);
   if (options->frames > 0) at_frames_prepare();
   return ATTUNE_OK;

@@ -2,10 +2,10 @@
  * ipc_service.c: the thread that hands descriptors of this process's memory to others of the same user, from the first
  * export on. It serves one question at a time and waits for no client. */
 #include "src/memory/ipc_socket.h"
+#include "src/floating.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -97,22 +97,6 @@ static void *serve(void *arg) {
   return NULL;
 }
 
-/* The program's signals are not for this thread. */
-static int start_thread(void) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  int error = pthread_attr_init(&attributes);
-  if (error) return error;
-  (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  error = pthread_create(&thread, &attributes, serve, NULL);
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  (void)pthread_attr_destroy(&attributes);
-  return error;
-}
-
 /* Lock held. */
 static attune_status start(void) {
   struct sockaddr_un address;
@@ -126,7 +110,7 @@ static attune_status start(void) {
   if (!error) {
     watched[0] = (struct pollfd){.fd = listener, .events = POLLIN};
     watched_count = 1;
-    error = start_thread();
+    error = at_thread_start(NULL, serve, NULL);
   }
   running = error == 0;
   if (running) return ATTUNE_OK;

@@ -4,6 +4,7 @@
 #include <attune/memory.h>
 
 #include "src/backend.h"
+#include "src/floating.h"
 #include "src/library.h"
 
 #include <dlfcn.h>
@@ -66,7 +67,10 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
                    alloc_name ? "free_name" : "alloc_name");
   if (at_library_none())
     return at_fail(ATTUNE_UNSUPPORTED, "path %.150s cannot be opened: the program is linked with -static", path);
+  at_floating floating;
+  at_floating_enter(&floating);
   library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  at_floating_leave(&floating);
   if (!library.handle) {
     const char *why = dlerror();
     return at_fail(ATTUNE_NOT_FOUND, "path %.150s cannot be opened: %.250s", path, why ? why : "no reason given");
