@@ -300,7 +300,7 @@ def operand(name, array, stream=None):
     interface = getattr(array, "__array_interface__", None)
     if interface is not None:
         return _from_interface(name, interface, "host", package, array)
-    if package == "torch" and str(array.dtype) in _TORCH_BYTES:  # not every PyTorch hands these out
+    if package == "torch" and str(getattr(array, "dtype", "")) in _TORCH_BYTES:  # not every PyTorch hands these out
         made = _from_dlpack(name, array.view(sys.modules["torch"].uint8), stream, package)
         made.dtype, made.keep = _TORCH_BYTES[str(array.dtype)], (array, *made.keep)
         return made
