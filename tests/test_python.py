@@ -375,6 +375,9 @@ class Streams(Refused):
         self.assertEqual((a.asked, result.asked, self.b.asked), ([-1], [-1], [0x60]))
         elementwise("a * 2", a=a, out=result)
         self.assertEqual(self.recorder.calls, [("gemm", 0x5060), ("elementwise", 0x5060)])
+        # Memory of a new result may still be in use on PyTorch's stream: a stream that is given waits for that.
+        self.assertEqual(gemm(a, self.b, stream=0x10).asked, [0x10])
+        self.assertEqual(elementwise("a", a=a, dtype="f32", stream=0x10).asked, [0x10])
         self.assertIs(_streams._streams["cuda:0", 0x60, 0].owner, current)
 
     def test_interface_stream(self):

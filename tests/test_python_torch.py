@@ -98,7 +98,11 @@ class Torch(unittest.TestCase):
         low, less = elementwise("min(a, b), a < b", a=a.T, b=b[:, None])
         self.assertEqual((less.dtype, tuple(less.shape)), (torch.bool, (256, 64)))
         self.assertTrue(torch.equal(low, torch.minimum(a.T, b[:, None])))
-        self.assertEqual(elementwise("f8e4m3(x)", x=a).dtype, torch.float8_e4m3fn)
+        for word, small in (("f8e4m3", torch.float8_e4m3fn), ("f8e5m2", torch.float8_e5m2)):
+            eighth = elementwise(f"{word}(x)", x=a)
+            self.assertEqual(eighth.dtype, small)
+            self.assertTrue(torch.equal(eighth.view(torch.uint8), a.to(small).view(torch.uint8)))
+            self.assertTrue(torch.equal(elementwise("f32(q)", q=eighth), eighth.float()))
         x = normal(100)
         kept = x.clone()
         elementwise("x + 1", x=x, out=x)

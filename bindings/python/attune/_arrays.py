@@ -23,6 +23,7 @@ _TO_NAME = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m
             **{f"{kind[0]}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}}
 ITEM_BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "i8": 1, "i16": 2, "u8": 1, "u16": 2,
               "u32": 4, "u64": 8, "bool": 1, "f8e4m3": 1, "f8e5m2": 1, "c64": 8, "c128": 16}
+_TORCH_BYTES = {"torch.float8_e4m3fn": "f8e4m3", "torch.float8_e5m2": "f8e5m2"}
 # Memory that a CPU uses, and memory that a GPU uses, by DLPack's numbers.
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)
 _READ_ONLY = 1
@@ -236,19 +237,20 @@ def _waiting(stream, current):
     return None if stream.device == "host" else -1 if current else stream.native or _streams.LEGACY
 
 
-def own(array):
-    """What `empty` made, as an operand: its package's stream is the one in use, and needs no wait."""
+def made_for(array, stream, owner):
+    """What `empty` made, as an operand for work on `stream`: its package may have used the memory before, on a stream
+    of its own."""
     place = _place("out", array)
-    return operand("out", array, -1 if place not in (None, "host") else None)
+    return operand("out", array, _waiting(stream, owner == _package(array)) if place is not None else None)
 
 
 def gather(named, stream):
-    """Operands of (name, array) pairs, all of one device, and the stream that their work is given to. A producer of
-    DLPack is asked for its memory when the stream is known: it makes the stream wait for its own work where that is
-    another one."""
+    """Operands of (name, array) pairs, all of one device, the stream that their work is given to, and the package
+    that has it as its current one, if one has. A producer of DLPack is asked for its memory when the stream is known:
+    it makes the stream wait for its own work where that is another one."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and stream is None and all(type(array) is numpy.ndarray for _, array in named):
-        return [_from_numpy(name, array) for name, array in named], _streams.host()
+        return [_from_numpy(name, array) for name, array in named], _streams.host(), "numpy"
     places, made = [], {}
     for name, array in named:
         place = _place(name, array)
@@ -264,7 +266,7 @@ def gather(named, stream):
             made[name] = operand(name, array, _waiting(chosen, owner == _package(array)))
         if made[name].stream is not None:
             _streams.follow(chosen, made[name].stream)
-    return [made[name] for name, _ in named], chosen
+    return [made[name] for name, _ in named], chosen, owner
 
 
 _numpy_dtypes: "dict[object, str]" = {}
@@ -298,6 +300,10 @@ def operand(name, array, stream=None):
     interface = getattr(array, "__array_interface__", None)
     if interface is not None:
         return _from_interface(name, interface, "host", package, array)
+    if package == "torch" and str(getattr(array, "dtype", "")) in _TORCH_BYTES:  # not every PyTorch hands these out
+        made = _from_dlpack(name, array.view(sys.modules["torch"].uint8), stream, package)
+        made.dtype, made.keep = _TORCH_BYTES[str(array.dtype)], (array, *made.keep)
+        return made
     if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
         return _from_dlpack(name, array, stream, package)
     interface = getattr(array, "__cuda_array_interface__", None)

@@ -97,7 +97,7 @@ class _Call:
         outputs = list(out) if isinstance(out, (tuple, list)) else [] if out is None else [out]
         if not arrays and not outputs:
             raise InvalidArgument("the expression has no arrays, and out is missing; should be given")
-        items, self.stream = _arrays.gather(arrays + [(f"out, {i + 1} of {len(outputs)}", array)
+        items, self.stream, owner = _arrays.gather(arrays + [(f"out, {i + 1} of {len(outputs)}", array)
                                                       for i, array in enumerate(outputs)], stream)
         self.device, inputs, results = items[0].device, items[:len(arrays)], items[len(arrays):]
         if out is not None and (dtype is not None or shape is not None):
@@ -107,7 +107,7 @@ class _Call:
                               tuple((name, _kind(value)) for name, value in scalars), _dtypes(dtype), _shape(shape))
         if out is None:
             outputs = [_arrays.empty(inputs[0], size, word) for word, size in self.layout.results]
-            results = [_arrays.own(array) for array in outputs]
+            results = [_arrays.made_for(array, self.stream, owner) for array in outputs]
         self.results = outputs[0] if len(outputs) == 1 and not isinstance(out, (tuple, list)) else tuple(outputs)
         self._fill(inputs, results, scalars, generator, accuracy)
 

@@ -175,7 +175,7 @@ class _Product:
             named.append(("c", c))
         if out is not None:
             named.append(("out", out))
-        items, self.stream = _arrays.gather(named, stream)
+        items, self.stream, owner = _arrays.gather(named, stream)
         self.device, self.out = items[0].device, out
         d = items[-1].writable() if out is not None else None
         c_item = items[2] if c is not None else None
@@ -185,7 +185,7 @@ class _Product:
                               _c.integer(workspace, "workspace", 0, 2**63 - 1))
         if d is None:
             self.out = _arrays.empty(items[0], self.layout.shape, self.layout.dtype)
-            d = _arrays.own(self.out)
+            d = _arrays.made_for(self.out, self.stream, owner)
         self.items = {"a": items[0], "b": items[1], "c": c_item}
         self.operands = _c.GemmOperands(alpha=alpha, a=items[0].data or None, b=items[1].data or None, beta=beta,
                                         c=c_item and c_item.data or None, d=d.data or None)
