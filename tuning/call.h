@@ -25,7 +25,8 @@ AT_INLINE at_recent *at_call_guess(const void *from) {
 
 AT_INLINE const at_plan *at_call_of_guess(at_recent *recent, const attune_tuner *tuner, const attune_stream *stream,
                                           const at_asked *asked) {
-  return AT_LIKELY(!stream->capture) && AT_LIKELY(at_recent_like(recent, recent->hash, tuner->id, stream->device, asked))
+  return AT_LIKELY(!stream->capture) &&
+                 AT_LIKELY(at_recent_like(recent, recent->hash, tuner->id, stream->device, asked))
              ? at_call_again(recent)
              : NULL;
 }
@@ -44,7 +45,8 @@ AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attun
   at_recents *mine = at_recents_mine();
   if (AT_UNLIKELY(!mine)) return NULL;
   at_recent *recent = NULL;
-  if (mine != at_recents_at_once() || stream->capture) recent = at_recent_guessed(mine, tuner->id, stream->device, from, asked);
+  if (mine != at_recents_at_once() || stream->capture)
+    recent = at_recent_guessed(mine, tuner->id, stream->device, from, asked);
   if (!recent) recent = at_recent_search(mine, tuner->id, stream->device, from, asked);
   const at_plan *plan = at_call_again(recent);
   if (plan) at_recent_captured(stream, tuner->id, recent->entry);
