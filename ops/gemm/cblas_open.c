@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/floating.h"
+
 /* ---- CPUs ---- */
 
 enum { CPUS_MOST = 8192 };
@@ -45,21 +47,16 @@ static void *at_wait_for_end(void *lock) {
   return NULL;
 }
 
-/* Limits of the user, of a container and of memory all count, so nothing but trying tells. The program's signal handlers
- * do not run on these threads. */
+/* Limits of the user, of a container and of memory all count, so nothing but trying tells. */
 int at_cblas_startable(int most) {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_t *threads = most > 0 ? malloc((size_t)most * sizeof *threads) : NULL;
-  sigset_t every, before;
   int started = 0;
   if (!threads) return 0;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
   pthread_mutex_lock(&lock);
-  while (started < most && pthread_create(&threads[started], NULL, at_wait_for_end, &lock) == 0) started++;
+  while (started < most && at_thread_start(&threads[started], at_wait_for_end, &lock) == 0) started++;
   pthread_mutex_unlock(&lock);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   free(threads);
   return started;
 }
