@@ -27,18 +27,36 @@ FLAT double f64_of(uint64_t bits) {
   return x;
 }
 
+/* first ? x : y, by bits: two of these in a row would become branches. */
+FLAT float pickf(bool first, float x, float y) {
+  uint32_t a, b;
+  const uint32_t mask = 0 - (uint32_t)first;
+  memcpy(&a, &x, sizeof a);
+  memcpy(&b, &y, sizeof b);
+  a = (a & mask) | (b & ~mask);
+  memcpy(&x, &a, sizeof x);
+  return x;
+}
+FLAT double pick(bool first, double x, double y) {
+  uint64_t a, b;
+  const uint64_t mask = 0 - (uint64_t)first;
+  memcpy(&a, &x, sizeof a);
+  memcpy(&b, &y, sizeof b);
+  return f64_of((a & mask) | (b & ~mask));
+}
+
 /* NaN if either is; of two zeros -0 is the lesser one. */
 FLAT float leastf(float x, float y) {
-  return ((x != x) | (x < y) | ((x == y) & (__builtin_copysignf(1, x) < 0))) ? x : y;
+  return pickf((x != x) | (x < y) | ((x == y) & (__builtin_copysignf(1, x) < 0)), x, y);
 }
 FLAT double least(double x, double y) {
-  return ((x != x) | (x < y) | ((x == y) & (__builtin_copysign(1, x) < 0))) ? x : y;
+  return pick((x != x) | (x < y) | ((x == y) & (__builtin_copysign(1, x) < 0)), x, y);
 }
 FLAT float greatestf(float x, float y) {
-  return ((x != x) | (x > y) | ((x == y) & (__builtin_copysignf(1, x) > 0))) ? x : y;
+  return pickf((x != x) | (x > y) | ((x == y) & (__builtin_copysignf(1, x) > 0)), x, y);
 }
 FLAT double greatest(double x, double y) {
-  return ((x != x) | (x > y) | ((x == y) & (__builtin_copysign(1, x) > 0))) ? x : y;
+  return pick((x != x) | (x > y) | ((x == y) & (__builtin_copysign(1, x) > 0)), x, y);
 }
 
 /* min(max(x, low), high), where it does not matter which zero is the lesser one. */
