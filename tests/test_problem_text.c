@@ -88,7 +88,7 @@ static void refuses_texts(void **state) {
   } samples[] = {
       {"", "the problem ends after 0 words; should go on with scan"},
       {"gemm f32 nn", "word 1 of the problem is \"gemm\"; should be scan"},
-      {"scan", "the problem ends after 1 words; should go on with a dtype"},
+      {"scan", "the problem ends after 1 word; should go on with a dtype"},
       {"scan f99 3", "word 2 of the problem is \"f99\"; should be a dtype"},
       {"scan f32 wide", "the problem ends after 3 words; should go on with sizes"},
       {"scan f32 tall 3", "word 3 of the problem is \"tall\"; should be wide, or one of sizes"},
