@@ -159,7 +159,7 @@ module attune
   type, public :: attune_named
     private
     character(c_char) :: name(64) = c_null_char
-    character(:), allocatable :: wrong
+    logical :: too_long = .false., between = .false. ! its name; its elements lie between those of its type
     logical :: number = .false.
     type(attune_scalar) :: scalar
     type(attune_tensor) :: tensor
@@ -893,11 +893,8 @@ contains
     type(attune_named), intent(inout) :: made
     character(*), intent(in) :: name
     integer :: i
-    if (len_trim(name) >= size(made%name)) then
-      made%wrong = "an operand is called " // trim(name) // "; should be a name of at most 63 letters"
-      return
-    end if
-    do i = 1, len_trim(name)
+    made%too_long = len_trim(name) >= size(made%name)
+    do i = 1, min(len_trim(name), size(made%name) - 1)
       made%name(i) = name(i:i)
     end do
   end subroutine
@@ -912,7 +909,7 @@ contains
     made%tensor%dims = v%dims
     made%tensor%sizes(:v%dims) = v%sizes(v%dims:1:-1)
     made%strides(:v%dims) = v%strides(v%dims:1:-1)
-    if (.not. v%whole) made%wrong = "an array has elements that lie no multiple of their size apart; should lie so"
+    made%between = .not. v%whole
     if (present(name)) call give_name(made, name)
   end function
 
@@ -1019,6 +1016,15 @@ contains
     call give_name(made, name)
   end function
 
+  subroutine look(operand, wrong)
+    type(attune_named), intent(in) :: operand
+    character(:), allocatable, intent(inout) :: wrong
+    if (operand%too_long) wrong = "an operand is called " // attune_text(operand%name) // &
+      "...; should be a name of at most 63 letters"
+    if (operand%between) wrong = attune_text(operand%name) // &
+      " has elements that lie no multiple of their size apart; should lie so"
+  end subroutine
+
   ! Runs an expression, or with `room` writes its problem there.
   integer(c_int) function compute(tuner, stream, expression, outputs, inputs, accuracy, wrong, room) result(code)
     type(c_ptr), intent(in) :: tuner, stream
@@ -1035,13 +1041,13 @@ contains
     count = 0
     code = attune_invalid_argument
     do i = 1, size(outputs)
-      if (allocated(outputs(i)%wrong)) wrong = outputs(i)%wrong
+      call look(outputs(i), wrong)
       if (outputs(i)%number) wrong = "an output is a number; should be an array"
       out(i) = outputs(i)%tensor
       out(i)%strides = c_loc(outputs(i)%strides)
     end do
     do i = 1, size(inputs)
-      if (allocated(inputs(i)%wrong)) wrong = inputs(i)%wrong
+      call look(inputs(i), wrong)
       if (inputs(i)%number) then
         count = count + 1
         numbers(count) = inputs(i)%scalar
