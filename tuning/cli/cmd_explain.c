@@ -52,7 +52,7 @@ static const char *source_words(attune_source source) {
   case ATTUNE_SOURCE_DEFAULT:
     return "it is the vendor default, since no stored winner holds here; `attune tune' would measure the problem";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is a guess, the winner of a similar problem; `attune tune' would measure this one";
+    return "it is a guess, by a similar problem's winner or a rule; `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
