@@ -256,6 +256,57 @@ static void zero_batch_has_the_key_of_one(void **state) {
   assert_memory_equal(&zero, &one, sizeof one);
 }
 
+static void explained(attune_tuner *with, const char *problem, attune_decision *out) {
+  OK(attune_explain(with, device, problem, out));
+}
+
+/* Tiny products of which nothing is known run attune's own loops, also as 20,000 of a batch, where the CPU has the kernels that
+ * the rule was measured with. Mode off, larger ones and those with C run the vendor's; so does a search's first candidate. */
+static void tiny_and_untuned(void **state) {
+  (void)state;
+  enum { MANY = 1000 };
+  static float x[36 * MANY] __attribute__((aligned(128))), y[36 * MANY] __attribute__((aligned(128))),
+      z[36 * MANY] __attribute__((aligned(128)));
+  static const char *const tiny[] = {"gemm f32 nn 6x6x6x20000 strict", "gemm f64 tt 2x8x16 strict",
+                                     "gemm f32 nt 8x2x1x3 strict deterministic", "gemm f32 nn 4x4x4 strict align=4"};
+  static const char *const others[] = {"gemm f32 nn 1x6x6 strict", "gemm f32 nn 9x6x6 strict", "gemm f32 nn 6x6x17 strict",
+                                       "gemm f32 nn 6x6x6 strict beta", "gemm bf16 nn 6x6x6 strict"};
+  attune_device_properties properties;
+  attune_tuner *off = NULL;
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_decision decision, vendor;
+  OK(attune_device_get_properties(device, &properties));
+  options.database = "";
+  options.mode = ATTUNE_MODE_OFF;
+  OK(attune_tuner_create(&off, &options));
+  const bool holds = strstr(properties.features, "avx2") && strstr(properties.features, "fma");
+  for (size_t i = 0; i < AT_COUNT(tiny); i++) {
+    explained(off, tiny[i], &vendor);
+    assert_int_equal(vendor.source, ATTUNE_SOURCE_DEFAULT);
+    explained(tuner, tiny[i], &decision);
+    assert_string_equal(decision.implementation, holds ? "host_small" : vendor.implementation);
+    assert_int_equal(decision.source, holds ? ATTUNE_SOURCE_NEIGHBOUR : ATTUNE_SOURCE_DEFAULT);
+  }
+  for (size_t i = 0; i < AT_COUNT(others); i++) {
+    explained(off, others[i], &vendor);
+    explained(tuner, others[i], &decision);
+    assert_string_equal(decision.implementation, vendor.implementation);
+    assert_string_equal(decision.configuration, vendor.configuration);
+    assert_int_equal(decision.source, ATTUNE_SOURCE_DEFAULT);
+  }
+  attune_tuner_destroy(off);
+  const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 6, .n = 6, .k = 6, .batch = MANY};
+  const attune_gemm_operands o = {.alpha = 2.0, .a = x, .b = y, .d = z};
+  for (int i = 0; i < 36 * MANY; i++) x[i] = (float)(i % 11), y[i] = (float)(i % 13);
+  OK(attune_gemm(tuner, stream, &p, &o));
+  for (int at = 0; at < 36 * MANY; at++) {
+    const int from = at / 36 * 36, i = at % 6, j = at % 36 / 6;
+    float sum = 0.0f;
+    for (int k = 0; k < 6; k++) sum += x[from + i + 6 * k] * y[from + k + 6 * j];
+    assert_true(z[at] == 2.0f * sum);
+  }
+}
+
 /* Sizes of nothing are checked too, and touch nothing, not even NULL. */
 static void nothing_to_do(void **state) {
   (void)state;
@@ -449,8 +500,8 @@ static void explain(void **state) {
   REFUSED(attune_explain(tuner, device, "", &decision), "should be one of: gemm");
   REFUSED(attune_explain(tuner, device, "gemv f32 nn 8x8x8 strict", &decision), "should be one of: gemm");
   REFUSED(attune_explain(tuner, device, "gemm f32 nn 8x8 strict", &decision), "8x8");
-  OK(attune_explain(tuner, device, "gemm f32 nn 8x8x8 strict", &decision));
-  assert_string_equal(decision.problem, "gemm f32 nn 8x8x8 strict");
+  OK(attune_explain(tuner, device, "gemm f32 nn 32x24x16 strict", &decision));
+  assert_string_equal(decision.problem, "gemm f32 nn 32x24x16 strict");
   assert_string_equal(decision.device, "host");
   assert_int_equal(decision.source, ATTUNE_SOURCE_DEFAULT);
   assert_true(decision.implementation[0] && decision.implementation_version > 0 && decision.note[0]);
@@ -517,6 +568,7 @@ int main(void) {
       cmocka_unit_test(bad_enums),
       cmocka_unit_test(zero_batch_is_one),
       cmocka_unit_test(zero_batch_has_the_key_of_one),
+      cmocka_unit_test(tiny_and_untuned),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(in_place_needs_one_shape),
       cmocka_unit_test(row_major_is_column_major_turned),

@@ -107,6 +107,27 @@ static attune_status guess_other_threads(const question *q, attune_decision *out
   return status;
 }
 
+/* By a rule of an implementation; nothing is measured. */
+static attune_status guess_by_rule(const question *q, attune_decision *out, at_plan **plan) {
+  at_configuration configuration = {""};
+  if (at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
+  for (size_t i = 0; i < q->op->implementation_count; i++) {
+    const at_implementation *one = q->op->implementations[i];
+    if (!one->untuned || !at_registry_usable(one, q->problem, q->device) ||
+        !one->untuned(q->problem, q->device, &configuration))
+      continue;
+    const attune_status status = at_plan_create(plan, q->op, one, &configuration, q->problem, q->device);
+    if (status != ATTUNE_OK) return status;
+    at_copy_text(out->implementation, sizeof out->implementation, one->name);
+    out->implementation_version = one->version;
+    at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
+    out->source = ATTUNE_SOURCE_NEIGHBOUR;
+    snprintf(out->note, sizeof out->note, "a guess: by a rule for problems of these sizes");
+    return ATTUNE_OK;
+  }
+  return ATTUNE_NOT_FOUND;
+}
+
 static attune_status guess_default(const question *q, attune_decision *out, at_plan **plan) {
   const at_implementation *base = at_registry_default(q->op, q->problem, q->device);
   if (!base) return at_registry_fail(q->op, out->problem, q->device);
@@ -137,8 +158,11 @@ static bool is_locked(const attune_tuner *tuner) {
 static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
   attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
-  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) && !is_locked(q->tuner) &&
+  const bool may = q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled);
+  if (may && !is_locked(q->tuner) &&
       (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
+    return ATTUNE_OK;
+  if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK)
     return ATTUNE_OK;
   status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)

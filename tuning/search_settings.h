@@ -17,7 +17,7 @@ typedef struct at_search_settings {
   double candidate_ns; /* of the race for each candidate in it, at most */
   size_t rotate_bytes; /* operands rotate over so much, where they rotate */
   double tolerance;    /* of the error that the contract allows */
-  bool no_guess;       /* a problem without a winner runs the default, not a similar problem's winner */
+  bool no_guess;       /* a problem without a winner runs the default, not a guess: a similar problem's winner, or by a rule */
 } at_search_settings;
 
 /* Sets the keys of `text`; those not named stay. INVALID_ARGUMENT names `source`, key and value, and *out is as

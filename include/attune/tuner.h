@@ -123,7 +123,7 @@ ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
  * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
  * - tolerance: only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows; the
  *   default is taken as it is.
- * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
+ * - guess: false: a problem without a winner runs the default, not the winner of a similar problem nor what a rule picks.
  * attune_verify measures by the same settings: use those that the winners were tuned with.
  * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
 ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
@@ -159,7 +159,7 @@ ATTUNE_API size_t attune_tuner_compiling(const attune_tuner *tuner, int wait);
 /* Where a choice comes from. */
 typedef enum attune_source {
   ATTUNE_SOURCE_DEFAULT = 1,   /* the vendor default: nothing is known */
-  ATTUNE_SOURCE_NEIGHBOUR = 2, /* a guess: the winner of a similar problem */
+  ATTUNE_SOURCE_NEIGHBOUR = 2, /* a guess: the winner of a similar problem, or a fixed rule; note says which */
   ATTUNE_SOURCE_STORED = 3,    /* a winner of the user database */
   ATTUNE_SOURCE_SYSTEM = 4,    /* a winner of the system database */
   ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */

@@ -123,6 +123,25 @@ static int configurations(const void *problem, attune_device *device, at_configu
   return l.count;
 }
 
+/* Where every library that was tried takes longer in each type and transposition: bench/results/host-untuned.md. One thread, for a
+ * team may lose where CPUs are taken. Not one row or column, which libraries do by gemv; not with C, whose tiles are slower where
+ * stores are masked; not with the portable kernels. */
+enum { UNTUNED_MOST = 8, UNTUNED_DEPTH = 16 };
+
+static bool untuned(const void *problem, attune_device *device, at_configuration *out) {
+  const at_gemm *g = at_gemm_of(problem);
+  const at_blocked_isa *isa = at_blocked_isa_find(NULL);
+  choice tiles[AT_SMALL_VECTORS];
+  (void)device;
+  if (g->m < 2 || g->m > UNTUNED_MOST || g->n < 2 || g->n > UNTUNED_MOST || g->k > UNTUNED_DEPTH ||
+      g->c != AT_C_NONE || strcmp(isa->name, "portable") == 0 || tiles_of(tiles, g, isa) < 1)
+    return false;
+  list l = {out, 0, 1};
+  tiles[0].threads = 1;
+  add(&l, g, &tiles[0]);
+  return l.count == 1;
+}
+
 static bool parse(const at_plan *plan, choice *o) {
   const at_gemm *g = at_gemm_of(plan->problem);
   const at_configuration *text = &plan->configuration;
@@ -343,6 +362,7 @@ const at_implementation at_gemm_host_small = {
     .backend = "host",
     .supports = supports,
     .configurations = configurations,
+    .untuned = untuned,
     .prepare = prepare,
     .launch = at_small_launch_strips,
     .destroy = destroy,

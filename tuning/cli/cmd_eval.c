@@ -212,7 +212,7 @@ static const char *origin(attune_source source) {
   case ATTUNE_SOURCE_TUNED: return "measured now";
   case ATTUNE_SOURCE_STORED:
   case ATTUNE_SOURCE_SYSTEM: return "the stored winner";
-  case ATTUNE_SOURCE_NEIGHBOUR: return "a guess: the winner of a similar problem";
+  case ATTUNE_SOURCE_NEIGHBOUR: return "a guess: the winner of a similar problem, or a rule";
   default: return "the default";
   }
 }

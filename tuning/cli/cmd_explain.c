@@ -53,7 +53,7 @@ static const char *source_words(attune_source source) {
   case ATTUNE_SOURCE_DEFAULT:
     return "it is the vendor default: no stored winner holds here, and `attune tune' would find one";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is a guess, the winner of a similar problem: `attune tune' would measure this one";
+    return "it is a guess, from the winner of a similar problem or by a rule: `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
