@@ -70,23 +70,6 @@ static attune_status read_compile(attune_compile *out) {
   return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_COMPILE is \"%.100s\"; should be background or wait", value);
 }
 
-bool at_parse_decimal(double *out, const char *text) {
-  double value = 0.0, unit = 1.0;
-  bool digits = false, point = false;
-  for (; *text; text++) {
-    if (*text == '.' && !point) {
-      point = true;
-      continue;
-    }
-    if (*text < '0' || *text > '9') return false;
-    digits = true;
-    value = value * 10.0 + (*text - '0');
-    if (point) unit *= 10.0;
-  }
-  *out = value / unit;
-  return digits;
-}
-
 static bool parse_milliseconds(double *out, const char *text) {
   return at_parse_decimal(out, text) && *out > 0.0 && *out <= 1e12;
 }
@@ -104,15 +87,13 @@ static attune_status read_budget(double *out) {
 
 attune_status at_settings_threads(int *out) {
   const char *value = variable("ATTUNE_THREADS");
-  int threads = 0;
+  int64_t threads = 0;
   *out = 0;
   if (!value) return ATTUNE_OK;
-  const char *digit = value;
-  for (; *digit >= '0' && *digit <= '9' && threads <= AT_THREADS_MAX; digit++) threads = 10 * threads + (*digit - '0');
-  if (*digit || threads < 1 || threads > AT_THREADS_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d", value, AT_THREADS_MAX);
-  *out = threads;
+  if (!at_parse_i64(&threads, value) || threads < 1 || threads > AT_THREADS_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d",
+                   value, AT_THREADS_MAX);
+  *out = (int)threads;
   return ATTUNE_OK;
 }
 

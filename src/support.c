@@ -80,17 +80,3 @@ void *at_alloc_large(size_t bytes) {
   (void)madvise(memory, bytes, MADV_HUGEPAGE); /* advice: without it only slower */
   return memory;
 }
-
-bool at_parse_i64(int64_t *out, const char *text) {
-  bool negative = *text == '-';
-  if (negative) text++;
-  if (*text == '\0') return false;
-  int64_t value = 0; /* kept negative: the smallest int64 has no positive twin */
-  for (; *text; text++) {
-    if (*text < '0' || *text > '9') return false;
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, *text - '0', &value)) return false;
-  }
-  if (!negative && value == INT64_MIN) return false;
-  *out = negative ? value : -value;
-  return true;
-}

@@ -10,6 +10,8 @@
 
 #include <attune/status.h>
 
+#include "src/number.h"
+
 #define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define AT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -77,11 +79,5 @@ bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_P
 /* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not
  * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
 void *at_alloc_large(size_t bytes);
-
-/* A plain decimal number, "0.25". strtod is not used: it follows the program's locale and takes "inf" and "0x". settings.c */
-bool at_parse_decimal(double *out, const char *text);
-
-/* Parses a whole decimal int64; false on anything else (spaces, empty, overflow, trailing text). */
-bool at_parse_i64(int64_t *out, const char *text);
 
 #endif

@@ -144,10 +144,12 @@ static entry entry_of(const char *fingerprint, const char *name) {
     if (!end) end = at + strlen(at);
     const bool any = at[0] == '*';
     if (any || (strncmp(at, name, chars) == 0 && at[chars] == ' ')) {
-      char *words = (char *)(uintptr_t)at + (any ? 1 : chars);
+      const char *words = at + (any ? 1 : chars + 1);
+      int64_t version = 0;
       e.there = true;
       e.partial = any;
-      if (!any) e.version = (int)strtol(words, &words, 10);
+      if (!any) words += at_read_i64(&version, words);
+      e.version = (int)version;
       size_t used = 0;
       words += strspn(words, " ");
       (void)at_append(e.words, sizeof e.words, &used, "%.*s", words < end ? (int)(end - words) : 0, words);

@@ -62,7 +62,8 @@ static void put_real(writer *w, attune_dtype dtype, double x) {
   }
   for (int precision = 1; precision <= 17; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, x);
-    if ((double)at_datum_round(dtype, (at_datum){.re = strtod(digits, NULL)}).re == x) break;
+    double back = 0.0; /* 0 too where it rounds up to infinity */
+    if (at_read_number(&back, digits) && (double)at_datum_round(dtype, (at_datum){.re = back}).re == x) break;
   }
   put(w, digits);
   if (!strpbrk(digits, ".e")) put(w, ".0");

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lexer_number.c: 1, 0x1f, 1.5, 1e-3, 1.5j. The caller has set the C locale: a decimal point is a point. */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
+ * lexer_number.c: 1, 0x1f, 1.5, 1e-3, 1.5j. */
 #include <string.h>
 
 #include "ops/elementwise/source.h"
@@ -54,10 +51,9 @@ static attune_status read_real(const at_source *source, size_t end, bool imagina
     return at_fail_at(source, out->at, "this number has %zu characters; should have at most %d", length, DIGITS);
   memcpy(digits, source->text + out->at, length);
   digits[length] = '\0';
-  const int saved = errno;
-  const double value = strtod(digits, NULL);
-  errno = saved;
-  if (isinf(value)) return at_fail_at(source, out->at, "this number is above 1.8e308; write inf if infinity is meant");
+  double value = 0.0;
+  if (at_read_number(&value, digits) == 0)
+    return at_fail_at(source, out->at, "this number is above 1.8e308; write inf if infinity is meant");
   if (value == 0.0 && strcspn(digits, "123456789") < strcspn(digits, "eE"))
     return at_fail_at(source, out->at, "this number is below 4.9e-324; write 0.0 if zero is meant");
   out->dtype = imaginary ? ATTUNE_C128 : ATTUNE_F64;

@@ -122,15 +122,13 @@ static int read_numbers(const char *word, char between, int64_t *out) {
   int64_t numbers[AT_DIMS];
   int count = 0;
   for (;;) {
-    char *end;
-    const char *digits = word[0] == '-' ? word + 1 : word;
-    if (count == AT_DIMS || digits[0] < '0' || digits[0] > '9') return 0;
-    const long long number = strtoll(word, &end, 10);
-    if (number == INT64_MAX || number == INT64_MIN) return 0;
+    int64_t number = 0;
+    const size_t chars = count == AT_DIMS ? 0 : at_read_i64(&number, word);
+    if (!chars || number == INT64_MAX || number == INT64_MIN) return 0;
     numbers[count++] = number;
-    if (*end == '\0') break;
-    if (*end != between) return 0;
-    word = end + 1;
+    if (word[chars] == '\0') break;
+    if (word[chars] != between) return 0;
+    word += chars + 1;
   }
   for (int i = 0; i < count; i++) out[i] = numbers[count - 1 - i];
   return count;
@@ -163,8 +161,12 @@ static bool read_outputs(char *word, void *into) {
 }
 
 static bool read_in_place(const char *word, reading *r) {
-  int output, input, end = 0;
-  if (sscanf(word, "in_place=o%d:i%d%n", &output, &input, &end) != 2 || word[end]) return false;
+  static const char begin[] = "in_place=o";
+  int64_t output = 0, input = 0;
+  if (strncmp(word, begin, sizeof begin - 1) != 0) return false;
+  word += sizeof begin - 1;
+  const size_t chars = at_read_i64(&output, word);
+  if (!chars || strncmp(word + chars, ":i", 2) != 0 || !at_parse_i64(&input, word + chars + 2)) return false;
   if (output < 0 || output >= r->expression->output_count || input < 0 || input >= r->expression->input_count)
     return false;
   r->use.in_place[output] = (uint8_t)(input + 1);
@@ -174,9 +176,9 @@ static bool read_in_place(const char *word, reading *r) {
 static bool read_strides(const char *word, reading *r) {
   const at_expression *e = r->expression;
   const char *equals = strchr(word, '=');
-  char *end;
-  if (!equals || !strchr("oin", word[0]) || word[1] < '0' || word[1] > '9') return false;
-  const long number = strtol(word + 1, &end, 10);
+  int64_t number = 0;
+  if (!equals || !strchr("oin", word[0])) return false;
+  const char *end = word + 1 + at_read_i64(&number, word + 1);
   const int tensors = e->output_count + e->input_count,
             first = word[0] == 'o'   ? 0
                     : word[0] == 'i' ? e->output_count

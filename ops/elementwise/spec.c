@@ -24,12 +24,11 @@ static int read_numbers(const char *text, int64_t least, int64_t *out) {
   int count = 0;
   if (!*text) return 0;
   for (;; text++) {
-    char *end;
-    if (count == AT_DIMS || !(isdigit((unsigned char)text[0]) || text[0] == '-')) return -1;
-    const long long x = strtoll(text, &end, 10);
-    if (end == text || x < least || x == INT64_MAX || x == INT64_MIN) return -1;
+    int64_t x = 0;
+    const size_t chars = count == AT_DIMS ? 0 : at_read_i64(&x, text);
+    if (!chars || x < least || x == INT64_MAX || x == INT64_MIN) return -1;
     out[count++] = x;
-    text = end;
+    text += chars;
     if (*text == '\0') return count;
     if (*text != 'x') return -1;
   }
@@ -129,38 +128,22 @@ static attune_status find_names(at_spec *s, const char *text) {
 
 /* ---- the columns ---- */
 
-/* Numbers are written with a point, whatever the program's locale has. */
-static double read_float(const char *text, char **end) {
-  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  *end = (char *)(uintptr_t)text;
-  if (!plain) return 0.0;
-  const locale_t before = uselocale(plain);
-  const double value = strtod(text, end);
-  uselocale(before);
-  freelocale(plain);
-  return value;
-}
-
 /* "0.5", "3", "true", "1.5-2j" by the scalar's kind; the end must be reached. */
 static bool read_value(attune_scalar *s, const char *text) {
-  char *end = NULL;
   if (s->kind == ATTUNE_BOOL) {
     s->integer = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     return s->integer || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
   }
-  if (isspace((unsigned char)text[0])) return false;
-  errno = 0;
-  if (s->kind == ATTUNE_I64) {
-    s->integer = strtoll(text, &end, 10);
-    return end != text && !*end && errno == 0;
-  }
+  if (text[0] == '+') text++;
+  if (s->kind == ATTUNE_I64) return at_parse_i64(&s->integer, text);
   s->imaginary = 0.0;
-  s->value = read_float(text, &end);
-  if (s->kind != ATTUNE_C128 || !*end) return end != text && !*end;
-  if (end == text || (*end != '+' && *end != '-')) return false;
-  text = end;
-  s->imaginary = read_float(text, &end);
-  return end != text && strcmp(end, "j") == 0;
+  size_t chars = at_read_number(&s->value, text);
+  if (s->kind != ATTUNE_C128 || !text[chars]) return chars && !text[chars];
+  text += chars;
+  if (!chars || (*text != '+' && *text != '-')) return false;
+  if (*text == '+') text++;
+  chars = at_read_number(&s->imaginary, text);
+  return chars && strcmp(text + chars, "j") == 0;
 }
 
 /* Of a scalar without one. */

@@ -82,14 +82,15 @@ bool at_gemm_number(const at_configuration *configuration, const char *key, int 
 }
 
 bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second) {
-  char text[24], *end = NULL;
+  char text[24];
+  int64_t x = 0, y = 0;
   if (!at_configuration_get_text(configuration, key, text, sizeof text) || text[0] < '1' || text[0] > '9') return false;
-  const long x = strtol(text, &end, 10);
-  if (x > 9999 || *end != 'x' || end[1] < '1' || end[1] > '9') return false;
-  const long y = strtol(end + 1, &end, 10);
+  const size_t chars = at_read_i64(&x, text);
+  if (!chars || x > 9999 || text[chars] != 'x' || text[chars + 1] < '1' || text[chars + 1] > '9') return false;
+  if (!at_parse_i64(&y, text + chars + 1) || y > 9999) return false;
   *first = (int)x;
   *second = (int)y;
-  return y <= 9999 && *end == 0;
+  return true;
 }
 
 static double cost_at(const char *list, int i, size_t size, size_t cost) {
