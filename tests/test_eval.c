@@ -54,12 +54,12 @@ static void begins_with_a_sign(void **state) {
   expect_run(0, EVAL(QUICK, "4", "--", "--a"));
   expect_run(0, "eval", "-b", database, "-d", "host", "-a", QUICK, "4");
   expect_run(2, EVAL("--a", QUICK, "4"));
-  expect_err("unrecognized option");
+  expect_error("unrecognized option");
   expect_run(2, EVAL("a", "-x", QUICK, "4"));
   expect_run(2, EVAL("a and b", QUICK, "4"));
-  expect_err("write &&");
+  expect_error("write &&");
   expect_run(2, EVAL("x^2", QUICK, "4"));
-  expect_err("for a power write x ** y");
+  expect_error("for a power write x ** y");
 }
 
 /* What integers go through, and lengths of those without a sign, as the text says it. */
@@ -251,6 +251,7 @@ static void help_has_examples(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(begins_with_a_sign, fresh),     cmocka_unit_test_setup(computes_what_is_written, fresh),
       cmocka_unit_test_setup(tunes_runs_and_checks, fresh),  cmocka_unit_test_setup(computes_what_is_asked, fresh),
       cmocka_unit_test_setup(in_place_and_random, fresh),    cmocka_unit_test_setup(prints_every_kind, fresh),
       cmocka_unit_test_setup(wrong_input_is_told, fresh),    cmocka_unit_test_setup(limits, fresh),
