@@ -40,6 +40,45 @@ static json_t *evaluated(void) {
   return object;
 }
 
+/* An expression may begin with a sign, wherever it stands; letters after it are an option's only where they can be. */
+static void begins_with_a_sign(void **state) {
+  (void)state;
+  expect_run(0, EVAL("-a ** 2", QUICK, "4", "--dtype", "i32"));
+  expect_out("i32 i0: -(i0 * i0)");
+  expect_run(0, EVAL("--dtype", "torch.float64", QUICK, "4", "-a**2"));
+  expect_out("f64 i0: -(i0 * i0)");
+  expect_run(0, EVAL("-s*a", QUICK, "4", "--sample", "2"));
+  expect_out("2 of 4 elements are right");
+  expect_run(0, EVAL("-(a + b)", QUICK, "4"));
+  expect_run(0, EVAL("--a*2", QUICK, "4", "-n", "1"));
+  expect_run(0, EVAL(QUICK, "4", "--", "--a"));
+  expect_run(0, "eval", "-b", database, "-d", "host", "-a", QUICK, "4");
+  expect_run(2, EVAL("--a", QUICK, "4"));
+  expect_error("unrecognized option");
+  expect_run(2, EVAL("a", "-x", QUICK, "4"));
+  expect_run(2, EVAL("a and b", QUICK, "4"));
+  expect_error("write &&");
+  expect_run(2, EVAL("x^2", QUICK, "4"));
+  expect_error("for a power write x ** y");
+}
+
+/* What integers go through, and lengths of those without a sign, as the text says it. */
+static void computes_what_is_written(void **state) {
+  (void)state;
+  expect_run(0, EVAL("u8(f32(x))", QUICK, "64", "--dtype", "int16", "--print", "64", "--json"));
+  json_t *o = evaluated();
+  for (size_t i = 0; i < 64; i++) {
+    const double x = number_at(o, "inputs", 0, i);
+    assert_true(number_at(o, "outputs", 0, i) == fmin(fmax(x, 0), 255));
+  }
+  json_decref(o);
+  expect_run(0, EVAL("abs(-x)", QUICK, "64", "--dtype", "uint8", "--print", "64", "--json"));
+  o = evaluated();
+  for (size_t i = 0; i < 64; i++)
+    assert_true(number_at(o, "outputs", 0, i) == fmod(256 - number_at(o, "inputs", 0, i), 256));
+  json_decref(o);
+}
+
 /* Each option reaches the numbers. */
 static void computes_what_is_asked(void **state) {
   (void)state;
@@ -212,6 +251,7 @@ static void help_has_examples(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(begins_with_a_sign, fresh),     cmocka_unit_test_setup(computes_what_is_written, fresh),
       cmocka_unit_test_setup(tunes_runs_and_checks, fresh),  cmocka_unit_test_setup(computes_what_is_asked, fresh),
       cmocka_unit_test_setup(in_place_and_random, fresh),    cmocka_unit_test_setup(prints_every_kind, fresh),
       cmocka_unit_test_setup(wrong_input_is_told, fresh),    cmocka_unit_test_setup(limits, fresh),
