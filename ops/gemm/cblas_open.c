@@ -45,8 +45,8 @@ static void *at_wait_for_end(void *lock) {
   return NULL;
 }
 
-/* Limits of the user, of a container and of memory all count, so nothing but trying tells. The program's signal handlers
- * do not run on these threads. */
+/* Limits of the user, of a container and of memory all count, so nothing but trying tells. The program's signal
+ * handlers do not run on these threads. */
 int at_cblas_startable(int most) {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_t *threads = most > 0 ? malloc((size_t)most * sizeof *threads) : NULL;
@@ -66,9 +66,9 @@ int at_cblas_startable(int most) {
 
 /* ---- SIGINT ---- */
 
-/* Takes what came while the signal was blocked. True: this process sent it to itself. Any other is sent on. What is sent
- * to the process and not to this thread may meet another thread: looking before is what protects, and this where limits
- * are reached between the two. */
+/* Takes what came while the signal was blocked. True: this process sent it to itself. Any other is sent on. What is
+ * sent to the process and not to this thread may meet another thread: looking before is what protects, and this
+ * where limits are reached between the two. */
 static bool take_interrupts(const sigset_t *interrupt) {
   siginfo_t info;
   bool raised = false, others = false;
