@@ -40,8 +40,8 @@ static void after_in_child(void) {
   after(true);
 }
 
-/* When attune is loaded, not at its first use: that may come during a fork which another library holds up (another copy of
- * attune, while it opens one), and handlers that come during a fork do not run for it at all. */
+/* When attune is loaded, not at its first use: that may come during a fork which another library holds up (another
+ * copy of attune, while it opens one), and handlers that come during a fork do not run for it at all. */
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before, after_in_parent, after_in_child);
 }

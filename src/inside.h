@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * inside.h: which gate each thread of the process has gone into by the short way: with a plain store, and no atomic step
- * that costs more than the rest of a small product. There is a gate for libraries of vendors (vendor.h), and an operation
- * may have gates of its own; a thread may be in one of each kind.
+ * inside.h: which gate each thread of the process has gone into by the short way: with a plain store, and no atomic
+ * step that costs more than the rest of a small product. There is a gate for libraries of vendors (vendor.h), and an
+ * operation may have gates of its own; a thread may be in one of each kind.
  *
- * The thread notes the gate in its slot and then looks whether the gate is free; who bars the gate first bars it and then
- * looks into the slots. For one of the two to see the other, each needs a full barrier between its two steps: the thread
- * on its way in has none, but the one that bars has the kernel run one on every processor that is at work for the process
- * (membarrier). Where the kernel does not offer that there are no slots, and all go the long way. */
+ * The thread notes the gate in its slot and then looks whether the gate is free; who bars the gate first bars it and
+ * then looks into the slots. For one of the two to see the other, each needs a full barrier between its two steps:
+ * the thread on its way in has none, but the one that bars has the kernel run one on every processor that is at work
+ * for the process (membarrier). Where the kernel does not offer that there are no slots, and all go the long way. */
 #ifndef AT_INSIDE_H
 #define AT_INSIDE_H
 

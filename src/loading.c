@@ -16,9 +16,9 @@
 #define WAIT_NS 2000000000
 #define NAP_NS 100000
 
-/* The process that holds it in the upper half, its thread in the lower one; 0: free. In the child of a fork whose handlers
- * another copy of attune, or whoever, kept from running here, a mutex would be held for ever; this says that its holder
- * was left behind. */
+/* The process that holds it in the upper half, its thread in the lower one; 0: free. In the child of a fork whose
+ * handlers another copy of attune, or whoever, kept from running here, a mutex would be held for ever; this says
+ * that its holder was left behind. */
 static _Atomic uint64_t holder;
 
 static int depth; /* of the holder's begins */

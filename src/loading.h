@@ -6,13 +6,14 @@
 #include <stdbool.h>
 
 /* Between the two a library is opened. A fork and exit() of another thread wait meanwhile: neither finds the library
- * half there. May be nested. False: open nothing, the process ends, or it is the child of a fork that could not wait. */
+ * half there. May be nested. False: open nothing, the process ends, or it is the child of a fork that could not
+ * wait. */
 bool at_loading_begin(void);
 void at_loading_end(void);
 
-/* For fork.c and exit.c: from hold to release nothing is opened. False: not held, what is opened takes over two seconds.
- * A child of fork calls renew in place of release, and says whether the parent held. One that cannot, for the handlers of
- * this copy of attune did not run, sees that the holder is of another process. */
+/* For fork.c and exit.c: from hold to release nothing is opened. False: not held, what is opened takes over two
+ * seconds. A child of fork calls renew in place of release, and says whether the parent held. One that cannot, for
+ * the handlers of this copy of attune did not run, sees that the holder is of another process. */
 bool at_loading_hold(void);
 void at_loading_release(void);
 void at_loading_renew(bool held);

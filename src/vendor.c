@@ -13,7 +13,7 @@
 
 enum { OUTSIDE, INSIDE, WAITS };
 
-#define WAIT_MOST_NS 1000000000   /* for those who wait for a device */
+#define WAIT_MOST_NS 1000000000    /* for those who wait for a device */
 #define INSIDE_MOST_NS 60000000000 /* for those inside: a compiler takes seconds */
 enum { RENEWALS_MOST = 512 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_end.h: for made libraries of vendors: with FAKE_END set a call takes a while, as a vendor's does, and the process
- * dies when one runs at or after the library's end. That begins with its destructor, or with FAKE_END=late with a
- * function of exit() that the library asks for at its third call only, as C++ does for objects within functions. */
+ * fake_end.h: for made libraries of vendors: with FAKE_END set a call takes a while, as a vendor's does, and the
+ * process dies when one runs at or after the library's end. That begins with its destructor, or with FAKE_END=late
+ * with a function of exit() that the library asks for at its third call only, as C++ does for objects within
+ * functions. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>

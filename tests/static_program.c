@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * static_program.c: a program linked with -static: it multiplies, evaluates, tunes and says which libraries there are. */
+ * static_program.c: a program linked with -static: it multiplies, evaluates, tunes and says which libraries there
+ * are. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_copies.c: several copies of attune in one process (a part of two plug-ins, and of the program), forks while one of
- * them is used for the first time: the child can use all of them. The first use comes while the fork is under way, as it
- * does when another copy's libraries are being opened: what a copy asks of fork then is of no use for that fork. */
+ * test_copies.c: several copies of attune in one process (parts of two plug-ins), forks while
+ * one of them is used for the first time: the child can use all of them. The first use comes while the fork is under
+ * way, as it does when another copy's libraries are being opened: what a copy asks of fork then is of no use for
+ * that fork. */
 #include "tests/check.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_exit.c: a process ends, in every way there is, while threads tune, multiply and evaluate expressions on a GPU:
- * it ends as asked and neither crashes nor hangs. The test runs itself again with the way as its argument.
+ * test_cuda_exit.c: a process ends, in every way there is, while threads tune, multiply and evaluate expressions on
+ * a GPU: it ends as asked and neither crashes nor hangs. The test runs itself again with the way as its argument.
  * ATTUNE_TEST_EXITS: how often each way; ATTUNE_TEST_WAY: this way only; ATTUNE_TEST_JOBS: so many at once. */
 #include "tests/check.h"
 
@@ -30,9 +30,10 @@ enum { SIZE = 1024, BYTES = 4 * SIZE * SIZE, JOBS_MOST = 64 };
 
 /* ---- attune, linked in or opened at run time ---- */
 
-#define CALLS(X)                                                                                                    \
-  X(attune_device_get) X(attune_tuner_create) X(attune_stream_create) X(attune_alloc) X(attune_gemm) X(attune_tune) \
-      X(attune_elementwise) X(attune_stream_synchronize) X(attune_last_message)
+#define CALLS(X)                                                                                                     \
+  X(attune_device_get)                                                                                               \
+  X(attune_tuner_create) X(attune_stream_create) X(attune_alloc) X(attune_gemm) X(attune_tune) X(attune_elementwise) \
+      X(attune_stream_synchronize) X(attune_last_message)
 static struct {
 #define DECLARE(name) __typeof__(&name) name;
   CALLS(DECLARE)
@@ -94,7 +95,8 @@ static void *work_on(void *arg) {
   const size_t which = (size_t)(uintptr_t)arg;
   attune_stream *stream = NULL;
   void *memory = NULL;
-  if (api.attune_stream_create(&stream, device) != ATTUNE_OK || api.attune_alloc(&memory, stream, 3 * BYTES) != ATTUNE_OK)
+  if (api.attune_stream_create(&stream, device) != ATTUNE_OK ||
+      api.attune_alloc(&memory, stream, 3 * BYTES) != ATTUNE_OK)
     _exit(20);
   for (int turn = 0;; turn++) {
     const attune_status status = works[which](stream, memory, turn);

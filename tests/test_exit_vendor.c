@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_exit_vendor.c: the process ends while threads are inside libraries of vendors: none is met by the library's end, and
- * none comes in later. Needs no GPU: cuBLASLt and NVML are made ones that end the process when that happens (fake_end.h),
- * NVRTC is the toolkit's. The test runs itself again with the library and the way as its argument. */
+ * test_exit_vendor.c: the process ends while threads are inside libraries of vendors: none is met by the library's
+ * end, and none comes in later. Needs no GPU: cuBLASLt and NVML are made ones that end the process when that happens
+ * (fake_end.h), NVRTC is the toolkit's. The test runs itself again with the library and the way as its argument. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
@@ -60,7 +60,8 @@ static void clock_once(void) {
 }
 
 static void compile_once(void) {
-  const at_kernel_source source = {.file = "a.cu", .entry = "a", .text = "extern \"C\" __global__ void a(float *x) { x[0] = sqrtf(x[1]); }"};
+  const at_kernel_source source = {
+      .file = "a.cu", .entry = "a", .text = "extern \"C\" __global__ void a(float *x) { x[0] = sqrtf(x[1]); }"};
   at_architecture target = {"compute_80"};
   at_kernel_code code;
   if (at_kernel_compile(&code, &source, &target, NULL) == ATTUNE_OK) at_kernel_code_free(&code);
@@ -110,7 +111,8 @@ static bool set_up(const char *library) {
     return true;
   }
   const bool is_nvml = strcmp(library, "nvml") == 0;
-  if (!dlopen(is_nvml ? FAKES "/nvml/libnvidia-ml.so.1" : FAKES "/13/libcublas.so.13", RTLD_NOW | RTLD_LOCAL)) return false;
+  if (!dlopen(is_nvml ? FAKES "/nvml/libnvidia-ml.so.1" : FAKES "/13/libcublas.so.13", RTLD_NOW | RTLD_LOCAL))
+    return false;
   work = is_nvml ? clock_once : search_once;
   return !is_nvml || (nvml = at_nvml_device("0000:01:00.0")) != NULL;
 }

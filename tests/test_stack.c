@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_stack.c: calls from threads with little stack: they work, or say how much they need, and never crash; and what is
- * asked for is what the calls take, with something to spare. */
+ * test_stack.c: calls from threads with little stack: they work, or say how much they need, and never crash; and
+ * what is asked for is what the calls take, with something to spare. */
 #include "tests/check.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_thread_limit.c: where no thread can be started (ulimit -u, a container's limit), a library that ends the process for
- * that (OpenBLAS) is opened with one thread, which is told once; products are right, and tuning works. */
+ * test_thread_limit.c: where no thread can be started (ulimit -u, a container's limit), a library that ends the
+ * process for that (OpenBLAS) is opened with one thread, which is told once; products are right, and tuning works. */
 #include "tests/check.h"
 
 #include <pthread.h>

@@ -9,12 +9,12 @@
  * child with DEVICE_ERROR. Start a new process instead (posix_spawn, exec), or look for devices in the child first.
  *
  * Exit. The process may end at any time, with work in flight. exit() and a return from main wait for a product that a
- * CBLAS library is computing and for threads inside the libraries of GPUs (for a compilation until it ends, for a thread
- * that waits for a GPU's work a second), and for nothing else. Calls made after that, in exit handlers and destructors,
- * still work on the host; attune's own loops compute them. On a GPU they fail with DEVICE_ERROR, but that the thread which
- * runs exit() may still move and release what it has; cuBLAS and the compiler are not called any more. Created streams of
- * the host keep working until the process ends. To be sure that work is done, call attune_stream_synchronize first.
- * dlclose does not unload the shared library.
+ * CBLAS library is computing and for threads inside the libraries of GPUs (for a compilation until it ends, for a
+ * thread that waits for a GPU's work a second), and for nothing else. Calls made after that, in exit handlers and
+ * destructors, still work on the host; attune's own loops compute them. On a GPU they fail with DEVICE_ERROR, but that
+ * the thread which runs exit() may still move and release what it has; cuBLAS and the compiler are not called any more.
+ * Created streams of the host keep working until the process ends. To be sure that work is done, call
+ * attune_stream_synchronize first. dlclose does not unload the shared library.
  *
  * Cancellation. A thread that is cancelled (pthread_cancel) while it tunes, waits or uses a database ends after that call,
  * not within it. Where a function of the program runs as work or as a callback, it must not be cancelled, and no thread

@@ -2,9 +2,9 @@
  * tuner.h: the tuner, which holds databases, mode, budget and plans; and what it decided, with the reason.
  *
  * Stack. What a thread must have left when it calls: 24 KiB for the first call of a problem and for attune_explain,
- * 52 KiB for expressions, 96 KiB to tune or verify on the host, 192 KiB on a GPU. Of a thread's size (pthread_attr_setstacksize) its thread-local
- * data take 16 KiB and more. With less such calls fail with OUT_OF_MEMORY, whose message says how much there is; runs of
- * plans are not checked. */
+ * 52 KiB for expressions, 96 KiB to tune or verify on the host, 192 KiB on a GPU. Of a thread's size
+ * (pthread_attr_setstacksize) its thread-local data take 16 KiB and more. With less such calls fail with
+ * OUT_OF_MEMORY, whose message says how much there is; runs of plans are not checked. */
 #ifndef ATTUNE_TUNER_H
 #define ATTUNE_TUNER_H
 

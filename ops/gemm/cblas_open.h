@@ -6,14 +6,15 @@
 
 #include <stdbool.h>
 
-/* CPUs that this thread may run on, at least 1: so many threads a library has, whatever quota or setting attune goes by. */
+/* CPUs that this thread may run on, at least 1: so many threads a library has, whatever quota or setting attune goes
+ * by. */
 int at_cblas_cpus(void);
 
 /* How many threads can be started beside this one, `most` at most: they are, all at once, and end. */
 int at_cblas_startable(int most);
 
-/* dlopen. `alone`: the library sees one CPU, and starts no thread. NULL: it is not here, or, with *refused, it could not
- * start its threads all the same, or could not be kept from trying; then it is not to be used, and stays loaded. */
+/* dlopen. `alone`: the library sees one CPU, and starts no thread. NULL: it is not here, or, with *refused, it could
+ * not start its threads all the same, or could not be kept from trying; then it is not to be used, and stays loaded. */
 void *at_cblas_open(const char *file, int flags, bool alone, bool *refused);
 
 #endif

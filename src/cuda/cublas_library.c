@@ -87,7 +87,7 @@ static void open_library(void) {
     at_vendor_opened();
   } else {
     (void)at_copy_text(why_not, sizeof why_not,
-                       "the process ends, or came from a fork while libraries were opened: cuBLAS is not opened any more");
+                       "the process ends, or came from a fork while libraries were opened: no cuBLAS");
   }
   at_loading_end();
 }
