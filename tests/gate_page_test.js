@@ -118,7 +118,8 @@ function checkDetails() {
   const far = document.querySelector('tr[data-row="9"] button.open');
   click(far);
   const told = document.getElementById(far.getAttribute("aria-controls"));
-  see("far samples are told", /2 of 160 samples lie beyond the axis, as far as [\d.]+ ms; an arrow/.test(told.textContent));
+  see("far samples are told",
+      /2 of 160 samples lie beyond the axis, as far as [\d.]+ ms; an arrow/.test(told.textContent));
   see("and have arrows", all("svg path", told).filter((path) => /v-7z$/.test(path.getAttribute("d"))).length, 2);
   see("the others are dots", all("svg circle", told).length, 158);
   see("no other case tells it", detail.textContent.includes("beyond the axis"), false);
@@ -133,20 +134,23 @@ function checkPlots() {
   const roofline = document.getElementById("roofline");
   see("roofline", roofline.hidden, false);
   see("marks of the roofline", all("svg g title", roofline).length > 10);
-  const roofs = all("svg text.roof", roofline), points = all("svg text.point", roofline), taken = [...roofs.slice(1), ...points];
+  const roofs = all("svg text.roof", roofline), points = all("svg text.point", roofline),
+        taken = [...roofs.slice(1), ...points];
   see(
     "roofs have names and units", roofs.map((text) => text.textContent).sort(),
     ["f32, by a product: 120 GFLOP/s", "f64, by a product: 60 GFLOP/s", "memory, by a copy: 20 GB/s"]);
   see("points have names", points.length > 5 && points.every((text) => text.textContent.length > 3));
   see("what changed has one first", points.some((text) => text.textContent.startsWith("product f32 tn 64x64")));
   const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2;
-  const boxes = taken.map((text) => text.getBoundingClientRect()), plot = roofline.querySelector("svg").getBoundingClientRect();
+  const boxes = taken.map((text) => text.getBoundingClientRect()),
+        plot = roofline.querySelector("svg").getBoundingClientRect();
   see("names keep off each other", boxes.some((a, i) => boxes.some((b, k) => i < k && meet(a, b))), false);
   see("names are in the plot", boxes.every((a) => a.left >= plot.left && a.right <= plot.right));
   see(
     "the others are told", /(\d+) points have no room for a name/.exec(roofline.textContent)[1],
     String(all("svg g title", roofline).length - points.length));
-  see("the axis has units", all("svg text.quiet", roofline).filter((text) => /^\d+ GFLOP\/s$/.test(text.textContent)).length >= 3);
+  see("the axis has units",
+      all("svg text.quiet", roofline).filter((text) => /^\d+ GFLOP\/s$/.test(text.textContent)).length >= 3);
   see("what the lines are is told", roofline.textContent.includes("Lines: the best that host did in this run"));
   see("bars", all("#bandwidth .bars li").length > 3);
   const history = document.getElementById("history"), select = history.querySelector("select");

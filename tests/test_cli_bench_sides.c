@@ -207,11 +207,12 @@ static void reports_say_what_the_exit_code_says(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     for (int again = 0; again < 2; again++) { /* the same of the file */
       const char *new = build("new", rows[i].head), *old = build("old", rows[i].base);
-      const pid_t child = again ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
-                                : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--program",
-                                                              program, "--build", new, "--against", old, "--junit",
-                                                              junit, "--json", "--save", results, NULL},
-                                        out_path);
+      const pid_t child =
+          again
+              ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
+              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--program", program, "--build",
+                                            new, "--against", old, "--junit", junit, "--json", "--save", results, NULL},
+                      out_path);
       expect_code(rows[i].code, child);
       char *text = read_file(junit), wanted[80];
       assert_int_equal(count_of(text, "<error") + count_of(text, "<failure"), rows[i].errors);
@@ -230,8 +231,10 @@ static void reports_say_what_the_exit_code_says(void **state) {
 static void too_few_rounds(void **state) {
   (void)state;
   const char *new = build("new", "a=time:1200"), *old = build("old", "a=time:1000");
-  expect_run(0, "bench", "--rounds", "5", "--samples", "1", "--time", "0.001", "--program", program, "--build", new, "--against", old);
-  expect_out("1 unsure case was timed in 1 round; among 1 case no change is certain in fewer than 11: give more --time.");
+  expect_run(0, "bench", "--rounds", "5", "--samples", "1", "--time", "0.001", "--program", program, "--build", new,
+             "--against", old);
+  expect_out(
+      "1 unsure case was timed in 1 round; among 1 case no change is certain in fewer than 11: give more --time.");
   assert_null(strstr(out_text, "--rounds"));
 }
 

@@ -126,13 +126,15 @@ static void fingerprints_that_are_no_json_are_compared_too(void **state) {
 static void runs_of_commands_alone(void **state) {
   (void)state;
   base.fingerprint = text("{\"cpu\": \"a cpu\"}");
-  head.fingerprint = text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"13.0\", \"libraries\": [\"cublas 13\"]}");
+  head.fingerprint =
+      text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"13.0\", \"libraries\": [\"cublas 13\"]}");
   FINE(gate_compare(&c, &base, &head, NULL, false));
   assert_null(c.differences);
   gate_comparison_free(&c);
   FINE(gate_compare(&c, &head, &base, NULL, false));
   assert_null(c.differences);
-  base.fingerprint = text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"12.4\", \"libraries\": [\"cublas 13\"]}");
+  base.fingerprint =
+      text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"12.4\", \"libraries\": [\"cublas 13\"]}");
   gate_comparison_free(&c);
   SAYS(gate_compare(&c, &base, &head, NULL, false), "(driver: 12.4, now 13.0)");
   base.fingerprint = text("{\"cpu\": \"another\"}");

@@ -181,8 +181,9 @@ static void slow_pairs_can_be_judged(void **state) {
   (void)state;
   static const size_t counts[] = {1, 4, 50, 1000};
   static const double lengths[] = {0.9, 2, 4, 120, 1e5};
-  gate_rounds r = {.side_count = 2,
-                   .schedule = {.rounds = 24, .samples = 32, .case_s = 20, .judging = {gate_judge, gate_rule_default, 4, 2.2, 18}}};
+  gate_rounds r = {
+      .side_count = 2,
+      .schedule = {.rounds = 24, .samples = 32, .case_s = 20, .judging = {gate_judge, gate_rule_default, 4, 2.2, 18}}};
   for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
       const gate_entry e = {.round_s = lengths[k], .samples = 1};
@@ -209,10 +210,15 @@ static void a_fifth_of_a_slow_command(void **state) {
         const double noise = 1 + 0.003 * ((i * 7 + side * 5) % 11 - 5);
         const double change = !slower || !side ? 1 : i == 3 || i == 9 ? 0.93 : 1.2;
         samples[side][i] = (gate_sample){.ns = 1e9 * noise * change, .start = 1};
-        visits[side][i] = (gate_visit){.round = i, .calls = 1, .load = -1, .samples = &samples[side][i], .sample_count = 1};
+        visits[side][i] =
+            (gate_visit){.round = i, .calls = 1, .load = -1, .samples = &samples[side][i], .sample_count = 1};
       }
-      cases[side] = (gate_case){.name = (char[]){"x"}, .device = (char[]){"process"}, .mode = (char[]){"hot"}, .dtype = (char[]){"-"},
-                                .visits = visits[side], .visit_count = SLOW_ROUNDS};
+      cases[side] = (gate_case){.name = (char[]){"x"},
+                                .device = (char[]){"process"},
+                                .mode = (char[]){"hot"},
+                                .dtype = (char[]){"-"},
+                                .visits = visits[side],
+                                .visit_count = SLOW_ROUNDS};
     }
     gate_judgement judged;
     const gate_case *base = &cases[0], *head = &cases[1];
@@ -259,8 +265,12 @@ static void slow_commands_are_not_run_for_nothing(void **state) {
 
 static void one_line(void **state) {
   (void)state;
-  static const char *const texts[][2] = {{"", ""}, {"a", "a"}, {"a b\n", "a b"}, {"a\n\n  b: c \r\nd", "a; b: c; d"},
-                                         {"no ')'\n  a + (b\n        ^", "no ')'; a + (b"}, {"\n^\n", ""}};
+  static const char *const texts[][2] = {{"", ""},
+                                         {"a", "a"},
+                                         {"a b\n", "a b"},
+                                         {"a\n\n  b: c \r\nd", "a; b: c; d"},
+                                         {"no ')'\n  a + (b\n        ^", "no ')'; a + (b"},
+                                         {"\n^\n", ""}};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     char *line = gate_one_line(texts[i][0]);
     assert_string_equal(line, texts[i][1]);

@@ -69,9 +69,10 @@ static void judge(gate_comparison *c) {
 
 static char *not_alike(const char *differences) {
   char *line = gate_one_line(differences);
-  char *error = gate_say("the runs were not made on the same machine and software (%s); --allow-different compares them "
-                         "all the same",
-                         line);
+  char *error =
+      gate_say("the runs were not made on the same machine and software (%s); --allow-different compares them "
+               "all the same",
+               line);
   free(line);
   return error;
 }
@@ -116,7 +117,8 @@ bool gate_row_regressed(const gate_row *row) {
 
 bool gate_rows_tell(const gate_row *rows, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (rows[i].judged.verdict <= GATE_UNSURE || rows[i].judged.verdict == GATE_REPAIRED || gate_row_regressed(&rows[i]))
+    if (rows[i].judged.verdict <= GATE_UNSURE || rows[i].judged.verdict == GATE_REPAIRED ||
+        gate_row_regressed(&rows[i]))
       return true;
   return false;
 }

@@ -36,7 +36,8 @@ char *gate_fact_text(const char *name, const json_t *value) {
   if (!value) return gate_copy("not known");
   if (json_is_string(value)) return gate_copy(*json_string_value(value) ? json_string_value(value) : "\"\"");
   if (json_is_array(value) && json_is_string(json_array_get(value, 0))) return listed(value);
-  if (json_is_integer(value) && strcmp(name, "memory") == 0) return gate_say("%lld GiB", (long long)json_integer_value(value));
+  if (json_is_integer(value) && strcmp(name, "memory") == 0)
+    return gate_say("%lld GiB", (long long)json_integer_value(value));
   char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS), *copy = gate_copy(text ? text : "?");
   free(text);
   return copy;

@@ -142,7 +142,8 @@ static int64_t date_of(const json_t *context, int64_t otherwise) {
   return local > 0 ? (int64_t)local : otherwise;
 }
 
-/* What measurements depend on, as far as the file says. The clock differs from call to call, and a container's name too. */
+/* What measurements depend on, as far as the file says. The clock differs from call to call, and a container's name
+ * too. */
 static char *facts_of(const json_t *context) {
   json_t *facts = json_pack("{s:s}", "harness", "Google Benchmark");
   static const char *const names[][2] = {

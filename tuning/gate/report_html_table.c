@@ -18,9 +18,9 @@ typedef struct page_table {
   bool bytes, flops, roof, devices, modes;
 } page_table;
 
-static const char *const symbols[] = {[GATE_SAME] = "=",   [GATE_FASTER] = "\u25BC", [GATE_SLOWER] = "\u25B2",
-                                      [GATE_UNSURE] = "?", [GATE_FAILED] = "\u2715", [GATE_REPAIRED] = "\u2713",
-                                      [GATE_MISSING] = "\u2013"};
+static const char *const symbols[] = {
+    [GATE_SAME] = "=",        [GATE_FASTER] = "\u25BC",   [GATE_SLOWER] = "\u25B2", [GATE_UNSURE] = "?",
+    [GATE_FAILED] = "\u2715", [GATE_REPAIRED] = "\u2713", [GATE_MISSING] = "\u2013"};
 
 /* --- roofs --- */
 
@@ -209,7 +209,8 @@ void gate_page_table(FILE *out, const gate_page *page) {
   fprintf(
       out,
       "<table id=\"cases\"><caption>%zu case%s. A change above 0 is slower. <span class=\"medium\">The drawn intervals "
-      "reach from -%s to +%s; the grey band is what does not count. An arrow stands for a dot beyond them, and a line to the edge goes on there.</span></caption>\n",
+      "reach from -%s to +%s; the grey band is what does not count. An arrow stands for a dot beyond them, and a line "
+      "to the edge goes on there.</span></caption>\n",
       page->comparison->row_count, page->comparison->row_count == 1 ? "" : "s", gate_share_text(reach, sheet.reach),
       reach);
   put_titles(&sheet);

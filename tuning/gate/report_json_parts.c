@@ -80,17 +80,16 @@ json_t *gate_json_row(const gate_comparison *comparison, const gate_row *row, bo
   const gate_case *c = gate_row_case(row);
   const gate_judgement *judged = &row->judged;
   char *shown = gate_row_name(comparison, row);
-  json_t *json =
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "case",
-                gate_json_string(c->name), "shown", gate_json_string(shown), "device", gate_json_string(c->device),
-                "mode", gate_json_string(c->mode), "dtype", gate_json_string(c->dtype), "bytes", known(c->bytes),
-                "flops", known(c->flops), "verdict", gate_verdict_name(judged->verdict), "ratio", known(judged->ratio),
-                "low", known(judged->low), "high", known(judged->high), "p", gate_json_number(judged->p), "p_corrected",
-                gate_json_number(judged->p_corrected), "paired", judged->paired, "regression",
-                gate_row_regressed(row), "floor",
-                gate_json_number(judged->floor), "why", gate_json_string(judged->why), "base",
-                side_json(row->base, judged->base_ns, judged->base_spread, judged->base_clock, whole), "head",
-                side_json(row->head, judged->head_ns, judged->head_spread, judged->head_clock, whole));
+  json_t *json = json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "case",
+      gate_json_string(c->name), "shown", gate_json_string(shown), "device", gate_json_string(c->device), "mode",
+      gate_json_string(c->mode), "dtype", gate_json_string(c->dtype), "bytes", known(c->bytes), "flops",
+      known(c->flops), "verdict", gate_verdict_name(judged->verdict), "ratio", known(judged->ratio), "low",
+      known(judged->low), "high", known(judged->high), "p", gate_json_number(judged->p), "p_corrected",
+      gate_json_number(judged->p_corrected), "paired", judged->paired, "regression", gate_row_regressed(row), "floor",
+      gate_json_number(judged->floor), "why", gate_json_string(judged->why), "base",
+      side_json(row->base, judged->base_ns, judged->base_spread, judged->base_clock, whole), "head",
+      side_json(row->head, judged->head_ns, judged->head_spread, judged->head_clock, whole));
   free(shown);
   return json;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// report_plots.js: what the page draws of one case: the samples of both sides, its history; and what all plots use. Text
-// from the data is set as text only. report_roofline.js draws all cases.
+// report_plots.js: what the page draws of one case: the samples of both sides, its history; and what all plots use.
+// Text from the data is set as text only. report_roofline.js draws all cases.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const svgSpace = "http://www.w3.org/2000/svg";
@@ -94,9 +94,9 @@ function lane(svg, visits, side, top, height, x, ends) {
     for (const sample of visit) {
       if (sample === null) continue;
       const out = sample > ends[1] ? 1 : sample < ends[0] ? -1 : 0;
-      const spot = out             ? add(svg, "path", {d: `M${x(sample) + 4 * out} ${y}l${-7 * out} 3.5v-7z`, fill: color}) :
-        side === "base" ? mark(svg, "base", x(sample), y, 2.6) :
-                          add(svg, "circle", {cx: x(sample), cy: y, r: 2.3, fill: color});
+      const spot = out ? add(svg, "path", {d: `M${x(sample) + 4 * out} ${y}l${- 7 * out} 3.5v-7z`, fill: color}) :
+          side === "base" ? mark(svg, "base", x(sample), y, 2.6) :
+                            add(svg, "circle", {cx: x(sample), cy: y, r: 2.3, fill: color});
       spot.setAttribute("opacity", 0.75);
       add(spot, "title", {}, `${side}, process ${i + 1}: ${time(sample, 5)}`);
     }

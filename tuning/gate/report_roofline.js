@@ -48,12 +48,15 @@ function drawRoofs(svg, roofs, box, x, y, xs, taken, short) {
     line(`M${x(10 ** xs[0])} ${y(10 ** xs[0] * roofs.bytes)}L${x(end)} ${y(end * roofs.bytes)}`);
     const at = Math.sqrt(10 ** xs[0] * end),
           slope = Math.atan2(y(end * roofs.bytes) - y(at * roofs.bytes), x(end) - x(at)) * 180 / Math.PI;
-    add(
-      svg, "text",
-      {transform: `translate(${x(at)} ${y(at * roofs.bytes) - 7}) rotate(${slope})`, "text-anchor": "middle", class: "roof"},
-      `${short ? "copy" : "memory, by a copy:"} ${rate(roofs.bytes, "B/s")}`);
+    add(svg, "text", {
+      transform: `translate(${x(at)} ${y(at * roofs.bytes) - 7}) rotate(${slope})`,
+      "text-anchor": "middle",
+      class: "roof"
+    },
+        `${short ? "copy" : "memory, by a copy:"} ${rate(roofs.bytes, "B/s")}`);
     for (let px = x(10 ** xs[0]); px < x(end); px += 4) {
-      const py = y(at * roofs.bytes) + (px - x(at)) * Math.tan(slope * Math.PI / 180), named = Math.abs(px - x(at)) < (short ? 50 : 105);
+      const py = y(at * roofs.bytes) + (px - x(at)) * Math.tan(slope * Math.PI / 180),
+            named = Math.abs(px - x(at)) < (short ? 50 : 105);
       taken.push({x: px - 2, y: py - (named ? 20 : 3), width: 4, height: named ? 23 : 6});
     }
   }
@@ -64,12 +67,13 @@ function drawRoofs(svg, roofs, box, x, y, xs, taken, short) {
   }
 }
 
-// A text at the first of `places` ([x, y], its left end on the line) that keeps off everything that is taken and off the points, but for its
-// own; then its place is taken, too. Null: it has none.
+// A text at the first of `places` ([x, y], its left end on the line) that keeps off everything that is taken and off
+// the points, but for its own; then its place is taken, too. Null: it has none.
 function putText(svg, words, kind, places, box, taken, points, own) {
   const meets = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
   const text = add(svg, "text", {class: kind}, words), width = text.getComputedTextLength() || 6.5 * words.length;
-  const spots = points.filter((p) => p !== own).map((p) => ({x: p.at - 6, y: p.top - 6, width: 12, height: p.bottom - p.top + 12}));
+  const spots = points.filter((p) => p !== own)
+                    .map((p) => ({x: p.at - 6, y: p.top - 6, width: 12, height: p.bottom - p.top + 12}));
   for (const [left, y] of places(width)) {
     const at = {x: left, y: y - 11, width, height: 14};
     if (at.x < box.left + 2 || at.x + width > box.right || at.y < 0 || at.y + 14 > box.bottom) continue;
@@ -117,7 +121,9 @@ function drawRoofline(figure, device, width, names, open) {
   const roofs = roofsOf(device), short = width < 600;
   const box = {left: 92, top: 16, right: width - 12, bottom: Math.min(430, width * 0.8)};
   const xs = enclose(rows.map(({row}) => row.flops / row.bytes));
-  const speeds = (row) => ["base", "head"].filter((side) => row[side] && row[side].ns).map((side) => row.flops / row[side].ns * 1e9);
+  const speeds = (row) => ["base", "head"]
+                              .filter((side) => row[side] && row[side].ns)
+                              .map((side) => row.flops / row[side].ns * 1e9);
   const ys = enclose(rows.flatMap(({row}) => speeds(row)).concat(roofs.flops.map((roof) => roof.flops_s)));
   const x = (v) => box.left + (Math.log10(v) - xs[0]) / (xs[1] - xs[0]) * (box.right - box.left);
   const y = (v) => box.bottom - (Math.log10(v) - ys[0]) / (ys[1] - ys[0]) * (box.bottom - box.top);
@@ -155,9 +161,10 @@ function drawRoofline(figure, device, width, names, open) {
   legend(figure, kinds.map((kind) => [kind, kind]).concat([["base", "base, where it is not the same"]]));
   const where = device === "-" ? "the calling thread" : device, notes = [];
   notes.push(
-    roofs.bytes || roofs.flops.length ?
-      `Lines: the best that ${where} did in this run, with a copy that no cache holds and with a large matrix product of each dtype.` :
-      `This run measured no roof of ${where}: attune bench does that for workloads, suites and databases.`);
+      roofs.bytes || roofs.flops.length ?
+          `Lines: the best that ${
+              where} did in this run, with a copy that no cache holds and with a large matrix product of each dtype.` :
+          `This run measured no roof of ${where}: attune bench does that for workloads, suites and databases.`);
   if (nameless)
     notes.push(`${nameless} point${nameless === 1 ? " has" : "s have"} no room for a name; pointing at one tells it.`);
   add(figure, "p", {class: "note"}, notes.join(" "));
@@ -183,8 +190,8 @@ function drawBandwidth(figure, names, most) {
     add(item, "span", {class: "value"}, rate(speed(row), "B/s") + share);
   }
   const left = rows.length - most;
-  add(
-    figure, "p", {class: "note"},
-    "The dashed line is base. A track ends at the bandwidth of a copy in this run, or at the fastest case where none was measured; a bar that is " +
-      "faster ends there, too." + (left > 0 ? ` The ${left} slower ones are in the table.` : ""));
+  add(figure, "p", {class: "note"},
+      "The dashed line is base. A track ends at the bandwidth of a copy in this run, or at the fastest case where none " +
+      "was measured; a bar that is " +
+          "faster ends there, too." + (left > 0 ? ` The ${left} slower ones are in the table.` : ""));
 }

@@ -32,9 +32,8 @@ const char *gate_row_reason(const gate_row *row) {
 }
 
 static int rank(gate_verdict verdict) {
-  static const int ranks[] = {
-      [GATE_SLOWER] = 0, [GATE_FAILED] = 1,  [GATE_REPAIRED] = 2, [GATE_FASTER] = 3,
-      [GATE_UNSURE] = 4, [GATE_MISSING] = 5, [GATE_SAME] = 6};
+  static const int ranks[] = {[GATE_SLOWER] = 0, [GATE_FAILED] = 1,  [GATE_REPAIRED] = 2, [GATE_FASTER] = 3,
+                              [GATE_UNSURE] = 4, [GATE_MISSING] = 5, [GATE_SAME] = 6};
   return ranks[verdict];
 }
 

@@ -37,8 +37,7 @@ static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise is larger t
                   CLOCK[] = "the clock differed", NO_ROUND[] = "no round has both sides",
                   THROTTLED[] = "throttled all the time", BASE_EMPTY[] = "the base has no times",
                   HEAD_EMPTY[] = "the head has no times", BASE_FAILED[] = "it failed in the base",
-                  BASE_ONLY[] = "only the base has it",
-                  HEAD_ONLY[] = "only the head has it";
+                  BASE_ONLY[] = "only the base has it", HEAD_ONLY[] = "only the head has it";
 
 /* A case on its way to a verdict. */
 typedef struct subject {

@@ -13,7 +13,7 @@ typedef enum gate_verdict {
   GATE_SAME,   /* the change is surely smaller than what counts */
   GATE_FASTER, /* surely, and by enough to count */
   GATE_SLOWER,
-  GATE_UNSURE, /* more samples may tell */
+  GATE_UNSURE,   /* more samples may tell */
   GATE_FAILED,   /* one side has no times */
   GATE_REPAIRED, /* it failed in the base, and the head has times */
   GATE_MISSING   /* one side does not have the case */
