@@ -339,7 +339,7 @@ static void knows_foreign_files(void **state) {
        "2\n",
        "is a result file of PyTorch's TunableOp"},
       {"tunableop_untuned0.csv", "GemmTunableOp_BFloat16_TN,tn_4096_16_2048\n",
-       "a list of GEMMs of PyTorch's TunableOp"},
+       "a list of problems of PyTorch's TunableOp"},
       {"a8w8_tuned_gemm.csv", "cu_num,M,N,K,kernelId,splitK,us,kernelName\n80,128,1536,7168,23,0,32.99,x\n",
        "of aiter"},
       {"untuned_gemm.csv",
