@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread
- * finds its plan at once: at_call_recent; one that is captured in a graph is noted there too. Others are checked and normalised by their operation into a key, and go on
- * with at_call_plan. Either way the plan is launched once. */
+ * finds its plan at once: at_call_recent; one that is captured in a graph is noted there too. Others are checked and
+ * normalised by their operation into a key, and go on with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_CALL_H
 #define AT_CALL_H
 
@@ -22,8 +22,9 @@ AT_INLINE const at_plan *at_call_again(at_recent *recent) {
 AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                          const at_asked *asked) {
   at_recents *mine = at_recents_at_once();
-  return AT_LIKELY(mine != NULL) && AT_LIKELY(!stream->capture) ? at_call_again(at_recent_guessed(mine, tuner->id, stream->device, from, asked))
-                                 : NULL;
+  return AT_LIKELY(mine != NULL) && AT_LIKELY(!stream->capture)
+             ? at_call_again(at_recent_guessed(mine, tuner->id, stream->device, from, asked))
+             : NULL;
 }
 
 AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attune_stream *stream, const void *from,
@@ -31,7 +32,8 @@ AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attun
   at_recents *mine = at_recents_mine();
   if (AT_UNLIKELY(!mine)) return NULL;
   at_recent *recent = NULL;
-  if (mine != at_recents_at_once() || stream->capture) recent = at_recent_guessed(mine, tuner->id, stream->device, from, asked);
+  if (mine != at_recents_at_once() || stream->capture)
+    recent = at_recent_guessed(mine, tuner->id, stream->device, from, asked);
   if (!recent) recent = at_recent_search(mine, tuner->id, stream->device, from, asked);
   const at_plan *plan = at_call_again(recent);
   if (plan) at_recent_captured(stream, tuner->id, recent->entry);

@@ -30,7 +30,8 @@ static const cli_option tune_options[] = {
     DB,
     DEVICE,
     {"budget", 's', "SECONDS", CLI_ANY,
-     "Tune for at most this long in all: first a look at each problem, the cheapest first, then rounds by calls x time"},
+     "Tune for at most this long in all: first a look at each problem, the cheapest first, then rounds by calls x "
+     "time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
      "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus 400 calls of the "
      "default)"},
