@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_more.c: what a program asks of captures and graphs beside running them: whether a stream is in a capture, a
  * graph's pool, a clone, the upload, memory of graphs. */
-#include "src/graph_calls.h"
 #include "src/graph.h"
+#include "src/graph_calls.h"
 #include "src/watch.h"
 
 #include <stdlib.h>

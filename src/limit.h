@@ -8,7 +8,7 @@
 
 #define AT_NO_LIMIT INT64_MAX
 
-/* By so much a search may pass its limit for what its result needs: the first rounds, then once more for verification. */
+/* By so much a search may pass its limit for what its result needs: the first rounds, and as much again to verify. */
 #define AT_LIMIT_GRACE_NS 100000000
 
 /* Sets the calling thread's limit, a time of at_now_ns; returns the one that it had. At first there is none. */

@@ -100,9 +100,9 @@ static int64_t recorded_of(const char *problem) {
   return count;
 }
 
-#define EXPECT_CALLS(problem, wanted)                                                       \
-  do {                                                                                      \
-    const uint64_t calls = calls_of(problem);                                               \
+#define EXPECT_CALLS(problem, wanted)                                                        \
+  do {                                                                                       \
+    const uint64_t calls = calls_of(problem);                                                \
     if (calls != (wanted)) fail_msg("%llu calls of %s", (unsigned long long)calls, problem); \
   } while (0)
 

@@ -137,8 +137,8 @@ static void what_does_not_fit_is_not_begun(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(operands_are_made_in_parts),      cmocka_unit_test(a_product_is_verified_in_parts),
-      cmocka_unit_test(elements_are_compared_in_parts),  cmocka_unit_test(a_limit_that_is_over_ends_a_comparison),
+      cmocka_unit_test(operands_are_made_in_parts),     cmocka_unit_test(a_product_is_verified_in_parts),
+      cmocka_unit_test(elements_are_compared_in_parts), cmocka_unit_test(a_limit_that_is_over_ends_a_comparison),
       cmocka_unit_test(what_does_not_fit_is_not_begun),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&numbers, 7) != ATTUNE_OK) return 1;

@@ -66,7 +66,7 @@ static void budgets(void **state) {
   o.database = "";
   o.total_budget_ms = 1e-3;
   OK(attune_tuner_create(&other, &o));
-  OK(attune_tune(other, host, PROBLEM, 0.0, 0, NULL));
+  SAYS(attune_tune(other, host, PROBLEM, 0.0, 0, NULL), "the time for this problem", "give it more");
   SAYS(attune_tune(other, host, "gemm f32 nn 7x8x9 strict", 0.0, 0, NULL), "options.total_budget_ms",
        "create one with more");
   attune_tuner_destroy(other);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_other_threads.c: one database serves a host with 1 to 64 CPUs: each number of CPUs has its own winners, and where
- * one has none the nearest of another runs with the threads that there are, watched, before the vendor's default. */
+ * test_other_threads.c: one database serves a host with 1 to 64 CPUs: each number of CPUs has its own winners, and
+ * where one has none the nearest of another runs with the threads that there are, watched, before the vendor's
+ * default. */
 #include "tests/check.h"
 #include "tests/folder.h"
 
@@ -63,7 +64,7 @@ static void expect_choice(const attune_decision *d, attune_source source, const 
 }
 
 static const char *const TWO[] = {"ns=60000,threads=2", NULL}, *const ONE[] = {"ns=90000,threads=1", NULL},
-                        *const MANY[] = {"ns=1000,threads=64", NULL};
+                         *const MANY[] = {"ns=1000,threads=64", NULL};
 
 static int count_winner(void *user, const attune_decision *d, const char *fingerprint, int valid) {
   int *counts = user;
@@ -146,8 +147,7 @@ static int calls_of_guess(int calls) {
   OK(at_operand_set_create(&set, &toy_op, key.words + 1, attune_stream_default(device), numbers, 1, SIZE_MAX, false));
   toy_spin_implementation.launch = counted_spin;
   spin_calls = 0;
-  for (int i = 0; i < calls; i++)
-    OK(toy_call(tuner, attune_stream_default(device), key.words + 1, set->operands));
+  for (int i = 0; i < calls; i++) OK(toy_call(tuner, attune_stream_default(device), key.words + 1, set->operands));
   const int spun = spin_calls;
   at_operand_set_destroy(set);
   at_random_destroy(numbers);
@@ -197,9 +197,8 @@ static int close_all(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
-      TEST(each_number_has_its_winner), TEST(the_nearest_runs_with_fewer_threads),
-      TEST(a_search_races_it),          TEST(the_guess_is_watched),
-      TEST(what_was_measured_elsewhere_is_not_verified),
+      TEST(each_number_has_its_winner), TEST(the_nearest_runs_with_fewer_threads),         TEST(a_search_races_it),
+      TEST(the_guess_is_watched),       TEST(what_was_measured_elsewhere_is_not_verified),
   };
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   snprintf(database, sizeof database, "%s/t.db", folder);

@@ -716,8 +716,8 @@ static void a_hard_limit_holds_within_steps(void **state) {
     trusted_ms = rows[i].trusted_ms;
     profiler->verify_ratio = 0.0;
     const int64_t start_ns = at_now_ns();
-    const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0,
-                                           rows[i].most_ms * 1e6);
+    const attune_status status =
+        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, rows[i].most_ms * 1e6);
     const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
                  most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
     toy_op.reference_create = toy_reference_create;

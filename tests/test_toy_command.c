@@ -244,14 +244,14 @@ static json_t *tune_by_rows(const char *file, const char *row_ns, const char *wo
   return report;
 }
 
-/* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each is looked at. */
+/* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each is looked at.
+ * */
 static void a_budget_looks_at_every_problem(void **state) {
   (void)state;
   char text[4096] = "op,kind,rows,cols,taps,count\ntoy,f32,8000,1,7,1000\n";
   size_t at = strlen(text);
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
-  for (int i = 1; i <= 36; i++)
-    assert_true(at_append(text, sizeof text, &at, "toy,f32,%d,%d,7,1\n", 1 + i % 4, i));
+  for (int i = 1; i <= 36; i++) assert_true(at_append(text, sizeof text, &at, "toy,f32,%d,%d,7,1\n", 1 + i % 4, i));
   write_file("many.csv", text);
   json_t *report = tune_by_rows("many.csv", "10000", "--budget 12 --db many.db");
   if (json_number(report, "tuned") < 37) fail_msg("%.0f tuned: %.4000s", json_number(report, "tuned"), output);
@@ -275,7 +275,10 @@ static void noise_takes_what_is_left(void **state) {
 /* One whose calls alone take longer than the budget is left, in time for the other, or after one call. */
 static void what_is_too_long_is_left(void **state) {
   (void)state;
-  static const struct { const char *row_ns; double call_s; } rows[] = {{"300000", 2.4}, {"2500000", 20.0}, {"40000", 0.32}};
+  static const struct {
+    const char *row_ns;
+    double call_s;
+  } rows[] = {{"300000", 2.4}, {"2500000", 20.0}, {"40000", 0.32}};
   write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\ntoy,f32,1,5,7\n");
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   for (size_t i = 0; i < AT_COUNT(rows); i++) {

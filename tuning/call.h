@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread
- * finds its plan at once: at_call_recent; one that is captured in a graph is noted there too. Others are checked and normalised by their operation into a key, and go on
- * with at_call_plan. Either way the plan is launched once. */
+ * finds its plan at once: at_call_recent; one that is captured in a graph is noted there too. Others are checked and
+ * normalised by their operation into a key, and go on with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_CALL_H
 #define AT_CALL_H
 

@@ -6,13 +6,13 @@
  *
  * Up to "; with " it is the device's part: the device, its driver, and how attune measures. The rest are the
  * implementations of an operation that there were, each with its version and what it depends on (at_implementation.
- * depends). On the host the first of them is how many CPU threads the search might use: "; with threads 2; host_blocked 1
- * ...". What is fastest with two is not so with one or with 64, nor is the default that it was compared with: winners of
- * each number are kept side by side. Three rules follow from it, and from nothing else:
+ * depends). On the host the first of them is how many CPU threads the search might use: "; with threads 2;
+ * host_blocked 1 ...". What is fastest with two is not so with one or with 64, nor is the default that it was compared
+ * with: winners of each number are kept side by side. Three rules follow from it, and from nothing else:
  *
  * - A stored winner holds where the device's part is the same and its own implementation has the same version, with the
- *   same versions of what its configuration depends on here, and as many CPU threads. Other implementations, libraries and operations do not
- *   matter: what is new or changed there makes nobody else's winners misses.
+ *   same versions of what its configuration depends on here, and as many CPU threads. Other implementations, libraries
+ *   and operations do not matter: what is new or changed there makes nobody else's winners misses.
  * - A winner that holds may be compared with too little: the default's time, or that of another implementation, is of
  *   an older library or version, or an implementation has come since. It runs on, the words in attune_decision.changed
  *   say what is another, and the next tuning run (attune tune, attune_tune) measures the problem again, with the winner

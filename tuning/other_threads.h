@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * other_threads.h: what a database knows of a problem on the host that was measured with another number of CPU threads
- * than there are here: the nearest winner, with fewer threads if it has too many. It holds nowhere but there, so here it
- * is a guess: dispatch runs it in place of the vendor's default and has it watched (guard.h), and a search races it. */
+ * than there are here: the nearest winner, with fewer threads if it has too many. It holds nowhere but there, so here
+ * it is a guess: dispatch runs it in place of the vendor's default and has it watched (guard.h), and a search races
+ * it. */
 #ifndef AT_OTHER_THREADS_H
 #define AT_OTHER_THREADS_H
 

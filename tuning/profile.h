@@ -19,7 +19,8 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
 void at_profile_close(at_profile *profile);
 
 /* Launches the plan twice (the first loads code and warms up) and notes how long the second took; on a GPU once, and
- * how long that took, where it is more than slow_ns. Once, too, where the thread's limit (src/limit.h) ends with it. A plan that fails or leaves an error behind fails here. */
+ * how long that took, where it is more than slow_ns. Once, too, where the thread's limit (src/limit.h) ends with it. A
+ * plan that fails or leaves an error behind fails here. */
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns);
 
 /* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick

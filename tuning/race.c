@@ -167,7 +167,8 @@ static int affordable(const at_race *race, int64_t left_ns) {
 /* Is there no time for a round of so many? A few rounds there are in any case; where a hard limit ends, if they are
  * short. */
 static bool is_over(const at_race *race, int count, int64_t until_ns) {
-  const double left_ns = (double)(until_ns - at_now_ns()), grace_ns = race->rounds < AT_PAIRS_LEAST ? AT_LIMIT_GRACE_NS : 0.0;
+  const double left_ns = (double)(until_ns - at_now_ns()),
+               grace_ns = race->rounds < AT_PAIRS_LEAST ? AT_LIMIT_GRACE_NS : 0.0;
   if (at_limit_of() != AT_NO_LIMIT)
     return left_ns + grace_ns < count * (at_race_sample_ns(race) + race->profile->ready_ns);
   return left_ns < 0.0 && race->rounds >= AT_PAIRS_LEAST;

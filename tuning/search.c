@@ -220,8 +220,7 @@ static void reserve(search *s) {
 
 static attune_status open_verifier(search *s, double expected_ns) {
   const at_profiler *profiler = s->profile.profiler;
-  const attune_status status =
-      s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
+  const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
   return status == ATTUNE_OK ? at_verifier_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
                              : status;
 }
@@ -469,8 +468,9 @@ static void log_contenders(const search *s) {
 /* A budget and a limit end warm-ups too; 0: there is neither. Of a limit, beyond which nothing is measured any more,
  * they take a part. */
 static int64_t warm_until(const search *s) {
-  const double most_ns = WARM_PART * s->most_ns,
-               least_ns = s->budget_ns > 0.0 && most_ns > 0.0 ? fmin(s->budget_ns, most_ns) : fmax(s->budget_ns, most_ns);
+  const double most_ns = WARM_PART * s->most_ns, least_ns = s->budget_ns > 0.0 && most_ns > 0.0
+                                                                ? fmin(s->budget_ns, most_ns)
+                                                                : fmax(s->budget_ns, most_ns);
   return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
 }
 

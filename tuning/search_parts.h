@@ -27,8 +27,8 @@ typedef struct at_search_state {
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   const at_schedule *times;
   double budget_ns, most_ns;
-  double reserve_ns;             /* of most_ns, for what has to be verified still */
-  double once_ns;                /* a call of the default */
+  double reserve_ns; /* of most_ns, for what has to be verified still */
+  double once_ns;    /* a call of the default */
   int64_t start_ns, deadline_ns;
   int64_t opened_ns, late_ns;    /* all is later by so much: libraries were loaded, kernels were waited for */
   int64_t stage_ns;              /* when the present stage began */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "src/dtype.h"
-#include "src/limit.h"
 #include "src/host/threads.h"
+#include "src/limit.h"
 #include "tuning/staging.h"
 
 /* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an

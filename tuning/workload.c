@@ -360,8 +360,7 @@ attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attu
   at_message_keep(&kept);
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
-  if (status == ATTUNE_OK && *out_ns <= 0.0)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
+  if (status == ATTUNE_OK && *out_ns <= 0.0) status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
   return at_message_settle(&kept, status);
 }
 

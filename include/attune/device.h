@@ -147,8 +147,9 @@ ATTUNE_API attune_status attune_cuda_check(attune_device *device, int error, con
 /* Sets the most CPU threads that one operation on the host may use from now on, in the whole process and counting the
  * caller's: attune's own teams and the CPU libraries that attune calls. 1 to 4096; 0 for as many as there are CPUs:
  * those in the affinity mask, or a cgroup's quota rounded up if that is less, as the process found them when it first
- * looked. Stored winners hold for the number of threads that they were found with; those of other numbers are guesses. A
- * plan that needs more than there are now runs the vendor default. Before the first call the bound is ATTUNE_THREADS. Errors: INVALID_ARGUMENT. Any thread; work in flight keeps its team. */
+ * looked. Stored winners hold for the number of threads that they were found with; those of other numbers are guesses.
+ * A plan that needs more than there are now runs the vendor default. Before the first call the bound is
+ * ATTUNE_THREADS. Errors: INVALID_ARGUMENT. Any thread; work in flight keeps its team. */
 ATTUNE_API attune_status attune_set_threads(int threads);
 
 /* The number of threads that one operation on the host may use now, at least 1. Any thread. */

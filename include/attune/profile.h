@@ -44,9 +44,9 @@ typedef int (*attune_profile_fn)(void *user, const attune_profile_entry *entry);
 /* Calls `fn` for each problem that `tuner` has run so far in this process (in a child of fork: since the fork). Those
  * that took longest come first, then those whose time is not known, ordered by calls and arithmetic. A nonzero return
  * of `fn` ends the walk; with NULL there is none. *out_totals (may be NULL) sums over all problems. Calls that return
- * while this runs may be missing. No lock is held while `fn` runs. A captured call counts once, when it is captured, and
- * once at each replay of its attune_graph; replays of a graph that the program captured itself (cudaGraphLaunch) are not
- * seen. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ * while this runs may be missing. No lock is held while `fn` runs. A captured call counts once, when it is captured,
+ * and once at each replay of its attune_graph; replays of a graph that the program captured itself (cudaGraphLaunch)
+ * are not seen. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, void *user,
                                               attune_profile_totals *out_totals);
 

@@ -240,10 +240,10 @@ ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *dev
                                          double budget_ms, int force, attune_decision *out);
 
 /* As attune_tune_try, for at most most_ms milliseconds in all: a problem takes what it needs, and where that is more,
- * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than expected
- * ends within half a second, or after one call of the implementation that is under way. What is found by then is stored,
- * incomplete or unsure, and a later call goes on from there. Errors: those of attune_tune_try; BUDGET_EXHAUSTED also:
- * most_ms is too short to measure the default and to verify its numbers. Any thread. */
+ * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than
+ * expected ends within half a second, or after one call of the implementation that is under way. What is found by then
+ * is stored, incomplete or unsure, and a later call goes on from there. Errors: those of attune_tune_try;
+ * BUDGET_EXHAUSTED also: most_ms is too short to measure the default and to verify its numbers. Any thread. */
 ATTUNE_API attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem,
                                             double budget_ms, double most_ms, int force, attune_decision *out);
 
@@ -323,9 +323,9 @@ ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner
 
 /* What measurements on `device` are valid for, as one line into out[size], terminated: the device, its driver, attune's
  * way of measuring; then, after "; with ", each implementation with its version and the libraries and compilers that it
- * depends on; on the host before them "threads N", how many CPU threads a search may use now. A stored winner holds where
- * the first part is the same, the number of threads, and its own implementation. Opens the libraries.
- * Errors: INVALID_ARGUMENT (4096 bytes suffice). Any thread. */
+ * depends on; on the host before them "threads N", how many CPU threads a search may use now. A stored winner holds
+ * where the first part is the same, the number of threads, and its own implementation. Opens the libraries. Errors:
+ * INVALID_ARGUMENT (4096 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
 /* Called with an implementation and the number of configurations that it offers; a nonzero return ends the walk. */

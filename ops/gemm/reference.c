@@ -94,12 +94,14 @@ static void all_norms(at_reference *r) {
     for (int64_t b = 0; b < g->batch; b++) matrix_norms(r, b, at_cpu_count());
 }
 
-/* A product in float64 by parts of D's columns, for a limit may end it between two. What an element is does not depend on
- * them. */
+/* A product in float64 by parts of D's columns, for a limit may end it between two. What an element is does not depend
+ * on them. */
 static attune_status multiply(const at_gemm *g, const double *a, const double *b, double *out, int threads) {
   static const double part_flops = 4e9; /* some tenths of a second of one CPU */
   const double column = 2.0 * (double)g->m * (double)g->k;
-  const int64_t most = column * (double)g->n <= part_flops ? g->n : (int64_t)(part_flops / column / PART_GRAIN + 1.0) * PART_GRAIN,
+  const int64_t most = column * (double)g->n <= part_flops
+                           ? g->n
+                           : (int64_t)(part_flops / column / PART_GRAIN + 1.0) * PART_GRAIN,
                 rows_a = at_gemm_rows_a(g), rows_b = at_gemm_rows_b(g);
   attune_status status = at_limit_look();
   for (int64_t j = 0; j < g->n && status == ATTUNE_OK; j += most) {

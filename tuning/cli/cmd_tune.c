@@ -110,8 +110,7 @@ static void measure(tune_run *run, tune_item *it, double most_ms) {
   if (!others && most_ms < 0 && again) return;
   if (again) run->busy--;
   if (!others)
-    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED
-                         : tune_one(run, it, most_ms, run->options->force, &it->decision);
+    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED : tune_one(run, it, most_ms, run->options->force, &it->decision);
   if (status == ATTUNE_BUSY) {
     it->outcome = OUTCOME_BUSY;
     run->busy++;

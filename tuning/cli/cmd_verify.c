@@ -87,12 +87,12 @@ static void add(report *r, const options *o, const attune_recheck *c) {
   r->marked += c->marked != 0;
   if (claim > 0 && c->verdict != ATTUNE_VERDICT_UNSURE) r->logs += log(c->speedup / claim);
   if (o->common.json) {
-    json_array_append_new(r->array,
-                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:b}", "stored", cli_json_decision(&c->stored),
-                                    "time_ns", cli_json_number(c->time_ns), "default_time_ns",
-                                    cli_json_number(c->default_time_ns), "speedup", cli_json_number(c->speedup),
-                                    "error", cli_json_number(c->error), "max_error", cli_json_number(c->max_error),
-                                    "samples", c->samples, "verdict", verdict_name(c->verdict), "marked", c->marked));
+    json_array_append_new(r->array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:b}", "stored",
+                                              cli_json_decision(&c->stored), "time_ns", cli_json_number(c->time_ns),
+                                              "default_time_ns", cli_json_number(c->default_time_ns), "speedup",
+                                              cli_json_number(c->speedup), "error", cli_json_number(c->error),
+                                              "max_error", cli_json_number(c->max_error), "samples", c->samples,
+                                              "verdict", verdict_name(c->verdict), "marked", c->marked));
     return;
   }
   cli_table_add(&r->table, (const char *const[COLUMNS]){

@@ -38,8 +38,8 @@ static void clock_text(char out[CLI_CELL], double seconds) {
     snprintf(out, CLI_CELL, "%ld:%02ld", whole / 60, whole % 60);
 }
 
-/* How long the rest will take; negative: not known. What is stored already takes no time, so only what was measured says
- * it. A budget is the most, and in its last rounds what may be needed. */
+/* How long the rest will take; negative: not known. What is stored already takes no time, so only what was measured
+ * says it. A budget is the most, and in its last rounds what may be needed. */
 static double left_s(const cli_progress *progress, double elapsed, size_t measured) {
   const double budget = progress->budget_s > elapsed ? progress->budget_s - elapsed : 0;
   if (!measured || measured > progress->to_measure) return progress->budget_s > 0 ? budget : -1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tune_budget.c: how `attune tune` shares a budget: first a look at every problem, the cheapest first, with half of what
- * is left for each; then rounds, first for those that it was too short for, then for all that are unfinished, by calls x
- * time, so that a problem is tuned for as long as it is worth; then for what noise left unsure, with what is left. */
+ * tune_budget.c: how `attune tune` shares a budget: first a look at every problem, the cheapest first, with half of
+ * what is left for each; then rounds, first for those that it was too short for, then for all that are unfinished, by
+ * calls x time, so that a problem is tuned for as long as it is worth; then for what noise left unsure, with what is
+ * left. */
 #include "tuning/cli/tune_run.h"
 
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 /* A shorter share is not worth its beginning. */
 static const double LOOK_PART = 0.5, LOOK_LEAST_MS = 30.0, ROUND_LEAST_MS = 20.0;
 
-/* A search is not begun where so many calls of the default, by an estimate that may be wrong by a few times, take longer
- * than its share; nor with a share that is hardly longer than one that was too short. */
+/* A search is not begun where so many calls of the default, by an estimate that may be wrong by a few times, take
+ * longer than its share; nor with a share that is hardly longer than one that was too short. */
 static const double FEW_CALLS = 5.0, LONGER = 1.25;
 
 double tune_budget_left_ms(const tune_run *run) {
