@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * floating.h: attune's threads, and the floating-point environment that they have: the default one, rounding to nearest with
- * denormals kept and no traps, whatever the thread has that starts them. What is measured, verified, compiled or opened in a
- * thread of the program is done in that environment, too, since its results outlast the call. */
+ * floating.h: attune's threads, and the floating-point environment that they have: the default one, rounding to
+ * nearest with denormals kept and no traps, whatever the thread has that starts them. What is measured, verified,
+ * compiled or opened in a thread of the program is done in that environment, too, since its results outlast the
+ * call. */
 #ifndef AT_FLOATING_H
 #define AT_FLOATING_H
 
@@ -42,8 +43,8 @@ AT_INLINE void at_floating_leave(const at_floating *f) {
   if (AT_UNLIKELY(f->changed)) at_floating_restore(&f->before);
 }
 
-/* Starts a thread of attune's own: the only way to one. It has the default environment, and the program's signal handlers do not
- * run on it. `out` NULL: it is detached. 0, or an error number. */
+/* Starts a thread of attune's own: the only way to one. It has the default environment, and the program's signal
+ * handlers do not run on it. `out` NULL: it is detached. 0, or an error number. */
 int at_thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg);
 
 #endif

@@ -80,7 +80,7 @@ static void ways(void **state) {
     if (way == 1) t->sizes[0] = 1;
     if (way == 2) t->sizes[1] = 1;
     if (way == 3) t->strides = turned;
-    if (way == 4) t->dims = 0;
+    if (way == 4) t->dims = 0, t->sizes[0] = 1;
     if (way == 5) {
       columns = COLUMNS / 2;
       c.outputs[0].sizes[1] = c.inputs[0].sizes[1] = t->sizes[1] = columns;

@@ -210,7 +210,8 @@ static void draw_numbers(scene *s) {
     attune_scalar *x = &s->call.scalars[i];
     x->value = (double)draw(-4, 4) * (x->kind == ATTUNE_I64 || x->kind == ATTUNE_BOOL ? 1e9 : 1); /* not looked at */
     x->imaginary = (double)draw(-4, 4) * (x->kind == ATTUNE_C128 ? 1 : 1e9);
-    x->integer = x->kind == ATTUNE_I64 ? draw(-4, 4) : x->kind == ATTUNE_BOOL ? draw(-1, 2) : draw(1 << 20, 1 << 30);
+    if (!x->kind) x->imaginary = 0.0; /* a kind that was left out must not hide a value */
+    x->integer = !x->kind ? 0 : x->kind == ATTUNE_I64 ? draw(-4, 4) : x->kind == ATTUNE_BOOL ? draw(-1, 2) : draw(1 << 20, 1 << 30);
   }
 }
 

@@ -374,7 +374,7 @@ static void by_addresses(void **state) {
   for (int turn = 0; turn < 6; turn++) {
     const int way = turn / 2;
     if (way == 1) k.inputs[0].strides = second;
-    if (way == 2) k.inputs[0].strides = NULL, k.inputs[1].dims = 0;
+    if (way == 2) k.inputs[0].strides = NULL, k.inputs[1].dims = 0, k.inputs[1].sizes[0] = 1;
     fill();
     attune_plan *plan = plan_of(turn % 2 ? "-abs(a - b)" : "a - b", &k); /* a is the smaller one */
     for (int shift = 0; shift < 32; shift += 16) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_floating.c: a program that flushes denormals and rounds up before it first calls attune gets from streams, teams and tuned
- * winners the bits that another program gets: attune's threads have the default environment, and so have libraries that attune
- * opens and all that outlasts a call. What runs alone in the program's own thread obeys that thread, whose environment every
- * call leaves as it was. */
+ * test_floating.c: a program that flushes denormals and rounds up before it first calls attune gets from streams,
+ * teams and tuned winners the bits that another program gets: attune's threads have the default environment, and so
+ * have libraries that attune opens and all that outlasts a call. What runs alone in the program's own thread obeys
+ * that thread, whose environment every call leaves as it was. */
 #include "tests/check.h"
 
 #include <fenv.h>

@@ -260,8 +260,9 @@ static void explained(attune_tuner *with, const char *problem, attune_decision *
   OK(attune_explain(with, device, problem, out));
 }
 
-/* Tiny products of which nothing is known run attune's own loops, also as 20,000 of a batch, where the CPU has the kernels that
- * the rule was measured with. Mode off, larger ones and those with C run the vendor's; so does a search's first candidate. */
+/* Tiny products of which nothing is known run attune's own loops, also as 20,000 of a batch, where the CPU has the
+ * kernels that the rule was measured with. Mode off, larger ones and those with C run the vendor's; so does a
+ * search's first candidate. */
 static void tiny_and_untuned(void **state) {
   (void)state;
   enum { MANY = 1000 };
@@ -269,8 +270,9 @@ static void tiny_and_untuned(void **state) {
       z[36 * MANY] __attribute__((aligned(128)));
   static const char *const tiny[] = {"gemm f32 nn 6x6x6x20000 strict", "gemm f64 tt 2x8x16 strict",
                                      "gemm f32 nt 8x2x1x3 strict deterministic", "gemm f32 nn 4x4x4 strict align=4"};
-  static const char *const others[] = {"gemm f32 nn 1x6x6 strict", "gemm f32 nn 9x6x6 strict", "gemm f32 nn 6x6x17 strict",
-                                       "gemm f32 nn 6x6x6 strict beta", "gemm bf16 nn 6x6x6 strict"};
+  static const char *const others[] = {"gemm f32 nn 1x6x6 strict", "gemm f32 nn 9x6x6 strict",
+                                       "gemm f32 nn 6x6x17 strict", "gemm f32 nn 6x6x6 strict beta",
+                                       "gemm bf16 nn 6x6x6 strict"};
   attune_device_properties properties;
   attune_tuner *off = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;

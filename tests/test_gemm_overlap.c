@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_overlap.c: a D that lies in what a product reads is refused by every call, and its memory is left alone; one that
- * lies beside it, in its gaps or in another matrix's place of an interleaved batch is taken. */
+ * test_gemm_overlap.c: a D that lies in what a product reads is refused by every call, and its memory is left alone;
+ * one that lies beside it, in its gaps or in another matrix's place of an interleaved batch is taken. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
@@ -119,7 +119,8 @@ static void as_a_look_at_every_element(void **unused) {
     }
     if (!met && at[3] > at[0] && at[3] < at[0] + (size_t)(g.lda * (at_gemm_cols_a(&g) - 1))) between++;
   }
-  if (refused < 2000 || taken < 2000 || between < 100) fail_msg("%d refused, %d taken, %d between", refused, taken, between);
+  if (refused < 2000 || taken < 2000 || between < 100)
+    fail_msg("%d refused, %d taken, %d between", refused, taken, between);
 }
 
 /* ---- the calls ---- */
@@ -140,7 +141,8 @@ static void nothing_was_written(void) {
   for (int i = 0; i < FLOATS; i++) assert_true(memory[i] == (float)(i % 7));
 }
 
-/* Of a problem that ran before with operands apart, so that each goes the shortest way; row-major names the caller's own. */
+/* Of a problem that ran before with operands apart, so that each goes the shortest way; row-major names the caller's
+ * own. */
 static void every_call_refuses(void **unused) {
   (void)unused;
   for (int row = 0; row < 2; row++)

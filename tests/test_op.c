@@ -53,7 +53,8 @@ static const slot with_others[] = {SLOT(caller_create),   SLOT(caller_run),     
                                    SLOT(calls_create),    SLOT(calls_run),        SLOT(calls_destroy),
                                    SLOT(special_count),   SLOT(special_contents), SLOT(special_plant),
                                    SLOT(special_compare), SLOT(special_name),     SLOT(special_scalars)};
-static const slot optional[] = {SLOT(draws), SLOT(show), SLOT(each_library), SLOT(problem_size), SLOT(plans_most)};
+static const slot optional[] = {SLOT(spans),        SLOT(draws),        SLOT(show),
+                                SLOT(each_library), SLOT(problem_size), SLOT(plans_most)};
 
 static void empty(at_op *op, const slot *one) {
   memset((char *)op + one->offset, 0, sizeof(void *));

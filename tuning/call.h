@@ -16,8 +16,8 @@ AT_INLINE const at_plan *at_call_again(at_recent *recent) {
   return plan;
 }
 
-/* What was found last for a problem at the address `from`, NULL: the thread has nothing yet; and its plan if the call is just like
- * it, which is then counted, NULL: it is not. The two steps of at_call_guessed. */
+/* What was found last for a problem at the address `from`, NULL: the thread has nothing yet; and its plan if the
+ * call is just like it, which is then counted, NULL: it is not. The two steps of at_call_guessed. */
 AT_INLINE at_recent *at_call_guess(const void *from) {
   at_recents *mine = at_recents_at_once();
   return AT_LIKELY(mine != NULL) ? at_recent_guessed_at(mine, at_recent_guess(mine, from)) : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * extent.h: where an operand's elements lie, and whether two operands share a byte: for what an operation may not write where it
- * reads. Two ranges of addresses are compared first; views that interleave are apart although their ranges are not. */
+ * extent.h: where an operand's elements lie, and whether two operands share a byte: for what an operation may not
+ * write where it reads. Two ranges of addresses are compared first; views that interleave are apart although their
+ * ranges are not. */
 #ifndef AT_EXTENT_H
 #define AT_EXTENT_H
 

@@ -27,8 +27,8 @@ typedef struct at_implementation {
   bool (*supports)(const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */
   int (*configurations)(const void *problem, attune_device *device, at_configuration *out, int max);
-  /* Optional: the configuration to run, in place of the default, where nothing is known of the problem: by a fixed rule of what was
-   * measured. True only where no library came near it on any machine that was tried. NULL: never. */
+  /* Optional: the configuration to run, in place of the default, where nothing is known of the problem: by a fixed
+   * rule of what was measured. True only where no library came near it on any machine that was tried. NULL: never. */
   bool (*untuned)(const void *problem, attune_device *device, at_configuration *out);
   /* Optional: more of them around a good one. NULL: configurations() gives all. */
   int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,

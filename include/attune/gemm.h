@@ -3,8 +3,8 @@
  *
  * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
  * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
- * - Edges, as in BLAS: m or n = 0 does nothing, nor does an empty batch (ATTUNE_EMPTY_BATCH). k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
- *   beta = 0 never reads C, so that NaN there does not spread.
+ * - Edges, as in BLAS: m or n = 0 does nothing, nor does an empty batch (ATTUNE_EMPTY_BATCH). k = 0 or alpha = 0
+ *   gives D = beta C and reads neither A nor B. beta = 0 never reads C, so that NaN there does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
  *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
  *   default itself loses for the problem.
@@ -58,8 +58,8 @@ typedef struct attune_gemm_problem {
 
 /* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
  * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); no other element of D may
- * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or between
- * the matrices of a batch. The scalars are converted to the accumulation type. */
+ * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or
+ * between the matrices of a batch. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
   double alpha;
   const void *a;
@@ -72,17 +72,18 @@ typedef struct attune_gemm_operands {
 /* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what happens if
  * none is known. Asynchronous, except while it tunes. The operands' memory stays the caller's, and is used until the
  * stream has done this work. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride
- * too small, pointer not aligned to its element, D that overlaps what is read, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
- * database, cache or budget is never an error here: the default implementation runs and the log says why. Threads:
- * tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
+ * too small, pointer not aligned to its element, D that overlaps what is read, unknown dtype), UNSUPPORTED,
+ * OUT_OF_MEMORY, DEVICE_ERROR. A failing database, cache or budget is never an error here: the default
+ * implementation runs and the log says why. Threads: tuner any, stream one at a time. In capture: uses the stored
+ * winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands);
 
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
- * it takes any beta, 0 too, and always wants C, which D may not overlap then. It takes C and D in the same memory only if they
- * are here. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
+ * it takes any beta, 0 too, and always wants C, which D may not overlap then. It takes C and D in the same memory
+ * only if they are here. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
  * threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
@@ -90,8 +91,8 @@ ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner
 
 /* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT
  * (null; a plan of another operation, which the message names; a stream of another device; operands the plan was not
- * made for, or whose D overlaps what is read), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
- * has what else there is to do with a plan. */
+ * made for, or whose D overlaps what is read), DEVICE_ERROR. One plan may run in many threads at once, each on its
+ * own stream. Allowed in capture. plan.h has what else there is to do with a plan. */
 ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
                                               const attune_gemm_operands *operands);
 

@@ -88,8 +88,8 @@ void at_gemm_case_at(int index, at_gemm_case *out) {
   p->m = SHAPES[shape].m;
   p->n = SHAPES[shape].n;
   p->k = SHAPES[shape].k;
-  p->batch = batch < 0   ? ATTUNE_EMPTY_BATCH
-             : batch > 0 ? batch
+  p->batch = batch < 0         ? ATTUNE_EMPTY_BATCH
+             : batch > 0       ? batch
              : draw(&state, 3) ? index / 7 % 2 /* 0 is one, too */
                                : 2 + draw(&state, 3);
   p->contract.deterministic = draw(&state, 4) == 0;

@@ -138,7 +138,8 @@ AT_INLINE at_asked asked_of(const attune_gemm_problem *p, at_gemm_use use) {
 static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_stream *stream,
                                                     const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands) {
-  if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == ATTUNE_EMPTY_BATCH)) return check_empty(problem);
+  if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == ATTUNE_EMPTY_BATCH))
+    return check_empty(problem);
   at_key key;
   at_gemm *g = at_key_problem(&key);
   at_gemm_operands run;
@@ -230,9 +231,10 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
   if (status != ATTUNE_OK) return status;
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "a plan needs m, n, k of 1 or more, a batch that is not empty and alpha other than 0; attune_gemm takes "
-                   "the rest");
+    return at_fail(
+        ATTUNE_INVALID_ARGUMENT,
+        "a plan needs m, n, k of 1 or more, a batch that is not empty and alpha other than 0; attune_gemm takes "
+        "the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   return at_caller_plan_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);

@@ -123,9 +123,9 @@ static int configurations(const void *problem, attune_device *device, at_configu
   return l.count;
 }
 
-/* Where every library that was tried takes longer in each type and transposition: bench/results/host-untuned.md. One thread, for a
- * team may lose where CPUs are taken. Not one row or column, which libraries do by gemv; not with C, whose tiles are slower where
- * stores are masked; not with the portable kernels. */
+/* Where every library that was tried takes longer in each type and transposition: bench/results/host-untuned.md. One
+ * thread, for a team may lose where CPUs are taken. Not one row or column, which libraries do by gemv; not with C,
+ * whose tiles are slower where stores are masked; not with the portable kernels. */
 enum { UNTUNED_MOST = 8, UNTUNED_DEPTH = 16 };
 
 static bool untuned(const void *problem, attune_device *device, at_configuration *out) {
@@ -133,8 +133,8 @@ static bool untuned(const void *problem, attune_device *device, at_configuration
   const at_blocked_isa *isa = at_blocked_isa_find(NULL);
   choice tiles[AT_SMALL_VECTORS];
   (void)device;
-  if (g->m < 2 || g->m > UNTUNED_MOST || g->n < 2 || g->n > UNTUNED_MOST || g->k > UNTUNED_DEPTH ||
-      g->c != AT_C_NONE || strcmp(isa->name, "portable") == 0 || tiles_of(tiles, g, isa) < 1)
+  if (g->m < 2 || g->m > UNTUNED_MOST || g->n < 2 || g->n > UNTUNED_MOST || g->k > UNTUNED_DEPTH || g->c != AT_C_NONE ||
+      strcmp(isa->name, "portable") == 0 || tiles_of(tiles, g, isa) < 1)
     return false;
   list l = {out, 0, 1};
   tiles[0].threads = 1;
@@ -169,7 +169,8 @@ typedef struct cut {
   bool single; /* a strip for each tile */
 } cut;
 
-/* A packed A has panels side by side, the last one rounded up to whole vectors; a single row of it is one as it lies. */
+/* A packed A has panels side by side, the last one rounded up to whole vectors; a single row of it is one as it
+ * lies. */
 static cut cut_of(const at_gemm *g, const at_small_ops *ops, int64_t vectors, int64_t columns) {
   cut c = {.g = g, .ops = ops, .vectors = vectors, .columns = columns, .height = vectors * ops->lanes};
   c.whole = g->m / c.height;

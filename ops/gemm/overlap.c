@@ -19,8 +19,7 @@ static int extents_of(const at_gemm *g, const at_gemm_operands *o, at_extent out
   out[AT_GEMM_SPAN_D] = extent_of(o->d, result, g->m, g->n, g->ldd, g->stride_d, g->batch);
   out[AT_GEMM_SPAN_A] = extent_of(o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
   out[AT_GEMM_SPAN_B] = extent_of(o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
-  if (g->c == AT_C_SEPARATE)
-    out[AT_GEMM_SPAN_C] = extent_of(o->c, result, g->m, g->n, g->ldc, g->stride_c, g->batch);
+  if (g->c == AT_C_SEPARATE) out[AT_GEMM_SPAN_C] = extent_of(o->c, result, g->m, g->n, g->ldc, g->stride_c, g->batch);
   return g->c == AT_C_SEPARATE ? 4 : 3;
 }
 
@@ -41,7 +40,7 @@ attune_status at_gemm_check_apart(const at_gemm *g, const at_gemm_operands *o, b
     if (AT_UNLIKELY(at_extents_meet(d, &each[i])))
       return at_fail(ATTUNE_INVALID_ARGUMENT,
                      "operands.d overlaps operands.%c: D is 0x%llx to 0x%llx, %c 0x%llx to 0x%llx; should be apart%s",
-                     swap ? "dbac"[i] : "dabc"[i], (unsigned long long)d->low, (unsigned long long)d->high,
+                     swap ? "dbac"[i] : "dabc"[i], (unsigned long long)d -> low, (unsigned long long)d -> high,
                      swap ? "DBAC"[i] : "DABC"[i], (unsigned long long)each[i].low, (unsigned long long)each[i].high,
                      i == AT_GEMM_SPAN_C ? ", or D be C itself" : "");
   return ATTUNE_OK;

@@ -195,6 +195,7 @@ attune_status attune_gemm_problem_format(char *out, size_t size, const attune_ge
   if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(problem, operands, &use);
   if (status == ATTUNE_OK && operands) status = at_gemm_normalise(problem, use, &g, &swap);
   if (status == ATTUNE_OK && g.batch == 0)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
+    status =
+        at_fail(ATTUNE_INVALID_ARGUMENT, "problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
 }

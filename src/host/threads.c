@@ -257,7 +257,7 @@ static void run_shared(int wanted, void (*fn)(void *arg, const at_team *team), v
   run_alone(size, fn, arg);
 }
 
-/* Which thread does a share is chance, and its result must not be: the caller has the environment of the others meanwhile. */
+/* Which thread does a share is chance, and its result must not be: the caller has the environment of the others. */
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {
   if (wanted <= 1 || inside) {
     run_alone(1, fn, arg);
