@@ -273,7 +273,7 @@ void at_settings_tell_unknown(void) {
   static atomic_bool told;
   if (atomic_exchange(&told, true) || !environ) return;
   for (char **entry = environ; *entry; entry++) {
-    if (strncmp(*entry, "ATTUNE_", 7) != 0 || strncmp(*entry, "ATTUNE_TEST_", 12) == 0) continue;
+    if (strncmp(*entry, "ATTUNE_", 7) != 0 || strncmp(*entry + 7, "TEST_", 5) == 0) continue;
     tell_unknown(*entry, strcspn(*entry, "="));
   }
 }

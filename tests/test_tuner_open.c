@@ -159,7 +159,7 @@ static void no_system_database(void **state) {
 static void unknown_variables(void **state) {
   (void)state;
   setenv("ATTUNE_MOD", "tune", 1);
-  setenv("ATTUNE_TEST_SOMETHING", "1", 1);
+  setenv("ATTUNE_TEST_KILLS", "1", 1);
   setenv("ATTUNE_LOG_FILE", "", 1);
   for (int i = 0; i < 2; i++) attune_tuner_destroy(tuner_in(ATTUNE_MODE_OFF, NULL));
   assert_int_equal(count_of("which attune does not know"), 1);
