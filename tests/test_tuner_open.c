@@ -222,8 +222,9 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(unknown_variables), /* before any other tuner of the process */
-      TEST(mode_off_opens_nothing), TEST(a_locked_one_is_tried_again), TEST(whoever_asks_waits),
-      TEST(no_system_database), TEST(texts_of_sqlite),     TEST(a_filesystem_without_locks),
+      TEST(mode_off_opens_nothing), TEST(a_locked_one_is_tried_again),
+      TEST(whoever_asks_waits),     TEST(no_system_database),
+      TEST(texts_of_sqlite),        TEST(a_filesystem_without_locks),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,9 +53,10 @@ bool at_store_is_locked(at_store *store) {
 
 static attune_status fail_busy(at_store *store) {
   if (!at_store_is_locked(store))
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s is on a filesystem on which files cannot be locked; name a file on a local disk by "
-                   AT_STORE_NAMED, store->path);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "%s is on a filesystem on which files cannot be locked; name a file on a local disk by " AT_STORE_NAMED,
+        store->path);
   return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", store->path);
 }
 
