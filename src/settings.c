@@ -4,6 +4,7 @@
 
 #include "src/support.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -230,4 +231,50 @@ attune_log_level at_settings_log_level(void) {
   const char *value = variable("ATTUNE_LOG");
   const level_word *found = value ? find_level(value) : NULL;
   return found ? found->level : ATTUNE_LOG_ERROR;
+}
+
+/* --- variables that nobody reads --- */
+
+static const char *const known_variables[] = {
+    "ATTUNE_ALLOC",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",  "ATTUNE_COMPILE",
+    "ATTUNE_DB",       "ATTUNE_LOG",       "ATTUNE_LOG_FILE",  "ATTUNE_MODE",   "ATTUNE_NVTX",
+    "ATTUNE_PROFILE",  "ATTUNE_SEARCH",    "ATTUNE_SKIP",      "ATTUNE_TF32",   "ATTUNE_THREADS"};
+
+/* Letters to put in, take out or change. */
+static int letters_apart(const char *a, size_t length, const char *b) {
+  enum { MOST = 48 };
+  int row[MOST + 1];
+  const int columns = (int)strlen(b);
+  if (length > MOST || columns > MOST) return MOST;
+  for (int j = 0; j <= columns; j++) row[j] = j;
+  for (int i = 1; i <= (int)length; i++) {
+    int corner = row[0];
+    row[0] = i;
+    for (int j = 1; j <= columns; j++) {
+      const int other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1, change = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      row[j] = change < other ? change : other;
+    }
+  }
+  return row[columns];
+}
+
+static void tell_unknown(const char *name, size_t length) {
+  const char *nearest = known_variables[0];
+  for (size_t i = 0; i < AT_COUNT(known_variables); i++) {
+    if (strlen(known_variables[i]) == length && strncmp(name, known_variables[i], length) == 0) return;
+    if (letters_apart(name, length, known_variables[i]) < letters_apart(name, length, nearest))
+      nearest = known_variables[i];
+  }
+  at_log(ATTUNE_LOG_WARNING, "the environment has %.*s, which attune does not know; is %s meant?",
+         (int)(length < 100 ? length : 100), name, nearest);
+}
+
+void at_settings_tell_unknown(void) {
+  static atomic_bool told;
+  if (atomic_exchange(&told, true) || !environ) return;
+  for (char **entry = environ; *entry; entry++) {
+    if (strncmp(*entry, "ATTUNE_", 7) != 0 || strncmp(*entry + 7, "TEST_", 5) == 0) continue;
+    tell_unknown(*entry, strcspn(*entry, "="));
+  }
 }

@@ -41,6 +41,10 @@ attune_status at_settings_meeting_places(at_meeting_places *out);
 /* ATTUNE_THREADS, the most threads of a team, into *out; 0 when unset. INVALID_ARGUMENT as at_settings_read. */
 attune_status at_settings_threads(int *out);
 
+/* Tells, once in a process and at level warning, each variable whose name begins with ATTUNE_ and that attune does not
+ * know, with the nearest name that it knows. Those of the tests, ATTUNE_TEST_, are left alone. */
+void at_settings_tell_unknown(void);
+
 /* CUDA_VISIBLE_DEVICES as it is, empty too; NULL: not set. Borrowed from the environment. */
 const char *at_settings_visible_devices(void);
 

@@ -32,7 +32,7 @@ static int first_use(rlim_t bytes) {
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 10;
-  alarm(30); /* it hung for ever */
+  alarm(600); /* it hung for ever */
   attune_status status = attune_device_get(&host, "host");
   if (status == ATTUNE_OK) status = attune_tuner_create(&tuner, &options);
   if (status == ATTUNE_OK) status = attune_gemm(tuner, attune_stream_default(host), &p, &o);

@@ -12,7 +12,7 @@
 
 #include <attune/attune.h>
 
-enum { SECONDS = 60, SLOW_US = 200000 };
+enum { SECONDS = 600, SLOW_US = 200000 };
 
 static attune_device *device;
 static attune_stream *stream;

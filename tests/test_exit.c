@@ -189,7 +189,7 @@ static int close_plugin(void) {
 
 static int end_by(const char *way) {
 #define IS(name) (strcmp(way, name) == 0)
-  alarm(100); /* it hangs */
+  alarm(600); /* it hangs */
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   if (IS("dlclose")) return close_library();
   if (IS("plugin")) return close_plugin();

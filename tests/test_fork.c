@@ -29,7 +29,7 @@ static void in_child(int (*check)(void *), void *arg) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    alarm(60);
+    alarm(600);
     _exit(check(arg));
   }
   assert_int_equal(waitpid(child, &end, 0), child);
@@ -250,7 +250,7 @@ static void a_member_may_fork(void **state) {
   forked f = {.rank = 0};
   at_parallel(2, fork_inside, &f);
   if (f.child == 0) {
-    alarm(60);
+    alarm(600);
     _exit(use_everything(NULL));
   }
   int end = 0;

@@ -45,7 +45,7 @@ static int fork_beside(void *(*work)(void *), int (*in_child)(void)) {
   if (pthread_create(&thread, NULL, work, NULL) != 0) return -1;
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(600);
     _exit(in_child());
   }
   pthread_join(thread, NULL);
@@ -117,7 +117,7 @@ static void count_after(void *of, bool child) {
 
 static int count_in_child(int times) {
   int end = 0;
-  alarm(60);
+  alarm(600);
   const pid_t child = fork();
   if (child == 0) _exit(befores == times && afters == times ? 0 : 1);
   EXPECT(child > 0 && waitpid(child, &end, 0) == child && end == 0, "the child ended with %#x", (unsigned)end);

@@ -140,7 +140,7 @@ static void in_child(int number, bool early) {
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    alarm(100);
+    alarm(600);
     const int failed = live(number, early);
     if (failed) fprintf(stderr, "child %d: %d: %s\n", number, failed, attune_last_message());
     if (number % 3 == 0) exit(failed);
@@ -207,7 +207,7 @@ static void children_of_busy_threads_live(void **state) {
 static int fork_early(int number) {
   int zero = 0;
   pthread_t thread;
-  alarm(100);
+  alarm(600);
   if (!set_up(ATTUNE_MODE_TUNE) || pthread_create(&thread, NULL, keep_tuning, &zero) != 0) return 2;
   while (atomic_load(&beginners) == 0) sched_yield();
   usleep((useconds_t)((unsigned)number * 2654435761u % 8000u));

@@ -56,6 +56,17 @@ static void a_file_that_is_not_there(void **state) {
   gate_run_free(&run);
 }
 
+/* A journal that names a file, which SQLite would delete: the page of the locks, the name, its length, a sum, and what a
+ * journal begins with. */
+static void a_journal_that_names_a_file(void **state) {
+  (void)state;
+  static const char journal[] = "\0\4\0\1/tmp/victim\0\0\0\13\0\0\0\0\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+  save("j.db", "", 1, GATE_RUN_COMPLETE);
+  write_bytes("j.db-journal", journal, sizeof journal - 1);
+  refused("j.db", "names another file (/tmp/victim)");
+  assert_int_equal(unlink(path_of("j.db-journal")), 0);
+}
+
 /* Words that mean something else to SQLite. */
 static void strange_names_are_names_of_files(void **state) {
   (void)state;
@@ -243,7 +254,7 @@ static void a_file_that_cannot_be_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(a_file_that_is_not_there),
+      TEST(a_file_that_is_not_there), TEST(a_journal_that_names_a_file),
       TEST(other_files),
       TEST(strange_names_are_names_of_files),
       TEST(newer_and_hostile_files),

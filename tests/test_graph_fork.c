@@ -96,7 +96,7 @@ static void a_child_starts_anew(void **state) {
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    alarm(60);
+    alarm(600);
     _exit(use_inherited(&in));
   }
   assert_int_equal(waitpid(child, &end, 0), child);

@@ -28,7 +28,7 @@ static int in_child(const exchange *with) {
   attune_memory_handle own;
   void *p = NULL;
   char byte;
-  alarm(60);
+  alarm(600);
   if (count_descriptors(true) != with->sockets) return 10;
   if (attune_memory_import(&p, host, &with->handle) != ATTUNE_OK || *(unsigned char *)p != 5) return 11;
   if (attune_memory_close(p, host) != ATTUNE_OK) return 12;

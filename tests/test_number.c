@@ -160,10 +160,8 @@ static void another_locale(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers),
-      cmocka_unit_test(reals),
-      cmocka_unit_test(many_digits),
-      cmocka_unit_test(settings_hold_no_nan),
+      cmocka_unit_test(integers),       cmocka_unit_test(reals),
+      cmocka_unit_test(many_digits),    cmocka_unit_test(settings_hold_no_nan),
       cmocka_unit_test(another_locale),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

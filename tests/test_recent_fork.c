@@ -50,7 +50,7 @@ static void *call_in_thread(void *arg) {
 static int child(void) {
   pthread_t thread;
   void *failed = &thread;
-  alarm(60);
+  alarm(600);
   if (!call_some(3) || pthread_create(&thread, NULL, call_in_thread, &failed) != 0) return 1;
   pthread_join(thread, &failed);
   return failed ? 2 : 0;

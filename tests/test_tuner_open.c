@@ -155,6 +155,30 @@ static void no_system_database(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* A variable that nothing reads does nothing: said once in a process, with the name that is like it. */
+static void unknown_variables(void **state) {
+  (void)state;
+  setenv("ATTUNE_MOD", "tune", 1);
+  setenv("ATTUNE_TEST_KILLS", "1", 1);
+  setenv("ATTUNE_LOG_FILE", "", 1);
+  for (int i = 0; i < 2; i++) attune_tuner_destroy(tuner_in(ATTUNE_MODE_OFF, NULL));
+  assert_int_equal(count_of("which attune does not know"), 1);
+  assert_int_equal(count_of("2 the environment has ATTUNE_MOD, which attune does not know; is ATTUNE_MODE meant?"), 1);
+  unsetenv("ATTUNE_MOD");
+}
+
+/* What a damaged file put into SQLite's text comes out as printable ASCII, cut where it is long. */
+static void texts_of_sqlite(void **state) {
+  (void)state;
+  char out[24];
+  at_store_escape(out, sizeof out, "no such table: t");
+  assert_string_equal(out, "no such table: t");
+  at_store_escape(out, sizeof out, "a\xff\x1b[31m\n\x7f");
+  assert_string_equal(out, "a\\xff\\x1b[31m\\x0a\\x7f");
+  at_store_escape(out, sizeof out, "\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+  assert_true(strlen(out) < sizeof out && strncmp(out, "\\xff\\xff", 8) == 0);
+}
+
 /* In a child: no file can be locked any more, as on some network filesystems. */
 static bool lose_locks(void) {
   struct sock_filter code[] = {
@@ -197,8 +221,10 @@ static void a_filesystem_without_locks(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, tear_down)
   const struct CMUnitTest tests[] = {
-      TEST(mode_off_opens_nothing), TEST(a_locked_one_is_tried_again), TEST(whoever_asks_waits),
-      TEST(no_system_database),     TEST(a_filesystem_without_locks),
+      TEST(unknown_variables), /* before any other tuner of the process */
+      TEST(mode_off_opens_nothing), TEST(a_locked_one_is_tried_again),
+      TEST(whoever_asks_waits),     TEST(no_system_database),
+      TEST(texts_of_sqlite),        TEST(a_filesystem_without_locks),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

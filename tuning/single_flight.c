@@ -20,8 +20,8 @@ static int claim_wait_ms(const at_flight *flight) {
 
 attune_status at_flight_claim(at_flight *flight) {
   if (!flight->store) return ATTUNE_OK;
-  const attune_status status = at_store_lease_acquire(flight->store, flight->fingerprint, flight->problem, LEASE_MS,
-                                                      claim_wait_ms(flight));
+  const attune_status status =
+      at_store_lease_acquire(flight->store, flight->fingerprint, flight->problem, LEASE_MS, claim_wait_ms(flight));
   if (status == ATTUNE_BUSY) return status;
   flight->leased = status == ATTUNE_OK;
   flight->renewed_ns = at_now_ns();

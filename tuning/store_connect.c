@@ -43,9 +43,10 @@ static attune_status expect_text(at_store *store, const char *sql, const char *e
       const char *text = (const char *)sqlite3_column_text(statement, 0);
       same = text && strcmp(text, expected) == 0;
       if (!same) {
-        (void)at_fail(ATTUNE_BAD_DATA,
-                      "%s is damaged (%s: %.200s); with no program using it, move it away and tune again", store->path,
-                      sql, text ? text : "no answer");
+        char shown[200];
+        at_store_escape(shown, sizeof shown, text ? text : "no answer");
+        (void)at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s: %s); with no program using it, move it away and tune again",
+                      store->path, sql, shown);
       }
     }
     int end = sqlite3_finalize(statement);

@@ -53,17 +53,26 @@ bool at_store_is_locked(at_store *store) {
 
 static attune_status fail_busy(at_store *store) {
   if (!at_store_is_locked(store))
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s is on a filesystem on which files cannot be locked; name a file on a local disk by "
-                   AT_STORE_NAMED, store->path);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "%s is on a filesystem on which files cannot be locked; name a file on a local disk by " AT_STORE_NAMED,
+        store->path);
   return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", store->path);
+}
+
+void at_store_escape(char *out, size_t size, const char *text) {
+  size_t at = 0;
+  *out = '\0';
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+    if (!at_append(out, size, &at, *c >= ' ' && *c < 0x7f ? "%c" : "\\x%02x", *c)) return;
 }
 
 attune_status at_store_fail(at_store *store, int code) {
   const char *path = store->path;
   struct rlimit limit;
-  const char *reason =
-      store->db && sqlite3_errcode(store->db) == (code & 0xff) ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
+  char reason[256];
+  const bool latest = store->db && (sqlite3_extended_errcode(store->db) & 0xff) == (code & 0xff);
+  at_store_escape(reason, sizeof reason, latest ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
   switch (code & 0xff) {
   case SQLITE_BUSY:
   case SQLITE_LOCKED: return fail_busy(store);

@@ -128,6 +128,10 @@ const char *at_store_network_filesystem(uint64_t type);
 /* SQLite says that another has the lock, also where the filesystem knows no locks: then false. */
 bool at_store_is_locked(at_store *store);
 
+/* SQLite's text, in which a damaged file may have put anything: what is not printable ASCII as \\xNN; cut where it is
+ * long. */
+void at_store_escape(char *out, size_t size, const char *text);
+
 attune_status at_store_fail(at_store *store, int code);
 
 /* at_now_ns() in wait_ms milliseconds. */

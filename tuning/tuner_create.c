@@ -194,6 +194,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     status = begin(t, o, settings);
   }
   if (status == ATTUNE_OK) {
+    at_settings_tell_unknown();
     if (attune_tuner_get_mode(t) != ATTUNE_MODE_OFF) at_tuner_open(t);
     at_tuners_add(t);
     *out = t;
