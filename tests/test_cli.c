@@ -282,7 +282,7 @@ static void weighs_by_calls_and_time(void **state) {
 static void tells_elsewhere_from_here(void **state) {
   (void)state;
   at_store *store = NULL;
-  const attune_decision winner = {.problem = "gemm f32 nn 8x8x8 strict",
+  const attune_decision winner = {.problem = "gemm f32 nn 24x24x24 strict",
                                   .device = "host",
                                   .implementation = "host_reference",
                                   .implementation_version = 1,
@@ -308,7 +308,7 @@ static void tells_elsewhere_from_here(void **state) {
   json_t *winners = parse_out();
   assert_true(json_is_false(json_object_get(json_array_get(winners, 0), "valid")));
   json_decref(winners);
-  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
+  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 24x24x24 strict");
   expect_out("no stored winner holds here");
   expect_out("a stored winner does not hold here: device another machine there, ");
 }

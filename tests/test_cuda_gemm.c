@@ -478,7 +478,7 @@ static void a_plan_knows_its_alignment_class(void **state) {
     for (int given = 2; given <= 128; given *= 2) {
       attune_gemm_operands o = {.alpha = 1.0, .a = memory[0], .b = memory[1] + made % 128, .d = memory[2]};
       attune_plan *plan = NULL;
-      char word[32];
+      char word[48];
       OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
       o.b = memory[1] + given % 128;
       snprintf(word, sizeof word, "operands.b is aligned to %d byte", given);

@@ -54,7 +54,7 @@ static void begins_with_a_sign(void **state) {
   expect_run(0, EVAL(QUICK, "4", "--", "--a"));
   expect_run(0, "eval", "-b", database, "-d", "host", "-a", QUICK, "4");
   expect_run(2, EVAL("--a", QUICK, "4"));
-  expect_error("unrecognized option");
+  expect_error("there is no option --a");
   expect_run(2, EVAL("a", "-x", QUICK, "4"));
   expect_run(2, EVAL("a and b", QUICK, "4"));
   expect_error("write &&");
@@ -160,7 +160,7 @@ static const row WRONG[] = {
     {{"--shape", "4"}, "no EXPRESSION"},
     {{"a + b"}, "no --shape"},
     {{"a", "b", "--shape", "4"}, "eval takes one EXPRESSION"},
-    {{"a", "--shape", "4", "--no-such-option"}, "unrecognized option"},
+    {{"a", "--shape", "4", "--no-such-option"}, "there is no option --no-such-option"},
     {{"", "--shape", "4"}, "there is no expression"},
     {{"gelU(a) + b", "--shape", "4"}, "there is no function \"gelU\"; is gelu meant?\n  gelU(a) + b\n  ^\n"},
     {{"a + (b", "--shape", "4"}, "\n  a + (b\n      ^\n"},

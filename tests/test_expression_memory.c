@@ -35,15 +35,15 @@ void *__wrap_realloc(void *old, size_t size) {
 
 /* ---- numbers are read in the C locale, whatever the program has, and its own is there again after the call ---- */
 
-double __real_strtod(const char *text, char **end);
-double __wrap_strtod(const char *text, char **end);
+double __real_strtod_l(const char *text, char **end, locale_t locale);
+double __wrap_strtod_l(const char *text, char **end, locale_t locale);
 
 static _Thread_local int reads, in_program_locale;
 
-double __wrap_strtod(const char *text, char **end) {
+double __wrap_strtod_l(const char *text, char **end, locale_t locale) {
   reads++;
-  in_program_locale += uselocale((locale_t)0) == LC_GLOBAL_LOCALE;
-  return __real_strtod(text, end);
+  in_program_locale += locale == LC_GLOBAL_LOCALE || locale == (locale_t)0;
+  return __real_strtod_l(text, end, locale);
 }
 
 static void locale_of_numbers(void **state) {

@@ -5,6 +5,7 @@ streams, graphs, lifetimes, errors. Usage: test_python_torch.py SOURCE LIBRARY. 
 import gc
 import os
 import sys
+import traceback
 import threading
 import unittest
 
@@ -224,6 +225,8 @@ class Torch(unittest.TestCase):
                 except attune.Error:
                     pass
                 os._exit(0)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)

@@ -351,7 +351,7 @@ static size_t stack_bytes(void) {
   return (size_t)1 << 20;
 #endif
 #endif
-  return getenv("AT_UNDER_VALGRIND") ? (size_t)1 << 20 : (size_t)64 << 10;
+  return getenv("AT_UNDER_VALGRIND") ? (size_t)1 << 20 : (size_t)128 << 10;
 }
 
 static void small_stacks_suffice(void **state) {

@@ -123,7 +123,7 @@ static bool read_transposes(char *word, void *into) {
 static bool read_sizes(char *word, void *into) {
   attune_gemm_problem *p = &((reading *)into)->problem;
   int64_t *const sizes[] = {&p->m, &p->n, &p->k, &p->batch};
-  return at_text_sizes(word, sizes, 3, AT_COUNT(sizes)) && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0;
+  return at_text_sizes(word, sizes, 3, AT_COUNT(sizes)) && p->m > 0 && p->n > 0 && p->k > 0 && p->batch >= 0;
 }
 
 static bool read_accuracy(char *word, void *into) {
@@ -150,7 +150,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   static const at_word_kind kinds[] = {
       {"a dtype such as f32 or bf16:f32", read_dtypes, false},
       {"nn, nt, tn or tt", read_transposes, false},
-      {"sizes as MxNxK or MxNxKxBATCH, each 1 or more", read_sizes, false},
+      {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
        "more, or broadcast), workspace=",
