@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 #ifdef AT_WITH_CUDA
 #include <cuda_runtime_api.h>
 
-#include "src/cuda/jit.h"
+#include "src/cuda/jit/jit.h"
 #endif
 
 #define CHECK(call) bench_check((call), #call)

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/compile.h"
-#include "ops/elementwise/cuda_kernel.h"
-#include "src/backend.h"
+#include "ops/elementwise/language/compile.h"
+#include "ops/elementwise/cuda/cuda_kernel.h"
+#include "src/base/backend.h"
 
 enum { MOST_CHOICES = BENCH_TURN_WAYS - 1, CALLS = 3, BUFFERS = 3, NODES = 50, REPLAYS = 4 };
 

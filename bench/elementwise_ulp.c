@@ -10,9 +10,9 @@
 
 #include "bench/elementwise_ulp.h"
 #include "bench/tool.h"
-#include "ops/elementwise/compile.h"
-#include "ops/elementwise/evaluate.h"
-#include "ops/elementwise/interpret.h"
+#include "ops/elementwise/language/compile.h"
+#include "ops/elementwise/ir/evaluate.h"
+#include "ops/elementwise/host/interpret.h"
 #include "src/host/threads.h"
 
 typedef struct subject {
@@ -117,11 +117,11 @@ static void compare_part(void *arg, const at_team *team) {
   const attune_dtype computed = w->dtype == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32;
   for (int k = 0; k < w->ways; k++) w->part_worst[team->rank][k] = 0.0;
   for (int64_t i = from; i < to; i++) {
-    const at_datum v[3] = {at_datum_load(w->dtype, w->x + (size_t)i * size),
-                           at_datum_load(w->dtype, w->y + (size_t)i * size)};
+    const at_wide_value v[3] = {at_wide_value_load(w->dtype, w->x + (size_t)i * size),
+                           at_wide_value_load(w->dtype, w->y + (size_t)i * size)};
     const long double exact = at_evaluate_real(w->s->function, computed, v).re;
     for (int k = 0; k < w->ways; k++) {
-      const double off = units(w->dtype, at_datum_load(w->dtype, w->out[k] + (size_t)i * size).re, exact);
+      const double off = units(w->dtype, at_wide_value_load(w->dtype, w->out[k] + (size_t)i * size).re, exact);
       if (!(off > w->part_worst[team->rank][k])) continue;
       w->part_worst[team->rank][k] = off;
       w->part_where[team->rank][k] = (double)v[0].re;
@@ -157,7 +157,7 @@ static void put_number(const work *w, unsigned char *to, int64_t i, uint64_t bit
   memcpy(to, &bits, size);
   if ((i % 2 == 0 && i % 8 != 6) || (w->s->arguments == 1 && size != 8)) return;
   const long double tame = ldexpl((long double)(int64_t)bits, (int)(bits & 15u) - 70);
-  at_datum_store(w->dtype, to, (at_datum){.re = i % 2 ? tame : hard_number(w->dtype, w->s->arguments, bits)});
+  at_wide_value_store(w->dtype, to, (at_wide_value){.re = i % 2 ? tame : hard_number(w->dtype, w->s->arguments, bits)});
 }
 
 /* The worst of each way; of pairs fewer. */

@@ -3,7 +3,7 @@
 #ifndef BENCH_ELEMENTWISE_ULP_H
 #define BENCH_ELEMENTWISE_ULP_H
 
-#include "ops/elementwise/expression.h"
+#include "ops/elementwise/ir/expression.h"
 
 /* The device's name; NULL: there is none. */
 const char *ulp_device(void);

@@ -8,8 +8,8 @@
 #include <attune/attune.h>
 
 #include "bench/tool.h"
-#include "ops/elementwise/cuda_kernel.h"
-#include "src/cuda/jit.h"
+#include "ops/elementwise/cuda/cuda_kernel.h"
+#include "src/cuda/jit/jit.h"
 
 static attune_device *device;
 static attune_stream *stream;

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tuning/gate/rank_test.h"
+#include "tools/compare/ranks/rank_test.h"
 
 enum { RESAMPLES = 2000, REPETITIONS_LEAST = 9 };
 

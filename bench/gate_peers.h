@@ -3,7 +3,7 @@
 #ifndef BENCH_GATE_PEERS_H
 #define BENCH_GATE_PEERS_H
 
-#include "tuning/gate/results.h"
+#include "tools/compare/results/results.h"
 
 typedef enum peer { PEER_GOOGLE_BENCHMARK, PEER_ASV, PEER_CRITERION, PEERS } peer;
 extern const char *const peer_names[PEERS];

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "bench/gate_peers.h"
-#include "tuning/gate/comparison.h"
-#include "tuning/gate/say.h"
+#include "tools/compare/stats/comparison.h"
+#include "tools/compare/message.h"
 
 enum { RULES = PEERS + 1, SLOWER_MOST = 8, SEEN_MOST = 10000 };
 static const char label_of_slowed[] = "slower:";

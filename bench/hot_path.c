@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/support.h"
+#include "src/base/support.h"
 
 enum { OPENS = 15 };
 

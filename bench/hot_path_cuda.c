@@ -12,8 +12,8 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
-#include "src/cuda/blas.h"
-#include "src/support.h"
+#include "src/cuda/blas/blas.h"
+#include "src/base/support.h"
 
 enum { SIZE = 64, CALLS = 200, ROUNDS = 201, WAYS_MAX = 11 };
 

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/gemm/problem.h"
-#include "src/cuda/jit.h"
-#include "tuning/sole_plan.h"
+#include "ops/gemm/problem/problem.h"
+#include "src/cuda/jit/jit.h"
+#include "tuning/dispatch/single_plan_tuner.h"
 
 enum { CALLS = 100, ROUNDS = 201, OPERANDS = 8 << 20, WAYS_MAX = 32, ARGUMENT = 152 };
 
@@ -23,7 +23,7 @@ typedef struct own {
   attune_gemm_problem problem;
   attune_gemm_operands operands;
   at_plan *made;
-  at_sole_plan sole;
+  at_single_plan_tuner sole;
   attune_plan *plan;
 } own;
 
@@ -128,7 +128,7 @@ static bool open_own(scene *s, own *o) {
       implementation->configurations(problem, s->device, &configuration, 1) < 1)
     return false;
   bench_check(at_plan_create(&o->made, &at_gemm_op, implementation, &configuration, problem, s->device), text);
-  bench_check(at_sole_plan_open(&o->sole, o->made), "at_sole_plan_open");
+  bench_check(at_single_plan_tuner_open(&o->sole, o->made), "at_single_plan_tuner_open");
   bench_check(attune_gemm_plan_create(&o->plan, o->sole.tuner, s->stream, &o->problem, &o->operands),
               "attune_gemm_plan_create");
   return true;
@@ -136,7 +136,7 @@ static bool open_own(scene *s, own *o) {
 
 static void close_own(own *o) {
   attune_plan_destroy(o->plan);
-  at_sole_plan_close(&o->sole);
+  at_single_plan_tuner_close(&o->sole);
   at_plan_destroy(o->made);
 }
 

@@ -8,8 +8,8 @@
 #include "bench/cblas.h"
 #include "bench/parts.h"
 #include "bench/problem.h"
-#include "ops/gemm/problem.h"
-#include "tuning/registry.h"
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/registry.h"
 
 enum { CONFIGURATIONS_MOST = 256 };
 

@@ -6,8 +6,8 @@
 
 #include "bench/parts.h"
 #include "bench/team.h"
-#include "ops/gemm/problem.h"
-#include "tuning/tuner.h"
+#include "ops/gemm/problem/problem.h"
+#include "tuning/tuner/tuner.h"
 
 enum { CALLS = 1000, LONG = 1000, MANY_PROBLEMS = 64, MANY_MASK = MANY_PROBLEMS - 1 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench/parts.h"
-#include "ops/elementwise/compile.h"
-#include "ops/elementwise/interpret.h"
+#include "ops/elementwise/language/compile.h"
+#include "ops/elementwise/host/interpret.h"
 #include "src/host/threads.h"
 
 typedef struct interpreting {

@@ -9,8 +9,8 @@
 
 #include "bench/tool.h"
 #include "bench/turns.h"
-#include "ops/gemm/problem.h"
-#include "tuning/registry.h"
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/registry.h"
 
 enum { BATCH = 200, ROUNDS_MOST = 99, COUNT_MOST = 4096, BYTES = 1 << 22 };
 

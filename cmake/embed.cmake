@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # embed.cmake: turns a text file into a C header with one array. Included, it gives attune_embed(); run with -P, it does the work.
 #
-#   attune_embed(OUT_VARIABLE INPUT HEADER SYMBOL)
+#   attune_embed(TARGET INPUT HEADER SYMBOL)
 #
-# makes <build>/generated/HEADER with `static const char SYMBOL[]`, terminated, whenever INPUT changes, and sets OUT_VARIABLE to
-# its path; name it among the sources that include it. Character constants, not a string literal: C promises only 4095 characters of one.
+# makes <build>/generated/HEADER with `static const char SYMBOL[]`, terminated, whenever INPUT changes, before TARGET is compiled.
+# Character constants, not a string literal: C promises only 4095 characters of one.
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   file(READ "${INPUT}" bytes HEX)
@@ -18,8 +18,8 @@ endif()
 
 set(ATTUNE_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
 
-function(attune_embed out_variable input header symbol)
-  set(input "${PROJECT_SOURCE_DIR}/${input}")
+function(attune_embed target input header symbol)
+  get_filename_component(input "${input}" ABSOLUTE)
   set(output "${PROJECT_BINARY_DIR}/generated/${header}")
   add_custom_command(
     OUTPUT "${output}"
@@ -27,5 +27,7 @@ function(attune_embed out_variable input header symbol)
     DEPENDS "${input}" "${ATTUNE_EMBED_SCRIPT}"
     COMMENT "Embedding ${header}"
     VERBATIM)
-  set(${out_variable} "${output}" PARENT_SCOPE)
+  string(MAKE_C_IDENTIFIER "${header}" name)
+  add_custom_target(attune_embed_${name} DEPENDS "${output}")
+  add_dependencies(${target} attune_embed_${name})
 endfunction()

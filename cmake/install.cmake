@@ -33,8 +33,8 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATT
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
 install(DIRECTORY bench/results DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" FILES_MATCHING PATTERN "*.md" PATTERN "*.txt" PATTERN "*.svg")
 install(DIRECTORY bench/workloads DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" FILES_MATCHING PATTERN "*.csv")
-install(FILES tuning/schema.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tuning")
-install(FILES tuning/gate/results.sql tuning/gate/results_2.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tuning/gate")
+install(FILES tuning/store/schema.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tuning")
+install(FILES tools/compare/results/results.sql tools/compare/results/results_2.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tools/compare")
 install(CODE "
   set(source_dir \"${PROJECT_SOURCE_DIR}\")
   set(include_dir \"${CMAKE_INSTALL_INCLUDEDIR}\")

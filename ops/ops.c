@@ -2,11 +2,11 @@
  * ops.c: what is built from the list of all operations. */
 #include "ops/ops.h"
 
-#include "ops/gemm/problem.h"
-#include "src/settings.h"
-#include "tuning/fingerprint.h"
-#include "tuning/tuner.h"
-#include "tuning/workload.h"
+#include "ops/gemm/problem/problem.h"
+#include "src/base/settings.h"
+#include "tuning/store/fingerprint.h"
+#include "tuning/tuner/tuner.h"
+#include "tuning/workload/workload.h"
 
 attune_status attune_skip_implementations(const char *names) {
   if (!names) return at_fail(ATTUNE_INVALID_ARGUMENT, "names is NULL; should be names with commas between, or empty");

@@ -3,7 +3,7 @@
 #ifndef AT_OPS_H
 #define AT_OPS_H
 
-#include "tuning/op.h"
+#include "tuning/op/op.h"
 
 enum { AT_OP_GEMM, AT_OP_ELEMENTWISE, AT_OP_COUNT };
 

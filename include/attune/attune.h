@@ -16,7 +16,7 @@
 #include <attune/graph.h>
 #include <attune/graph_hooks.h>
 #include <attune/graph_nodes.h>
-#include <attune/graphed.h>
+#include <attune/graph_callable.h>
 #include <attune/managed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>

@@ -40,31 +40,31 @@ ATTUNE_API attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *d
                                            size_t count, attune_warm_fn fn, void *user, attune_warmed *out);
 
 /* Problems that will be tuned on a device, and threads that compile what their candidates need meanwhile. */
-typedef struct attune_ahead attune_ahead;
+typedef struct attune_precompile attune_precompile;
 
 /* Begins to compile, on idle CPUs and at low priority, the kernels that attune_tune would try for these problems (their
  * texts; not kept), so that their compilation takes no part of a problem's time. First what is a winner in the tuner's
  * databases, then the best guesses for each problem, then the rest, in the order of the problems; no further ahead than
  * a few dozen problems. For the host nothing is compiled, since that would disturb what is measured there: nor should
  * the host be measured while another device's problems are compiled. A problem that cannot be read is let be:
- * attune_tune says what is wrong with it. The caller ends it with attune_ahead_stop, before the tuner is destroyed.
+ * attune_tune says what is wrong with it. The caller ends it with attune_precompile_stop, before the tuner is destroyed.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_ahead_start(attune_ahead **out, attune_tuner *tuner, attune_device *device,
+ATTUNE_API attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
                                             const char *const *problems, size_t count);
 
 /* The problem to tune next: its number into *out, each once. It is the first in the list whose kernels are all
  * compiled. Where none is, waits up to wait_ms for one (0: not at all); then, with `any`, gives the first that is left:
  * the rest of its kernels is compiled in its own time. Errors: INVALID_ARGUMENT, BUSY (none is ready, without `any`),
  * NOT_FOUND (all were given). One thread at a time. */
-ATTUNE_API attune_status attune_ahead_next(attune_ahead *ahead, double wait_ms, int any, size_t *out);
+ATTUNE_API attune_status attune_precompile_next(attune_precompile *ahead, double wait_ms, int any, size_t *out);
 
 /* How many kernels were compiled so far, how many were in the cache already, and how many failed; each may be NULL.
  * What fails here fails in attune_tune too, which leaves that candidate out. Any thread. */
-ATTUNE_API void attune_ahead_counts(const attune_ahead *ahead, size_t *compiled, size_t *there, size_t *failed);
+ATTUNE_API void attune_precompile_counts(const attune_precompile *ahead, size_t *compiled, size_t *there, size_t *failed);
 
 /* Ends it: waits for the kernels that are being compiled at this moment, begins no other and releases it, when no other
  * thread uses it. NULL does nothing. In a child of fork it only releases it. */
-ATTUNE_API void attune_ahead_stop(attune_ahead *ahead);
+ATTUNE_API void attune_precompile_stop(attune_precompile *ahead);
 
 #ifdef __cplusplus
 }

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/elementwise/cases.h"
-#include "ops/elementwise/fields.h"
-#include "ops/elementwise/reference.h"
-#include "tuning/registry.h"
+#include "ops/elementwise/problem/test_cases.h"
+#include "ops/elementwise/problem/workload_columns.h"
+#include "ops/elementwise/reference/reference.h"
+#include "tuning/op/registry.h"
 
 #ifdef AT_WITH_CUDA
 #define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. */
-#include "ops/gemm/overlap.h"
+#include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/watch.h"
-#include "src/watch.h"
-#include "tuning/call.h"
-#include "tuning/caller_plan.h"
+#include "src/trace/instrument.h"
+#include "tuning/dispatch/public_call.h"
+#include "tuning/dispatch/plan_handle.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
   attune_status status = at_gemm_check_apart(g, run, false, false);
   if (status == ATTUNE_OK) status = scale_on(stream, g, run);
-  if (at_watched_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
   return status;
 }
 
@@ -118,17 +118,17 @@ AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *s
 
 /* What a call asks: every word of the problem but the one with trans_b and the padding behind it, which callers fill as
  * they like; trans_b goes into the use. */
-_Static_assert(sizeof(attune_gemm_problem) == 8 + sizeof(at_words) && offsetof(attune_gemm_problem, trans_b) == 16 &&
+_Static_assert(sizeof(attune_gemm_problem) == 8 + sizeof(at_signature_words) && offsetof(attune_gemm_problem, trans_b) == 16 &&
                    offsetof(attune_gemm_problem, m) == 24 &&
                    sizeof(attune_contract) == 2 * sizeof(int) + sizeof(size_t),
                "the padding of a problem lies behind trans_b, and nowhere else");
 
-AT_INLINE at_asked asked_of(const attune_gemm_problem *p, at_gemm_use use) {
-  at_asked a;
-  a.words.pair[0] = at_pair_load(p);
-  for (size_t i = 1; i < AT_PAIRS; i++) a.words.pair[i] = at_pair_load((const char *)p + 8 + 16 * i);
+AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_use use) {
+  at_call_signature a;
+  a.words.pair[0] = at_signature_pair_load(p);
+  for (size_t i = 1; i < AT_SIGNATURE_PAIRS; i++) a.words.pair[i] = at_signature_pair_load((const char *)p + 8 + 16 * i);
   const uint64_t bits = (uint64_t)use.alignment | (uint64_t)use.c << 8 | (uint64_t)(unsigned)p->trans_b << 16;
-  a.use = at_asked_use(AT_OP_GEMM, bits, false);
+  a.use = at_call_signature_use(AT_OP_GEMM, bits, false);
   a.more = (uint64_t)(unsigned)p->trans_a << 17;
   a.rest = NULL;
   a.rest_bytes = 0;
@@ -150,11 +150,11 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   if (AT_UNLIKELY(g->k == 0 || run.alpha == 0.0)) return scale(stream, g, &run);
   status = at_gemm_check_apart(g, &run, true, swap);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  const at_asked asked = asked_of(problem, use);
+  const at_call_signature asked = signature_of(problem, use);
   const at_plan *plan = NULL;
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  return AT_UNLIKELY(at_watched()) ? at_gemm_run_watched(plan, g, &run, stream, swap)
+  return AT_UNLIKELY(at_instrumented()) ? at_gemm_run_watched(plan, g, &run, stream, swap)
                                    : plan->launch(plan, &run, stream);
 }
 
@@ -180,7 +180,7 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
   at_gemm_use use;
   if (!use_at_once(operands, stream, !zero(&operands->beta), &use) || !suits(problem, operands, use))
     return call(tuner, stream, problem, operands);
-  const at_asked asked = asked_of(problem, use);
+  const at_call_signature asked = signature_of(problem, use);
   const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, true)
                                  : call(tuner, stream, problem, operands);
@@ -191,11 +191,11 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
 AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands, bool with_c) {
   at_gemm_use use;
-  at_recent *recent = at_call_guess(problem);
+  at_cached_call *recent = at_call_guess(problem);
   if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
     return call_searched(tuner, stream, problem, operands);
-  const at_asked asked = asked_of(problem, use);
+  const at_call_signature asked = signature_of(problem, use);
   const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, with_c)
                                  : call_searched(tuner, stream, problem, operands);
@@ -210,7 +210,7 @@ static __attribute__((noinline)) attune_status call_with_c(attune_tuner *tuner, 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                           const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
-  if (AT_UNLIKELY(at_watched())) return call(tuner, stream, problem, operands);
+  if (AT_UNLIKELY(at_instrumented())) return call(tuner, stream, problem, operands);
   if (!zero(&operands->beta)) return call_with_c(tuner, stream, problem, operands);
   return call_guessed(tuner, stream, problem, operands, false);
 }
@@ -237,7 +237,7 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
         "the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
-  return at_caller_plan_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
+  return at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
 }
 
 static attune_status fail_run(const attune_plan *plan, const attune_gemm_operands *o) {
@@ -284,13 +284,13 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
 
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
                                                            const attune_gemm_operands *o) {
-  if (!at_caller_plan_fits(plan, &at_gemm_op, stream, o)) return at_caller_plan_fail(plan, &at_gemm_op, stream, o);
+  if (!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) return at_plan_handle_fail(plan, &at_gemm_op, stream, o);
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
-  at_caller_plan_count(plan, stream);
+  at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
-  if (AT_LIKELY(!at_watched())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
+  if (AT_LIKELY(!at_instrumented())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
   at_gemm_operands run = *o;
   if (swap) {
     run.a = o->b;
@@ -302,9 +302,9 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
 
 /* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
-  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
-      AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
-      AT_UNLIKELY(!at_caller_plan_count_at_once(plan, stream)))
+  if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
+      AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
+      AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
   return run_plan(plan, o, stream, false, false);
 }

@@ -3,16 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/gemm/caller.h"
-#include "ops/gemm/cases.h"
-#include "ops/gemm/cblas_library.h"
-#include "ops/gemm/host_reference.h"
-#include "ops/gemm/overlap.h"
-#include "ops/gemm/special.h"
-#include "tuning/registry.h"
+#include "ops/gemm/public_call.h"
+#include "ops/gemm/problem/test_cases.h"
+#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/host_reference.h"
+#include "ops/gemm/problem/overlap.h"
+#include "ops/gemm/reference/ieee_specials.h"
+#include "tuning/op/registry.h"
 
 #ifdef AT_WITH_CUDA
-#include "src/cuda/cuda.h"
+#include "src/cuda/context/cuda.h"
 #define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;
 #else
 #define AT_CUDA_IMPLEMENTATION(name)
@@ -130,21 +130,21 @@ const at_op at_gemm_op = {
     .plan_create = at_gemm_call_plan_create,
     .plan_run = at_gemm_call_plan_run,
     .spans = at_gemm_spans,
-    .caller_create = at_gemm_caller_create,
-    .caller_run = at_gemm_caller_run,
-    .caller_destroy = at_gemm_caller_destroy,
+    .caller_create = at_gemm_public_call_create,
+    .caller_run = at_gemm_public_call_run,
+    .caller_destroy = at_gemm_public_call_destroy,
     .calls_create = at_gemm_calls_create,
     .calls_run = at_gemm_calls_run,
     .calls_destroy = at_gemm_calls_destroy,
     .reference_create = at_gemm_reference_create,
     .reference_compare = at_gemm_reference_compare,
     .reference_destroy = at_gemm_reference_destroy,
-    .special_count = at_gemm_special_count,
-    .special_contents = at_gemm_special_contents,
-    .special_plant = at_gemm_special_plant,
-    .special_scalars = at_gemm_special_scalars,
-    .special_compare = at_gemm_special_compare,
-    .special_name = at_gemm_special_name,
+    .special_count = at_gemm_ieee_specials_count,
+    .special_contents = at_gemm_ieee_specials_contents,
+    .special_plant = at_gemm_ieee_specials_plant,
+    .special_scalars = at_gemm_ieee_specials_scalars,
+    .special_compare = at_gemm_ieee_specials_compare,
+    .special_name = at_gemm_ieee_specials_name,
     .case_count = at_gemm_case_count,
     .case_at = case_at,
     .oracle = oracle,

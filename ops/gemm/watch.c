@@ -2,14 +2,14 @@
  * watch.c: see watch.h. */
 #include "ops/gemm/watch.h"
 
-#include "src/watch.h"
-#include "tuning/watched.h"
+#include "src/trace/instrument.h"
+#include "tuning/plans/watched.h"
 
 /* Columns of `rows` elements, ld apart, in matrices that are `stride` apart. */
-static at_touch matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
+static at_operand_access matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
                        int64_t stride, int64_t batch) {
   const int64_t size = (int64_t)attune_dtype_size(dtype);
-  return (at_touch){.operand = name,
+  return (at_operand_access){.operand = name,
                     .data = data,
                     .element = (size_t)(rows * size),
                     .dims = 2,
@@ -21,7 +21,7 @@ static at_touch matrix(const char *name, const void *data, attune_dtype dtype, i
 void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o, bool swap, bool scaled) {
   const attune_dtype in = (attune_dtype)g->dtype, out = (attune_dtype)g->dtype_out;
   const bool reads_c = g->c != AT_C_NONE && o->beta != 0.0;
-  at_touch uses[4];
+  at_operand_access uses[4];
   int count = 0;
   uses[count] = matrix("d", o->d, out, g->m, g->n, g->ldd, g->stride_d, g->batch);
   uses[count].writes = true;
@@ -34,12 +34,12 @@ void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operand
     uses[count++] =
         matrix(swap ? "a" : "b", o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   }
-  at_watch_use(stream, "attune_gemm", uses, count);
+  at_instrument_use(stream, "attune_gemm", uses, count);
 }
 
 attune_status at_gemm_run_watched(const at_plan *plan, const at_gemm *g, const at_gemm_operands *operands,
                                   attune_stream *stream, bool swap) {
-  const attune_status status = at_watched_launch(plan, "attune_gemm", operands, stream, swap);
-  if (status == ATTUNE_OK && at_watched_races()) at_gemm_note(stream, g, operands, swap, false);
+  const attune_status status = at_instrumented_launch(plan, "attune_gemm", operands, stream, swap);
+  if (status == ATTUNE_OK && at_instrumented_races()) at_gemm_note(stream, g, operands, swap, false);
   return status;
 }

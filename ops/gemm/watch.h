@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watch.h: products while somebody watches the calls (src/watch.h). */
+ * watch.h: products while somebody watches the calls (src/trace/instrument.h). */
 #ifndef AT_GEMM_WATCH_H
 #define AT_GEMM_WATCH_H
 
-#include "ops/gemm/problem.h"
-#include "tuning/registry.h"
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/registry.h"
 
 /* Says that the product used its matrices. `swap`: A and B have changed places. `scaled`: only C and D were used. */
 void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands, bool swap, bool scaled);

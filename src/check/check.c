@@ -3,7 +3,7 @@
 #include <attune/check.h>
 
 #include "src/check/hooks.h"
-#include "src/settings.h"
+#include "src/base/settings.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
@@ -17,7 +17,7 @@ attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
 
 int attune_get_race_check(void) {
   (void)attune_device_count();
-  return (at_watched() & AT_WATCH_RACES) != 0;
+  return (at_instrumented() & AT_INSTRUMENT_RACES) != 0;
 }
 
 static attune_status check_use(const attune_use *use, int i) {
@@ -31,20 +31,20 @@ static attune_status check_use(const attune_use *use, int i) {
 }
 
 attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count) {
-  at_touch all[AT_WATCH_USES];
+  at_operand_access all[AT_INSTRUMENT_USES];
   if (!name) return FAIL("name is NULL; should say what uses the memory");
-  if (count < 0 || count > AT_WATCH_USES) return FAIL("count is %d; should be from 0 to %d", count, AT_WATCH_USES);
+  if (count < 0 || count > AT_INSTRUMENT_USES) return FAIL("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
   if (!uses && count > 0) return FAIL("uses is NULL; should point to %d", count);
   for (int i = 0; i < count; i++) {
     attune_status status = check_use(&uses[i], i);
     if (status != ATTUNE_OK) return status;
-    all[i] = (at_touch){.operand = uses[i].name ? uses[i].name : "",
+    all[i] = (at_operand_access){.operand = uses[i].name ? uses[i].name : "",
                         .data = uses[i].pointer,
                         .element = uses[i].bytes,
                         .reads = (uses[i].access & ATTUNE_READS) != 0,
                         .writes = (uses[i].access & ATTUNE_WRITES) != 0};
   }
-  if (at_watched_races()) at_watch_use(stream, name, all, count);
+  if (at_instrumented_races()) at_instrument_use(stream, name, all, count);
   return ATTUNE_OK;
 }
 
@@ -53,7 +53,7 @@ attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
   struct at_capture *in = stream ? stream->capture : NULL;
   if (in != other->capture)
     return at_fail(ATTUNE_CAPTURING, "stream and other are not in one capture; should be, or in none");
-  if (at_watched_races()) at_check_wait(stream, other);
+  if (at_instrumented_races()) at_check_wait(stream, other);
   return ATTUNE_OK;
 }
 

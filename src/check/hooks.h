@@ -5,7 +5,7 @@
 
 #include <attune/check.h>
 
-#include "src/watch.h"
+#include "src/trace/instrument.h"
 
 attune_status at_check_switch(bool on, attune_race_fn fn, void *user);
 void at_check_wait(attune_stream *stream, attune_stream *other);

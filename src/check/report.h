@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "src/check/world.h"
+#include "src/check/shadow_state.h"
 
 /* Under the check's lock: an at_race_found. */
 void at_report_add(const at_access *first, const at_access *second, const at_allocation *allocation);

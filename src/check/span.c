@@ -24,7 +24,7 @@ static void merge_dims(at_span *s) {
   if (s->dims) s->dims = kept + 1;
 }
 
-bool at_span_make(at_span *out, const at_touch *use) {
+bool at_span_make(at_span *out, const at_operand_access *use) {
   *out = (at_span){.start = (uintptr_t)use->data, .run = (int64_t)use->element};
   if (use->element == 0) return false;
   for (int d = 0; d < use->dims; d++) {
@@ -51,7 +51,7 @@ at_span at_span_bytes(uintptr_t start, size_t bytes) {
 /* extent[d]: the bytes from the first to the last of dimensions d and inner ones. */
 typedef struct walk {
   const at_span *a, *b;
-  int64_t extent_a[AT_WATCH_DIMS + 1], extent_b[AT_WATCH_DIMS + 1];
+  int64_t extent_a[AT_INSTRUMENT_DIMS + 1], extent_b[AT_INSTRUMENT_DIMS + 1];
   int looks;
 } walk;
 

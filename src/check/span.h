@@ -3,7 +3,7 @@
 #ifndef AT_CHECK_SPAN_H
 #define AT_CHECK_SPAN_H
 
-#include "src/watch.h"
+#include "src/trace/instrument.h"
 
 typedef struct at_span_dim {
   int64_t count, step; /* count >= 2, step > 0 */
@@ -14,11 +14,11 @@ typedef struct at_span {
   uintptr_t start, end; /* all of it lies between */
   int64_t run;          /* bytes of a piece */
   int dims;
-  at_span_dim dim[AT_WATCH_DIMS];
+  at_span_dim dim[AT_INSTRUMENT_DIMS];
 } at_span;
 
 /* False: the use touches nothing. */
-bool at_span_make(at_span *out, const at_touch *use);
+bool at_span_make(at_span *out, const at_operand_access *use);
 
 /* All bytes from start to end. */
 at_span at_span_bytes(uintptr_t start, size_t bytes);

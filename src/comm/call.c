@@ -2,7 +2,7 @@
  * call.c: the collective calls: arguments are checked, the way is chosen, and who watches is told. */
 #include "src/comm/communicator.h"
 #include "src/comm/nccl_library.h"
-#include "src/watch.h"
+#include "src/trace/instrument.h"
 
 /* Up to here two peers broadcast or reduce sooner by copies than by NCCL, one by one and in a row; above, calls in a row are
  * NCCL's (bench_collectives). */
@@ -32,12 +32,12 @@ static void tell_data(const attune_comm *comm, const call *c) {
       const size_t out_bytes = bytes * at_comm_out_parts(comm, c->task.kind);
       const void *in = at_comm_has_input(comm, &c->task, i) ? d->inputs[i] : NULL;
       const void *out = at_comm_has_output(comm, &c->task, i) && d->outputs ? d->outputs[i] : NULL;
-      at_touch uses[2];
+      at_operand_access uses[2];
       int count = 0;
       if (bytes == 0) continue;
-      if (in && in != out) uses[count++] = at_watch_bytes("inputs", in, in_bytes, false);
-      if (out) uses[count] = at_watch_bytes("outputs", out, out_bytes, true), uses[count++].reads = in == out;
-      at_watch_use(c->streams[i], c->name, uses, count);
+      if (in && in != out) uses[count++] = at_instrument_bytes("inputs", in, in_bytes, false);
+      if (out) uses[count] = at_instrument_bytes("outputs", out, out_bytes, true), uses[count++].reads = in == out;
+      at_instrument_use(c->streams[i], c->name, uses, count);
     }
 }
 
@@ -47,18 +47,18 @@ static void tell_split(const attune_comm *comm, const char *name, int root, attu
   const size_t all = s->outer * s->size * s->inner * attune_dtype_size(s->dtype);
   for (int i = 0; i < comm->local && all > 0; i++) {
     const at_piece p = at_comm_piece(comm, s, comm->rank + i);
-    at_touch uses[2];
+    at_operand_access uses[2];
     int count = 0;
-    if (i == at_comm_own(comm, root)) uses[count++] = at_watch_bytes("whole", s->whole, all, move->gather);
-    if (p.bytes) uses[count++] = at_watch_bytes("pieces", s->pieces[i], p.bytes * p.rows, !move->gather);
-    at_watch_use(streams[i], name, uses, count);
+    if (i == at_comm_own(comm, root)) uses[count++] = at_instrument_bytes("whole", s->whole, all, move->gather);
+    if (p.bytes) uses[count++] = at_instrument_bytes("pieces", s->pieces[i], p.bytes * p.rows, !move->gather);
+    at_instrument_use(streams[i], name, uses, count);
   }
 }
 
 /* Each stream's work may have to be waited for. */
 static attune_status end_watch(const attune_comm *comm, attune_stream *const *streams, bool named,
                                attune_status status) {
-  for (int i = 0; i < comm->local; i++) status = at_watch_end(named && i == 0, streams[i], status);
+  for (int i = 0; i < comm->local; i++) status = at_instrument_end(named && i == 0, streams[i], status);
   return status;
 }
 
@@ -118,12 +118,12 @@ static attune_status run(attune_comm *comm, const call *c) {
   status = check_call(comm, c);
   if (status != ATTUNE_OK || c->count == 0) return at_comm_end(comm, status);
   const bool named =
-      at_watched() && at_watch_name("%s %s %zu x %d on %d of %d", c->name, attune_dtype_name(c->data->dtype),
+      at_instrumented() && at_instrument_name("%s %s %zu x %d on %d of %d", c->name, attune_dtype_name(c->data->dtype),
                                     c->data->count, c->count, comm->local, comm->size);
   status = at_comm_end(comm, give_all(comm, c));
-  if (AT_LIKELY(!at_watched())) return status;
+  if (AT_LIKELY(!at_instrumented())) return status;
   status = end_watch(comm, c->streams, named, status);
-  if (at_watched_races() && status == ATTUNE_OK) tell_data(comm, c);
+  if (at_instrumented_races() && status == ATTUNE_OK) tell_data(comm, c);
   return status;
 }
 
@@ -214,12 +214,12 @@ static attune_status run_move(attune_comm *comm, const char *name, int root, att
   status = at_comm_check_streams(comm, root, streams);
   if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move.split);
   if (status != ATTUNE_OK) return at_comm_end(comm, status);
-  const bool named = at_watched() && at_watch_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),
+  const bool named = at_instrumented() && at_instrument_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),
                                                    split.outer, split.size, split.inner);
   status = at_comm_end(comm, give_move(comm, root, streams, &move));
-  if (AT_LIKELY(!at_watched())) return status;
+  if (AT_LIKELY(!at_instrumented())) return status;
   status = end_watch(comm, streams, named, status);
-  if (at_watched_races() && status == ATTUNE_OK) tell_split(comm, name, root, streams, &move);
+  if (at_instrumented_races() && status == ATTUNE_OK) tell_split(comm, name, root, streams, &move);
   return status;
 }
 

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "src/comm/nccl_library.h"
-#include "src/fork.h"
+#include "src/process/fork.h"
 
 /* How long an abort lets a call of another thread come to its end before it takes it for stuck. */
 enum { ABORT_LOOKS = 100, ABORT_LOOK_NS = 1000000 };

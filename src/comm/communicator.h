@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 struct attune_comm {
   int size;  /* ranks of all processes */
@@ -76,7 +76,7 @@ static inline bool at_comm_has_output(const attune_comm *comm, const at_comm_tas
   return task->kind != AT_COMM_REDUCE || i == at_comm_own(comm, task->root);
 }
 
-/* copies.c: arguments are right, all ranks are own, and no stream is in a capture (one rank alone may be). */
+/* p2p.c: arguments are right, all ranks are own, and no stream is in a capture (one rank alone may be). */
 attune_status at_copies_run(attune_comm *comm, const at_comm_task *task, attune_stream *const *streams,
                             const attune_comm_data *data, int count);
 attune_status at_copies_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move);

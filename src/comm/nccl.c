@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/comm/nccl_library.h"
-#include "src/vendor.h"
+#include "src/process/vendor.h"
 
 enum { GROUP_MOST = 512 }; /* calls of a rank in one group */
 

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "src/library.h"
-#include "src/loading.h"
-#include "src/vendor.h"
+#include "src/process/library.h"
+#include "src/process/loading.h"
+#include "src/process/vendor.h"
 
 #define OLDEST 21000 /* 2.10: the first with bf16 and averages */
 

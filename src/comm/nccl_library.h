@@ -6,7 +6,7 @@
 
 #include <attune/collectives.h>
 
-#include "src/support.h"
+#include "src/base/support.h"
 
 typedef struct at_nccl_id {
   char bytes[128];

@@ -5,7 +5,7 @@
 
 #include <attune/collectives.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 #define AT_REDUCE_INPUTS 64
 

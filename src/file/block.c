@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "src/file_limit.h"
+#include "src/base/file_limit.h"
 #include "src/host/threads.h"
 
 enum { SLICE_LEAST = 1 << 20, THREADS_MOST = 4 };

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "src/library.h"
-#include "src/loading.h"
-#include "src/vendor.h"
+#include "src/process/library.h"
+#include "src/process/loading.h"
+#include "src/process/vendor.h"
 
 enum { DESCRIPTOR = 1 };
 

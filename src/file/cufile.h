@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "src/support.h"
+#include "src/base/support.h"
 
 /* Opens library and driver; the first call opens, later ones only say how that went. UNSUPPORTED: one of them is not here;
  * the message says which. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/file/cufile.h"
-#include "src/fork.h"
+#include "src/process/fork.h"
 
 static const attune_file_options defaults = ATTUNE_FILE_OPTIONS_INIT;
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 /* A block is what lies between two multiples of its size in the file: so only the first and the last have edges that
  * direct calls cannot do. */
@@ -37,7 +37,7 @@ typedef struct at_transfer {
 /* io.c: what became of it: errno, or 0: the file ends. */
 attune_status at_file_fail_transfer(const at_transfer *t, int error);
 
-/* lanes.c: in blocks, through pinned buffers. */
+/* io_workers.c: in blocks, through pinned buffers. */
 attune_status at_file_move_blocks(at_transfer *t);
 
 static inline bool at_file_is_direct(const attune_file *file) {

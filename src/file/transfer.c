@@ -7,11 +7,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "src/cancel.h"
+#include "src/process/cancel.h"
 #include "src/file/cufile.h"
-#include "src/file_limit.h"
-#include "src/fork.h"
-#include "src/watch.h"
+#include "src/base/file_limit.h"
+#include "src/process/fork.h"
+#include "src/trace/instrument.h"
 
 /* ---- at once ---- */
 
@@ -95,9 +95,9 @@ static attune_status move(at_transfer *t) {
 
 /* A save has seen all of the stream's work done. */
 static void tell(const at_transfer *t, const char *name) {
-  const at_touch use = at_watch_bytes(t->saves ? "source" : "destination", t->memory, t->bytes, !t->saves);
-  at_watch_use(t->stream, name, &use, 1);
-  if (t->saves) at_watch_idle(t->stream);
+  const at_operand_access use = at_instrument_bytes(t->saves ? "source" : "destination", t->memory, t->bytes, !t->saves);
+  at_instrument_use(t->stream, name, &use, 1);
+  if (t->saves) at_instrument_idle(t->stream);
 }
 
 static attune_status run(at_transfer *t, size_t *out_moved) {
@@ -105,14 +105,14 @@ static attune_status run(at_transfer *t, size_t *out_moved) {
   if (out_moved) *out_moved = 0;
   attune_status status = check_place(t);
   if (status != ATTUNE_OK || t->bytes == 0) return status;
-  const bool named = at_watched() && at_watch_name("%s %zu bytes", name, t->bytes);
+  const bool named = at_instrumented() && at_instrument_name("%s %zu bytes", name, t->bytes);
   const int cancel = at_cancel_hold(); /* other threads use what is on this one's stack */
   status = move(t);
   at_cancel_let(cancel);
   if (out_moved) *out_moved = t->moved;
-  if (AT_LIKELY(!at_watched())) return status;
-  status = at_watch_end(named, t->stream, status);
-  if (at_watched_races() && status == ATTUNE_OK) tell(t, name);
+  if (AT_LIKELY(!at_instrumented())) return status;
+  status = at_instrument_end(named, t->stream, status);
+  if (at_instrumented_races() && status == ATTUNE_OK) tell(t, name);
   return status;
 }
 

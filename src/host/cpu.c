@@ -2,7 +2,7 @@
  * cpu.c: the CPU as found at run time: model, features that the system lets us use, caches. */
 #include "src/host/host.h"
 
-#include "src/process.h"
+#include "src/process/process.h"
 
 #include <ctype.h>
 #include <pthread.h>

@@ -4,9 +4,9 @@
 #include "src/host/cpu_count.h"
 
 #include "src/host/threads.h"
-#include "src/process.h"
-#include "src/settings.h"
-#include "src/support.h"
+#include "src/process/process.h"
+#include "src/base/settings.h"
+#include "src/base/support.h"
 
 #include <attune/device.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device.c: the host backend: identity, memory, streams over queues, events. */
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 #include "src/comm/reduce.h"
 #include "src/host/event.h"
@@ -12,8 +12,8 @@
 #include "src/host/telemetry.h"
 #include "src/host/threads.h"
 #include "src/host/work.h"
-#include "src/process.h"
-#include "src/random/random_host.h"
+#include "src/process/process.h"
+#include "src/host/random/random_host.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "src/fork.h"
+#include "src/process/fork.h"
 #include "src/host/host.h"
 #include "src/host/record.h"
 

@@ -3,7 +3,7 @@
 #ifndef AT_HOST_EVENT_H
 #define AT_HOST_EVENT_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 #include "src/host/queue.h"
 
 attune_status at_host_event_open(attune_event *event);

@@ -4,7 +4,7 @@
 #ifndef AT_HOST_GRAPH_H
 #define AT_HOST_GRAPH_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 #include "src/host/record.h"
 
 /* Ends the stream's capture with a graph of what was recorded. */

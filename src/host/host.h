@@ -3,7 +3,7 @@
 #ifndef AT_HOST_H
 #define AT_HOST_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 /* Bytes of arguments that a piece of submitted work can carry. */
 #define AT_HOST_ARGS_BYTES 704

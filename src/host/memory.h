@@ -3,7 +3,7 @@
 #ifndef AT_HOST_MEMORY_H
 #define AT_HOST_MEMORY_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 attune_status at_host_memory_alloc(attune_device *device, void **out, size_t bytes);
 attune_status at_host_memory_free(attune_device *device, void *pointer);

@@ -3,12 +3,12 @@
  * when `end` passes it and done when `done` passes it. */
 #include "src/host/queue.h"
 
-#include "src/cancel.h"
-#include "src/floating.h"
-#include "src/fork.h"
-#include "src/host/capacity.h"
+#include "src/process/cancel.h"
+#include "src/process/floating.h"
+#include "src/process/fork.h"
+#include "src/host/cpu_capacity.h"
 #include "src/host/host.h"
-#include "src/host/orphan.h"
+#include "src/host/main_thread_exit.h"
 #include "src/host/spin.h"
 
 #include <errno.h>
@@ -98,8 +98,8 @@ static bool wait_for_work(at_queue *queue, uint64_t position) {
   while (atomic_load_explicit(&queue->end, memory_order_acquire) <= position && !queue->stopping) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += AT_ORPHAN_LOOK_NS / 1000000000;
-    if (pthread_cond_timedwait(&queue->work, &queue->lock, &end) == ETIMEDOUT) at_orphan_look();
+    end.tv_sec += AT_MAIN_THREAD_EXIT_LOOK_NS / 1000000000;
+    if (pthread_cond_timedwait(&queue->work, &queue->lock, &end) == ETIMEDOUT) at_main_thread_exit_look();
   }
   queue->asleep = false;
   pthread_mutex_unlock(&queue->lock);

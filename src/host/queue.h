@@ -3,7 +3,7 @@
 #ifndef AT_HOST_QUEUE_H
 #define AT_HOST_QUEUE_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 /* Counted: the stream holds one, an event one for its latest record, a queued wait one. A closed queue has no work. */
 typedef struct at_queue at_queue;

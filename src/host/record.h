@@ -3,7 +3,7 @@
 #ifndef AT_HOST_RECORD_H
 #define AT_HOST_RECORD_H
 
-#include "src/capture.h"
+#include "src/stream/capture.h"
 
 /* A set of nodes, by number: what comes after it waits for all of them. */
 typedef struct at_points {

@@ -3,7 +3,7 @@
 #ifndef AT_HOST_SPIN_H
 #define AT_HOST_SPIN_H
 
-#include "src/support.h"
+#include "src/base/support.h"
 
 /* Tells the core that the thread only waits. */
 static inline void at_pause(void) {

@@ -5,7 +5,7 @@
 
 #include <attune/telemetry.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 /* The slot of the backend: all fields are not known before. */
 void at_host_telemetry(attune_device *device, attune_telemetry *out);

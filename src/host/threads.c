@@ -6,13 +6,13 @@
  * caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
 #include "src/host/threads.h"
 
-#include "src/floating.h"
-#include "src/fork.h"
-#include "src/host/capacity.h"
+#include "src/process/floating.h"
+#include "src/process/fork.h"
+#include "src/host/cpu_capacity.h"
 #include "src/host/cpu_count.h"
-#include "src/host/gate.h"
-#include "src/host/orphan.h"
-#include "src/support.h"
+#include "src/host/futex_word.h"
+#include "src/host/main_thread_exit.h"
+#include "src/base/support.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@
 static const int64_t MISSED_NS = 300000, PAUSE_NS = 500000, PAUSE_MOST_NS = 16000000;
 
 typedef struct worker {
-  alignas(64) at_gate start; /* changes when the worker has a team's share to do */
+  alignas(64) at_futex_word start; /* changes when the worker has a team's share to do */
   _Atomic uint64_t share;    /* of the team number `share / 2`; odd: taken */
   int rank;
 } worker;
@@ -52,7 +52,7 @@ static struct {
   _Atomic unsigned teams;         /* that woke workers */
   alignas(64) atomic_int open;    /* shares that nobody took yet */
   alignas(64) atomic_int running; /* shares that are not done, but the caller's own */
-  at_gate finish;                 /* changes when a worker ends the team's last share */
+  at_futex_word finish;                 /* changes when a worker ends the team's last share */
 } pool;
 
 static _Atomic int members[MEMBERS_MAX]; /* the workers' thread numbers, rank 1 first; 0: there is none */
@@ -68,7 +68,7 @@ static void after_fork(void *unused, bool child) {
   pool.missed_ns = pool.pause_ns = pool.until_ns = pool.alone_since_ns = 0;
   atomic_store(&pool.running, 0);
   atomic_store(&pool.open, 0);
-  at_gate_reset(&pool.finish);
+  at_futex_word_reset(&pool.finish);
   for (int i = 0; i < MEMBERS_MAX && atomic_load(&members[i]); i++) atomic_store(&members[i], 0);
   atomic_store(&pool.owned, false);
 }
@@ -117,7 +117,7 @@ static bool run_shares(int rank, void (*fn)(void *arg, const at_team *team), voi
 /* One of the workers is enough to look whether the process has come to its end. */
 static unsigned wait_for_team(worker *self, unsigned seen) {
   unsigned now;
-  while ((now = at_gate_wait(&self->start, seen, self->rank == 1 ? AT_ORPHAN_LOOK_NS : 0)) == seen) at_orphan_look();
+  while ((now = at_futex_word_wait(&self->start, seen, self->rank == 1 ? AT_MAIN_THREAD_EXIT_LOOK_NS : 0)) == seen) at_main_thread_exit_look();
   return now;
 }
 
@@ -133,14 +133,14 @@ static void *run_worker(void *arg) {
     int done = 0;
     if (share % 2 != 0 || !take(self, share / 2)) continue;                                   /* it came too late */
     if (!run_shares(self->rank, pool.fn, pool.arg, pool.size, share / 2, &done)) return NULL; /* no team, no pool */
-    if (atomic_fetch_sub(&pool.running, done) == done) at_gate_open(&pool.finish);
+    if (atomic_fetch_sub(&pool.running, done) == done) at_futex_word_open(&pool.finish);
   }
 }
 
 static bool start_worker(int rank) {
   worker **slot = &pool.workers[rank - 1];
   if (!*slot && !(*slot = aligned_alloc(alignof(worker), sizeof(worker)))) return false;
-  at_gate_reset(&(*slot)->start);
+  at_futex_word_reset(&(*slot)->start);
   atomic_store(&(*slot)->share, 1);
   (*slot)->rank = rank;
   return at_thread_start(NULL, run_worker, *slot) == 0;
@@ -208,7 +208,7 @@ static void run_team(int size, void (*fn)(void *arg, const at_team *team), void 
   for (int rank = 1; rank < size; rank++) {
     worker *w = pool.workers[rank - 1];
     atomic_store_explicit(&w->share, 2 * number, memory_order_release);
-    at_gate_open(&w->start);
+    at_futex_word_open(&w->start);
   }
   inside = true;
   const bool here = run_shares(0, fn, arg, size, number, &done);
@@ -219,7 +219,7 @@ static void run_team(int size, void (*fn)(void *arg, const at_team *team), void 
   for (;;) {
     const unsigned finish = atomic_load(&pool.finish.word); /* first: it changes after `running` */
     if (atomic_load(&pool.running) == 0) break;
-    (void)at_gate_wait(&pool.finish, finish, 0);
+    (void)at_futex_word_wait(&pool.finish, finish, 0);
   }
   atomic_store_explicit(&pool.owned, false, memory_order_release);
 }

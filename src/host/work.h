@@ -3,7 +3,7 @@
 #ifndef AT_HOST_WORK_H
 #define AT_HOST_WORK_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 typedef struct at_host_function {
   attune_call_fn fn;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/memory/allocator.h"
-#include "src/watch.h"
+#include "src/memory/malloc/allocator.h"
+#include "src/trace/instrument.h"
 
 struct at_managed {
   attune_managed_options options; /* accessed_by points behind */
@@ -99,9 +99,9 @@ attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size
     return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
   status = device->backend->managed_check(device, true);
   if (status != ATTUNE_OK || !device->backend->managed_prefetch) return status;
-  const bool named = at_watch_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
+  const bool named = at_instrument_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
   status = device->backend->managed_prefetch(stream, pointer, bytes, to);
-  return at_watch_end(named, stream, status);
+  return at_instrument_end(named, stream, status);
 }
 
 attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "src/memory/allocator.h"
+#include "src/memory/malloc/allocator.h"
 
 /* Memory of an allocator. */
 static bool find_block(attune_pointer_info *out, attune_device *device, uintptr_t address) {
@@ -66,7 +66,7 @@ attune_status attune_pointer_get_info(attune_pointer_info *out, const void *poin
   *out = (attune_pointer_info){.kind = ATTUNE_KIND_UNKNOWN};
   if (!pointer) return ATTUNE_OK;
   at_pinned_lock();
-  bool found = at_pinned_find(out, address) || at_registered_find(out, address);
+  bool found = at_pinned_find(out, address) || at_pinned_registry_find(out, address);
   at_pinned_unlock();
   if (found) return ATTUNE_OK;
   attune_device *device = NULL;

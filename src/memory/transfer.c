@@ -2,25 +2,25 @@
  * transfer.c: copies and fills: arguments are checked here, the backend does the rest. */
 #include <attune/memory.h>
 
-#include "src/watch.h"
+#include "src/trace/instrument.h"
 
 /* Told to who watches: by its name, and when it went well what it uses. */
 static attune_status watched_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
-  const bool named = at_watch_name("attune_copy %zu bytes", bytes);
+  const bool named = at_instrument_name("attune_copy %zu bytes", bytes);
   attune_status status = stream->device->backend->copy(stream, destination, source, bytes);
-  status = at_watch_end(named, stream, status);
-  const at_touch uses[] = {at_watch_bytes("destination", destination, bytes, true),
-                           at_watch_bytes("source", source, bytes, false)};
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, "attune_copy", uses, 2);
+  status = at_instrument_end(named, stream, status);
+  const at_operand_access uses[] = {at_instrument_bytes("destination", destination, bytes, true),
+                           at_instrument_bytes("source", source, bytes, false)};
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, "attune_copy", uses, 2);
   return status;
 }
 
 static attune_status watched_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
-  const bool named = at_watch_name("attune_fill %zu bytes", bytes);
+  const bool named = at_instrument_name("attune_fill %zu bytes", bytes);
   attune_status status = stream->device->backend->fill(stream, destination, value, bytes);
-  status = at_watch_end(named, stream, status);
-  const at_touch use = at_watch_bytes("destination", destination, bytes, true);
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, "attune_fill", &use, 1);
+  status = at_instrument_end(named, stream, status);
+  const at_operand_access use = at_instrument_bytes("destination", destination, bytes, true);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, "attune_fill", &use, 1);
   return status;
 }
 
@@ -48,7 +48,7 @@ attune_status attune_copy(attune_stream *stream, void *destination, const void *
   uintptr_t to = (uintptr_t)destination, from = (uintptr_t)source;
   if (to < from + bytes && from < to + bytes)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "destination and source overlap; should be %zu bytes apart", bytes);
-  if (AT_UNLIKELY(at_watched())) return watched_copy(stream, destination, source, bytes);
+  if (AT_UNLIKELY(at_instrumented())) return watched_copy(stream, destination, source, bytes);
   return stream->device->backend->copy(stream, destination, source, bytes);
 }
 
@@ -61,6 +61,6 @@ attune_status attune_fill(attune_stream *stream, void *destination, int value, s
   if (bytes == 0) return ATTUNE_OK;
   status = check_range("destination", destination, bytes);
   if (status != ATTUNE_OK) return status;
-  if (AT_UNLIKELY(at_watched())) return watched_fill(stream, destination, value, bytes);
+  if (AT_UNLIKELY(at_instrumented())) return watched_fill(stream, destination, value, bytes);
   return stream->device->backend->fill(stream, destination, value, bytes);
 }

@@ -2,7 +2,7 @@
  * default.c: each device's default generator, and seeds from the system. */
 #include <attune/random.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 #include <errno.h>
 #include <stdatomic.h>

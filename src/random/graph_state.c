@@ -4,7 +4,7 @@
  * does, and in the middle of any capture; and most join without asking it. */
 #include "src/random/generator.h"
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * random.c: calls for random numbers: arguments are checked here and become a call, which the device's backend runs. */
 #include <attune/random.h>
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 #include "src/random/generator.h"
 #include "src/random/torch.h"
-#include "src/watch.h"
+#include "src/trace/instrument.h"
 
 #include <float.h>
 #include <math.h>
@@ -104,14 +104,14 @@ static const char *name_of(const at_random_call *call) {
 
 static attune_status run(attune_generator *generator, attune_stream *stream, at_random_call *call) {
   if (call->count == 0) return ATTUNE_OK;
-  if (AT_LIKELY(!at_watched())) return give(generator, stream, call);
+  if (AT_LIKELY(!at_instrumented())) return give(generator, stream, call);
   const attune_dtype dtype = (attune_dtype)call->dtype;
   const char *name = name_of(call);
-  const bool named = at_watch_name("%s %s %llu", name, attune_dtype_name(dtype), (unsigned long long)call->count);
+  const bool named = at_instrument_name("%s %s %llu", name, attune_dtype_name(dtype), (unsigned long long)call->count);
   attune_status status = give(generator, stream, call);
-  status = at_watch_end(named, stream, status);
-  const at_touch use = at_watch_bytes("pointer", call->out, call->count * attune_dtype_size(dtype), true);
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, name, &use, 1);
+  status = at_instrument_end(named, stream, status);
+  const at_operand_access use = at_instrument_bytes("pointer", call->out, call->count * attune_dtype_size(dtype), true);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, name, &use, 1);
   return status;
 }
 

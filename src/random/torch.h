@@ -5,7 +5,7 @@
 #ifndef AT_RANDOM_TORCH_H
 #define AT_RANDOM_TORCH_H
 
-#include "src/backend.h"
+#include "src/base/backend.h"
 #include "src/random/generator.h"
 
 #define AT_TORCH_BLOCK 256u

@@ -23,12 +23,12 @@
 /* A constant that stays in a register: an instruction takes one constant operand, and for a second the compiler would
  * spend another instruction each time. Blocks have one dimension, so threadIdx.y is 0, which the compiler cannot know.
  */
-#define AT_TABLE __device__ const
+#define AT_ADDRESS_TABLE __device__ const
 #define AT_ALIGN8 __attribute__((aligned(8)))
 #define AT_HELD(x) AT_FLOAT(AT_BITS(x) ^ threadIdx.y)
 #define AT_HELD_BITS(bits) ((bits) ^ threadIdx.y)
 #else
-#include "src/half.h"
+#include "src/base/half.h"
 #include "src/random/philox.h"
 #define AT_FMA(a, b, c) __builtin_fmaf(a, b, c)
 #define AT_MUL(a, b) ((a) * (b))
@@ -42,7 +42,7 @@
 #define AT_FLOAT(bits) at_f32_of_bits(bits)
 #define AT_BITS64(x) at_bits_of_f64(x)
 #define AT_DOUBLE(bits) at_f64_of_bits(bits)
-#define AT_TABLE const
+#define AT_ADDRESS_TABLE const
 #define AT_ALIGN8
 #define AT_HELD(x) (x)
 #define AT_HELD_BITS(bits) (bits)
@@ -100,7 +100,7 @@ typedef struct AT_ALIGN8 at_log_row {
 } at_log_row;
 
 /* 1 / c and -2 ln(c) for c in [1, 2]. */
-static AT_TABLE float at_log_segments[AT_LOG_SEGMENTS][2] = {
+static AT_ADDRESS_TABLE float at_log_segments[AT_LOG_SEGMENTS][2] = {
     {0x1.f82ec8p-1f, -0x1.f829d2p-6f}, {0x1.e9210ep-1f, -0x1.765be8p-4f}, {0x1.daf2ccp-1f, -0x1.33af5cp-3f},
     {0x1.cd9122p-1f, -0x1.a8bec8p-3f}, {0x1.c0eb38p-1f, -0x1.0d46b8p-2f}, {0x1.b4f20cp-1f, -0x1.44a42p-2f},
     {0x1.a99826p-1f, -0x1.7a8c5ap-2f}, {0x1.9ed16cp-1f, -0x1.af129p-2f},  {0x1.9492f4p-1f, -0x1.e24884p-2f},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C library as ctypes has it: the structs, enumerations and functions of its public headers that this package
-uses, and nowhere else in it. tests/test_mirrors.py compares all of them with the headers."""
+uses, and nowhere else in it. tests/bindings/test_mirrors.py compares all of them with the headers."""
 import ctypes
 import operator
 import os

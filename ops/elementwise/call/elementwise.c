@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * elementwise.c: the public calls for expressions, and the runs of plans. */
+#include <attune/elementwise.h>
+
+#include <string.h>
+
+#include "ops/elementwise/call/dispatch.h"
+#include "ops/elementwise/call/small_fast_path.h"
+#include "ops/elementwise/call/watch.h"
+#include "src/trace/instrument.h"
+#include "tuning/dispatch/plan_handle.h"
+
+#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+
+static attune_status fail_null(const void *tuner, const void *stream, const void *expression) {
+  return FAIL("%s is NULL; should be given", !tuner        ? "tuner"
+                                             : !stream     ? "stream"
+                                             : !expression ? "expression"
+                                                           : "operands");
+}
+
+attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                                 const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
+  const at_formula formula = {.text = expression};
+  return at_run(tuner, stream, &formula, operands);
+}
+
+attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                             const char *expression, const attune_elementwise_operands *operands) {
+  if (!out) return FAIL("out is NULL; should point to an attune_plan *");
+  *out = NULL;
+  if (!tuner || !stream || !expression || !operands) return fail_null(tuner, stream, expression);
+  const at_formula formula = {.text = expression};
+  return at_run_plan_create(out, tuner, stream, &formula, operands);
+}
+
+attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
+                                                const attune_elementwise_operands *operands) {
+  if (!out || !expression || !operands)
+    return FAIL("%s is NULL; should be given", !out ? "out" : !expression ? "expression" : "operands");
+  if (size > 0) out[0] = '\0';
+  const at_formula formula = {.text = expression};
+  return at_run_format(out, size, &formula, operands);
+}
+
+/* ---- runs of plans ---- */
+
+static attune_status check_run(const attune_plan *plan, const at_call_binding *prepared,
+                               const attune_elementwise_operands *operands) {
+  if (!at_call_binding_is_like(prepared, operands)) return at_call_binding_fail_unlike(prepared, operands);
+  attune_status status = at_call_binding_check_scalars(prepared, operands);
+  if (status != ATTUNE_OK) return status;
+  if (!at_call_binding_apart(prepared, operands)) {
+    status = at_call_binding_check(prepared, operands);
+    if (status != ATTUNE_OK) return status;
+    if (at_call_binding_elsewhere(prepared, operands))
+      return FAIL("an output is the memory of an input, but was not when the plan was made; make one with these "
+                  "operands");
+  }
+  const int least = at_alignment_least(plan->device, prepared->problem->alignment);
+  if (!at_call_binding_aligned(prepared, operands, least)) return at_call_binding_fail_aligned(prepared, operands, least);
+  return at_call_binding_check_generator(prepared->expression, operands->generator);
+}
+
+static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
+                                                           const attune_elementwise_operands *operands) {
+  at_call_binding *prepared = plan->own;
+  at_small_call small;
+  if (AT_LIKELY(!at_instrumented()) && at_small_bind(prepared, stream, operands, &small)) {
+    at_plan_handle_count(plan, stream);
+    at_small_run(prepared, &small);
+    return ATTUNE_OK;
+  }
+  const attune_status status = check_run(plan, prepared, operands);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  at_plan_handle_count(plan, stream);
+  if (AT_UNLIKELY(at_instrumented())) return at_elementwise_run_watched(plan, prepared, operands, stream);
+  return at_run_launch(plan, prepared, operands, stream);
+}
+
+attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
+                                          const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_elementwise_op, stream, operands)))
+    return at_plan_handle_fail(plan, &at_elementwise_op, stream, operands);
+  if (AT_UNLIKELY(!at_call_binding_accuracy_is_one(operands))) return at_call_binding_accuracy_fail(operands);
+  at_small_quick_call quick;
+  if (AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!at_small_quick(plan->own, stream, operands, &quick)) ||
+      AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
+    return run_usually(plan, stream, operands);
+  at_small_quick_run(plan->own, &quick);
+  return ATTUNE_OK;
+}
+
+/* The plan's own operands, at other addresses. */
+static __attribute__((noinline)) attune_status run_as_operands(const attune_plan *plan, attune_stream *stream,
+                                                               void *const *data) {
+  const at_call_binding *p = plan->own;
+  attune_tensor tensors[AT_TENSORS]; /* large, and each that is used is set */
+  const int count = p->output_count + p->input_count; /* also inputs that the simplified expression does without */
+  if (p->scalar_count > 0 || p->expression->uniform_count + p->expression->normal_count > 0)
+    return FAIL("the plan's expression has %s, which addresses alone do not give; run it with "
+                "attune_elementwise_plan_run",
+                p->scalar_count > 0 ? "scalars" : "random numbers");
+  for (int k = 0; k < count; k++) {
+    const at_kept_tensor *kept = &p->kept_tensors[k];
+    tensors[k] = (attune_tensor){.data = data[k], .dtype = kept->dtype, .dims = kept->dims, .strides = kept->strides};
+    memcpy(tensors[k].sizes, kept->sizes, (size_t)kept->dims * sizeof *kept->sizes);
+  }
+  return run_usually(plan, stream,
+                     &(attune_elementwise_operands){.outputs = tensors,
+                                                    .output_count = p->output_count,
+                                                    .inputs = tensors + p->output_count,
+                                                    .input_count = p->input_count});
+}
+
+static __attribute__((noinline)) attune_status run_data_usually(const attune_plan *plan, attune_stream *stream,
+                                                                void *const *data) {
+  at_small_call small;
+  if (AT_UNLIKELY(at_instrumented()) || !at_small_bind_data(plan->own, stream, data, &small))
+    return run_as_operands(plan, stream, data);
+  at_plan_handle_count(plan, stream);
+  at_small_run(plan->own, &small);
+  return ATTUNE_OK;
+}
+
+attune_status attune_elementwise_plan_run_data(const attune_plan *plan, attune_stream *stream, void *const *data) {
+  if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_elementwise_op, stream, data))) {
+    if (plan && stream && !data) return FAIL("data is NULL; should list the addresses of outputs, then inputs");
+    return at_plan_handle_fail(plan, &at_elementwise_op, stream, data);
+  }
+  at_small_quick_call quick;
+  if (AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!at_small_quick_data(plan->own, stream, data, &quick)) ||
+      AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
+    return run_data_usually(plan, stream, data);
+  at_small_quick_run(plan->own, &quick);
+  return ATTUNE_OK;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cublaslt.h: the parts of the cublaslt implementation: a problem as descriptors, an algorithm as numbers and text, and
+ * the search of the algorithm space. */
+#ifndef AT_GEMM_CUBLASLT_H
+#define AT_GEMM_CUBLASLT_H
+
+#include "ops/gemm/cublas/cuda_types.h"
+#include "src/cuda/context/cuda.h"
+#include "tuning/op/registry.h"
+
+/* One GEMM in cuBLASLt's words, and what its contract lets an algorithm do. Read-only once open: any thread. */
+typedef struct at_lt_problem {
+  at_gemm gemm;
+  attune_device *device;
+  cublasLtHandle_t handle; /* borrowed */
+  cublasLtMatmulDesc_t matmul;
+  cublasLtMatrixLayout_t a, b, c, d;
+  uint32_t reductions; /* split-K reduction schemes permitted, besides none */
+  uint64_t forbidden;  /* numerical implementation flags that no algorithm may have */
+  size_t workspace_cap;
+  uint32_t alignment[4]; /* in bytes, of every matrix of A, B, C, D */
+} at_lt_problem;
+
+/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use.
+ * `copied`: these matrices are copies in a workspace, which begin at multiples of 256 bytes whatever g->alignment says.
+ */
+#define AT_LT_COPIED_A 1u
+#define AT_LT_COPIED_B 2u
+#define AT_LT_COPIED_CD 4u
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
+void at_lt_close(at_lt_problem *problem);
+
+/* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been reported
+ * at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or algorithm. */
+bool at_lt_is_huge(const at_gemm *g);
+
+/* What tells an algorithm from all others of one library version: its configuration attributes. */
+typedef enum at_lt_field {
+  AT_LT_ID,
+  AT_LT_TILE,
+  AT_LT_STAGES,
+  AT_LT_SPLITK,
+  AT_LT_REDUCTION,
+  AT_LT_SWIZZLE,
+  AT_LT_CUSTOM,
+  AT_LT_INNER,
+  AT_LT_CLUSTER,
+  AT_LT_FIELDS
+} at_lt_field;
+typedef struct at_lt_algorithm {
+  uint32_t value[AT_LT_FIELDS];
+} at_lt_algorithm;
+
+/* cublaslt_algorithm.c: the configuration's text and back; false when it does not fit, or is not exactly such a text. */
+bool at_lt_write(at_configuration *out, const at_lt_algorithm *algorithm);
+bool at_lt_read(at_lt_algorithm *out, const at_configuration *configuration);
+
+/* The numbers of an algorithm of the library. */
+void at_lt_describe(at_lt_algorithm *out, const cublasLtMatmulAlgo_t *algorithm);
+
+/* The library's algorithm of a given number, unconfigured; false when it has none for these types. */
+bool at_lt_start(const at_lt_problem *problem, uint32_t id, cublasLtMatmulAlgo_t *out);
+
+/* The list attribute (tile or stage numbers) of an algorithm into out[max]; the count. */
+int at_lt_list(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute, uint32_t *out,
+               int max);
+
+/* A 4-byte capability; `otherwise` when the library does not say. */
+int32_t at_lt_capability(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute,
+                         int32_t otherwise);
+
+/* Restores the algorithm into *out and checks it against this library, device, problem, contract and workspace cap.
+ * NULL when it may run, with result->workspaceSize and wavesCount set; else why not, in words. */
+const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *algorithm, cublasLtMatmulAlgo_t *out,
+                        cublasLtMatmulHeuristicResult_t *result);
+
+/* cublaslt_plan.c: what the plans of cuBLASLt's implementations begin with. Read-only while plans share it among
+ * threads. */
+typedef struct at_lt_plan {
+  at_lt_problem problem;
+  cublasLtMatmulAlgo_t algorithm;
+  size_t workspace_bytes; /* the algorithm's */
+} at_lt_plan;
+
+/* An implementation's prepare: plan->state becomes `bytes` of memory, zeros that `open` fills, with the device current.
+ * When it fails the implementation's destroy releases what there is. */
+attune_status at_lt_prepare(at_plan *plan, size_t bytes, attune_status (*open)(at_plan *plan));
+
+/* The wanted algorithm for *g, with copied matrices (at_lt_open), into the plan's state. NOT_FOUND: it may not run
+ * here, and the message says why. */
+attune_status at_lt_restore(at_plan *plan, const at_gemm *g, unsigned copied, const at_lt_algorithm *wanted);
+
+/* Around what a launch does: the device is current and the stream's workspace is of the plan's size. at_cuda_leave ends
+ * it, after success only. */
+attune_status at_lt_enter(at_cuda_scope *scope, void **workspace, const at_plan *plan, attune_stream *stream);
+
+/* The multiplication, with `workspace` for the algorithm alone. */
+attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
+                             attune_stream *stream);
+
+/* An implementation's destroy. */
+void at_lt_destroy(at_plan *plan);
+
+/* cublaslt_search.c: the at_implementation slots of the same names. */
+int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max);
+int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
+                     int max);
+
+/* Either of them for *g with copied matrices: a list for leader = NULL, else what is around the leader. */
+int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,
+                 at_configuration *out, int max);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuda_cublaslt.c: GEMM by one exact algorithm of cuBLASLt. The configuration's text names the algorithm by its
+ * attributes; a text that this library, device or contract does not accept is a miss. */
+#include "ops/gemm/cublas/cublaslt.h"
+
+#define VERSION 1
+
+static bool fits(int64_t size) {
+  return size <= INT32_MAX;
+}
+
+/* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
+static bool supports(const void *problem, attune_device *device) {
+  (void)device;
+  const at_gemm *g = at_gemm_of(problem);
+  if (at_cublas_open() != ATTUNE_OK) return false;
+  if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
+  return !at_lt_is_huge(g);
+}
+
+static attune_status open_plan(at_plan *plan) {
+  at_lt_algorithm wanted;
+  if (!at_lt_read(&wanted, &plan->configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt's", plan->configuration.text);
+  const attune_status status = at_lt_restore(plan, at_gemm_of(plan->problem), 0, &wanted);
+  if (status == ATTUNE_OK) plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes;
+  return status;
+}
+
+static attune_status prepare(at_plan *plan) {
+  return at_lt_prepare(plan, sizeof(at_lt_plan), open_plan);
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  at_cuda_scope scope;
+  void *workspace = NULL;
+  attune_status status = at_lt_enter(&scope, &workspace, plan, stream);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  status = at_lt_multiply(plan->state, operands, workspace, stream);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s", at_cublaslt_version());
+}
+
+const at_implementation at_gemm_cublaslt = {
+    .name = "cublaslt",
+    .version = VERSION,
+    .backend = "cuda",
+    .supports = supports,
+    .configurations = at_lt_configurations,
+    .neighbours = at_lt_neighbours,
+    .prepare = prepare,
+    .launch = launch,
+    .destroy = at_lt_destroy,
+    .depends = depends,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuda_types.h: attune's element types and accuracy levels in the words of cuBLAS. */
+#ifndef AT_GEMM_CUDA_TYPES_H
+#define AT_GEMM_CUDA_TYPES_H
+
+#include <cublas_v2.h>
+
+#include "ops/gemm/problem/problem.h"
+
+static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
+  switch (dtype) {
+  case ATTUNE_F64: return CUDA_R_64F;
+  case ATTUNE_F16: return CUDA_R_16F;
+  case ATTUNE_BF16: return CUDA_R_16BF;
+  default: return CUDA_R_32F;
+  }
+}
+
+/* TF32 only where the contract is reduced. Halves are multiplied exactly and added up in f32 on every level. */
+static inline cublasComputeType_t at_gemm_compute_type(const at_gemm *g) {
+  if (g->dtype == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
+  if (g->dtype == ATTUNE_F32 && g->accuracy == ATTUNE_REDUCED) return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return CUBLAS_COMPUTE_32F;
+}
+
+static inline cudaDataType_t at_gemm_scale_type(const at_gemm *g) {
+  return g->dtype == ATTUNE_F64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+static inline cublasOperation_t at_gemm_operation(uint8_t transpose) {
+  return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+/* alpha or beta in the scale type; its address is what cuBLAS takes. */
+typedef union at_gemm_scalar {
+  float f32;
+  double f64;
+} at_gemm_scalar;
+
+static inline at_gemm_scalar at_gemm_scalar_of(const at_gemm *g, double value) {
+  at_gemm_scalar scalar;
+  if (g->dtype == ATTUNE_F64)
+    scalar.f64 = value;
+  else
+    scalar.f32 = (float)value;
+  return scalar;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_blocked.c: attune's own host GEMM as an implementation: its configurations as text, its plans, and the plain
+ * f64 call. */
+#include "ops/gemm/host/host_blocked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/host/blocked_run.h"
+#include "ops/gemm/host/small_run.h"
+#include "src/host/host.h"
+#include "src/host/threads.h"
+#include "tuning/op/registry.h"
+
+static const char *const path_names[] = {
+    [AT_PATH_DIRECT] = "direct", [AT_PATH_PANEL] = "panel", [AT_PATH_PACKED] = "packed", [AT_PATH_STREAM] = "stream"};
+static const char *const split_names[] = {
+    [AT_SPLIT_M] = "m", [AT_SPLIT_N] = "n", [AT_SPLIT_BATCH] = "batch", [AT_SPLIT_GRID] = "grid"};
+
+/* ---- options to text and back ---- */
+
+static bool options_format(at_configuration *out, const at_blocked_options *o) {
+  *out = (at_configuration){""};
+  bool ok = at_configuration_put_text(out, "path", path_names[o->path]) &&
+            at_configuration_put_text(out, "kernel", o->isa->name) && at_configuration_put(out, "threads", o->threads);
+  if (ok && o->threads > 1) ok = at_configuration_put_text(out, "split", split_names[o->split]);
+  if (ok && o->path != AT_PATH_STREAM) ok = at_configuration_put(out, "vectors", o->vectors);
+  if (ok && (o->path == AT_PATH_PANEL || o->path == AT_PATH_PACKED)) ok = at_configuration_put(out, "mc", o->mc);
+  if (ok && o->path == AT_PATH_PACKED)
+    ok = at_configuration_put(out, "kc", o->kc) && at_configuration_put(out, "nc", o->nc);
+  return ok;
+}
+
+static bool word(int *out, const at_configuration *text, const char *key, const char *const *names, size_t count) {
+  char value[32];
+  if (!at_configuration_get_text(text, key, value, sizeof value)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(value, names[i]) == 0) {
+      *out = (int)i;
+      return true;
+    }
+  return false;
+}
+
+static bool number(int64_t *out, const at_configuration *text, const char *key, int64_t max) {
+  return at_configuration_get(text, key, out) && *out >= 1 && *out <= max;
+}
+
+/* False when the text is not one that options_format writes, or this CPU or problem cannot do it. */
+static bool options_parse(at_blocked_options *out, const at_gemm *g, const at_configuration *text) {
+  char kernel[32];
+  int path = 0, split = 0;
+  int64_t threads = 0, vectors = 0;
+  if (!at_configuration_get_text(text, "kernel", kernel, sizeof kernel)) return false;
+  const at_blocked_isa *isa = at_blocked_isa_find(kernel);
+  if (isa == NULL || !word(&path, text, "path", path_names, AT_COUNT(path_names)) ||
+      !number(&threads, text, "threads", 4096))
+    return false;
+  at_blocked_defaults(out, g, isa);
+  out->path = (at_blocked_path)path;
+  out->threads = (int)threads;
+  if (!at_blocked_can(g, out->path)) return false;
+  if (threads > 1) {
+    if (!word(&split, text, "split", split_names, AT_COUNT(split_names))) return false;
+    out->split = (at_blocked_split)split;
+  }
+  if (out->path == AT_PATH_STREAM) return true;
+  if (!number(&vectors, text, "vectors", out->vectors)) return false;
+  out->vectors = (int)vectors;
+  if (out->path == AT_PATH_DIRECT) return true;
+  const int64_t largest = 1 << 20;
+  if (!number(&out->mc, text, "mc", largest)) return false;
+  return out->path == AT_PATH_PANEL || (number(&out->kc, text, "kc", largest) && number(&out->nc, text, "nc", largest));
+}
+
+/* ---- which configurations a problem is worth ---- */
+
+typedef struct list {
+  at_configuration *out;
+  int count, max;
+} list;
+
+static void add(list *l, const at_blocked_options *o) {
+  if (l->count == l->max || !options_format(&l->out[l->count], o)) return;
+  for (int i = 0; i < l->count; i++)
+    if (strcmp(l->out[i].text, l->out[l->count].text) == 0) return;
+  l->count++;
+}
+
+static double flops(const at_gemm *g) {
+  return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
+
+/* Below this many operations a thread costs more than it gives. */
+#define FLOPS_PER_THREAD 20e3
+
+static void add_splits(list *l, at_blocked_options o, const at_gemm *g) {
+  if (g->batch >= o.threads) {
+    o.split = AT_SPLIT_BATCH;
+    add(l, &o);
+    if (g->batch >= 4 * o.threads) return;
+  }
+  bool wide = o.path == AT_PATH_STREAM ? g->n > g->m : g->n >= g->m;
+  o.split = wide ? AT_SPLIT_N : AT_SPLIT_M;
+  add(l, &o);
+  if (o.path == AT_PATH_STREAM) return; /* only the wide operand is worth dividing */
+  o.split = wide ? AT_SPLIT_M : AT_SPLIT_N;
+  add(l, &o);
+  if (o.threads <= 2) return;
+  o.split = AT_SPLIT_GRID;
+  add(l, &o);
+}
+
+/* The options with each worthwhile number of threads: all CPUs, the powers of two below, one. */
+static void add_threads(list *l, at_blocked_options o, const at_gemm *g) {
+  int cpus = at_cpu_count(), power = 1;
+  while (power * 2 < cpus) power *= 2;
+  o.threads = cpus;
+  if (cpus > 1 && flops(g) >= FLOPS_PER_THREAD * cpus) add_splits(l, o, g);
+  for (o.threads = power; o.threads > 1; o.threads /= 2)
+    if (flops(g) >= FLOPS_PER_THREAD * o.threads) add_splits(l, o, g);
+  o.threads = 1;
+  if (cpus == 1 || flops(g) < 1e9) add(l, &o); /* beyond, fewer threads than there are cannot win */
+}
+
+static int64_t l2_bytes(void) {
+  size_t bytes = at_cpu_info()->l2_bytes;
+  return bytes != 0 ? (int64_t)bytes : 256 << 10;
+}
+
+/* A batch of small products that gives each thread one is host_small's, which does the same with less around it. */
+static void add_direct(list *l, at_blocked_options o, const at_gemm *g) {
+  int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4;
+  if (g->batch > 1 && g->batch >= at_cpu_count() && at_small_takes(g)) return;
+  if (!at_blocked_can(g, AT_PATH_DIRECT) || g->m * g->k * size > l2_bytes()) return;
+  o.path = AT_PATH_DIRECT;
+  for (int vectors = o.vectors; vectors >= 2; vectors--) {
+    o.vectors = vectors;
+    add_threads(l, o, g);
+  }
+}
+
+static void add_panel(list *l, at_blocked_options o, const at_gemm *g) {
+  int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4, lanes = g->dtype == ATTUNE_F64 ? o.isa->f64->lanes : o.isa->f32->lanes;
+  int64_t tile = o.vectors * lanes, rows = l2_bytes() / 2 / (g->k * size) / tile * tile;
+  if (!at_blocked_can(g, AT_PATH_PANEL) || rows == 0) return;
+  o.path = AT_PATH_PANEL;
+  o.mc = rows < g->m ? rows : (g->m + tile - 1) / tile * tile;
+  add_threads(l, o, g);
+  if (o.vectors <= 2 || flops(g) >= 1e9) return;
+  o.vectors = 2;
+  add_threads(l, o, g);
+}
+
+static void add_packed(list *l, at_blocked_options o, const at_gemm *g) {
+  const at_blocked_options base = o;
+  add_threads(l, o, g);
+  if (flops(g) < 4e6 || flops(g) > 4e9) return; /* one block holds it all; or each trial costs too much of a budget */
+  if (base.vectors > 2) {
+    o.vectors = 2;
+    add_threads(l, o, g);
+    o = base;
+  }
+  o.mc = base.mc * 2;
+  o.kc = base.kc / 2;
+  add_threads(l, o, g);
+  o = base;
+  o.mc = base.mc * 2;
+  add_threads(l, o, g);
+  o = base;
+  o.nc = 768;
+  add_threads(l, o, g);
+}
+
+static void add_stream(list *l, at_blocked_options o, const at_gemm *g) {
+  if (!at_blocked_can(g, AT_PATH_STREAM)) return;
+  o.path = AT_PATH_STREAM;
+  add_threads(l, o, g);
+}
+
+/* Few columns or rows: memory decides, so one pass over the wide operand; unless A is small and stays in cache while B
+ * passes by. */
+static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  (void)device;
+  const at_gemm *g = at_gemm_of(problem);
+  list l = {out, 0, max};
+  at_blocked_options o;
+  at_blocked_defaults(&o, g, at_blocked_isa_find(NULL));
+  if (g->m == 1 || g->n == 1 || (g->m > 4 * g->n && g->k > 64)) add_stream(&l, o, g);
+  add_direct(&l, o, g);
+  add_stream(&l, o, g);
+  if (flops(g) < 4e6) add_panel(&l, o, g);
+  add_packed(&l, o, g);
+  add_panel(&l, o, g);
+  return l.count;
+}
+
+/* ---- the implementation ---- */
+
+typedef struct work {
+  const at_plan *plan;
+  at_gemm_operands operands;
+} work;
+_Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
+
+static void run(const void *args) {
+  const work *w = (const work *)args;
+  at_blocked_run(at_gemm_of(w->plan->problem), &w->operands, (const at_blocked_options *)w->plan->state);
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  work w = {plan, *(const at_gemm_operands *)operands};
+  return at_host_submit(stream, run, &w, sizeof w);
+}
+
+static bool supports(const void *problem, attune_device *device) {
+  (void)problem;
+  return device->backend->kind == ATTUNE_DEVICE_HOST;
+}
+
+static attune_status prepare(at_plan *plan) {
+  at_blocked_options options;
+  if (!options_parse(&options, at_gemm_of(plan->problem), &plan->configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_blocked has none like it for this problem and CPU",
+                   plan->configuration.text);
+  plan->state = malloc(sizeof options);
+  if (plan->state == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_blocked");
+  memcpy(plan->state, &options, sizeof options);
+  return ATTUNE_OK;
+}
+
+static void destroy(at_plan *plan) {
+  free(plan->state);
+  plan->state = NULL;
+}
+
+bool at_blocked_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  static const char *const names[] = {"avx2", "avx512"};
+  char kernel[32] = "";
+  size_t at = 0;
+  (void)device;
+  *out = '\0';
+  if (configuration) (void)at_configuration_get_text(configuration, "kernel", kernel, sizeof kernel);
+  for (size_t i = 0; i < AT_COUNT(names); i++) {
+    if (configuration && strcmp(kernel, names[i]) != 0) continue;
+    if (!at_append(out, size, &at, "%s%s-%s", at > 0 ? " " : "", names[i],
+                   at_blocked_isa_find(names[i]) ? "yes" : "none"))
+      return false;
+  }
+  return true;
+}
+
+const at_implementation at_gemm_host_blocked = {
+    .name = "host_blocked",
+    .version = 1,
+    .backend = "host",
+    .supports = supports,
+    .configurations = configurations,
+    .prepare = prepare,
+    .launch = launch,
+    .destroy = destroy,
+    .depends = at_blocked_depends,
+};
+
+attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a,
+                             const double *b, int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads) {
+  if (m < 1 || n < 1 || k < 1 || threads < 1)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "m, n, k, threads are %lld, %lld, %lld, %d; should be at least 1",
+                   (long long)m, (long long)n, (long long)k, threads);
+  at_gemm g = {.m = m,
+               .n = n,
+               .k = k,
+               .batch = 1,
+               .lda = lda,
+               .ldb = ldb,
+               .ldd = ldc,
+               .workspace_cap = 1,
+               .dtype = ATTUNE_F64,
+               .dtype_out = ATTUNE_F64,
+               .trans_a = trans_a,
+               .trans_b = trans_b,
+               .c = AT_C_NONE};
+  at_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .beta = 0.0, .c = NULL, .d = c};
+  at_blocked_options options;
+  at_blocked_defaults(&options, &g, at_blocked_isa_find(NULL));
+  options.threads = threads;
+  options.path = at_blocked_can(&g, AT_PATH_STREAM) && (m == 1 || n == 1) ? AT_PATH_STREAM : AT_PATH_PACKED;
+  options.split = n >= m ? AT_SPLIT_N : AT_SPLIT_M;
+  at_blocked_run(&g, &operands, &options);
+  return ATTUNE_OK;
+}

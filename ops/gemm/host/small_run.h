@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * small_run.h: a plan of host_small and the walks over its products. */
+#ifndef AT_GEMM_SMALL_RUN_H
+#define AT_GEMM_SMALL_RUN_H
+
+#include "ops/gemm/host/blocked.h"
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/registry.h"
+
+typedef enum at_small_ahead { AT_SMALL_AHEAD_NONE, AT_SMALL_AHEAD_A, AT_SMALL_AHEAD_B } at_small_ahead;
+
+/* Tiles of one size that follow each other, down the rows or across the columns: one call of a kernel. */
+typedef struct at_small_strip {
+  at_small_tile_fn tile;
+  const at_small *shape; /* its strides lead from one tile to the next */
+  int64_t count;
+  int64_t a, b, c, d;    /* bytes from the product's matrices to the first tile's */
+  int64_t rows, columns; /* of each tile */
+  at_small_ahead ahead;  /* of which matrix of the next product the tile asks for a part, */
+  int64_t ahead_from;    /* and from which byte */
+} at_small_strip;
+
+/* What does not change from call to call. */
+typedef struct at_small_plan {
+  at_small_one one;        /* one product with one vector of rows */
+  at_small_one_fn ones[2]; /* by: the last columns */
+  int64_t one_count;       /* tiles beside each other */
+  int64_t one_b, one_d;    /* bytes from one to the next */
+  const at_gemm *g;        /* the plan's */
+  int64_t size, lanes;
+  int64_t threads;                            /* that share the batch */
+  at_small shapes[2];                         /* those that the strips point to */
+  at_small each;                              /* of a product that is one tile: strides of the batch */
+  void (*scale)(const at_small_scale *scale); /* D = alpha sums + beta C */
+  void (*pack)(const at_pack *pack);          /* of a transposed A */
+  int64_t panel, packed_bytes;                /* rows of a packed panel, bytes of all */
+  int64_t strip_count;
+  at_small_strip strips[];
+} at_small_plan;
+
+/* Is the problem small enough for host_small, and of its types? */
+bool at_small_takes(const at_gemm *g);
+
+/* What plan->launch may be, with an at_small_plan as plan->state. In stream order; nothing allocated, nothing waited
+ * for but the team's threads. */
+attune_status at_small_launch_one(const at_plan *plan, const void *operands, attune_stream *stream);  /* `one` */
+attune_status at_small_launch_ones(const at_plan *plan, const void *operands, attune_stream *stream); /* several */
+attune_status at_small_launch_tile(const at_plan *plan, const void *operands,
+                                   attune_stream *stream); /* one strip of one tile */
+attune_status at_small_launch_strips(const at_plan *plan, const void *operands, attune_stream *stream);
+attune_status at_small_launch_packed(const at_plan *plan, const void *operands,
+                                     attune_stream *stream); /* transposed A */
+attune_status at_small_launch_team(const at_plan *plan, const void *operands,
+                                   attune_stream *stream); /* any of them, in threads */
+
+#endif

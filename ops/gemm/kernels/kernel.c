@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel.c: plans of the families' kernels: compiled, launched, released. */
+#include "ops/gemm/kernels/kernel.h"
+
+#include <stdlib.h>
+
+#include "src/cuda/context/cuda.h"
+
+typedef struct kernel_plan {
+  at_jit_kernel *kernel, *first;       /* `first`: launched before; NULL: that is `kernel` too */
+  at_jit_config config, before, after; /* a grid of 0: there is none before or after */
+  at_gemm_mapped_arguments given;      /* its maps only where `mapped` */
+  at_tensor_shape maps[2];
+  bool swapped, mapped, copied[2]; /* as of a recipe */
+  size_t places[2];
+} kernel_plan;
+
+at_gemm_machine at_gemm_machine_of(const attune_device *device) {
+  const attune_device_properties *p = &device->properties;
+  const int capability = 10 * p->capability_major + p->capability_minor;
+  const bool small = capability == 86 || capability == 89 || capability >= 120;
+  return (at_gemm_machine){.capability = capability,
+                           .processors = p->processors > 0 ? p->processors : 1,
+                           .shared_bytes = (small             ? 99
+                                            : capability < 90 ? 163
+                                                              : 227) *
+                                           1024};
+}
+
+static at_kernel_source source_of(const at_gemm_kernels *family, const char *text) {
+  return (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+}
+
+/* As many blocks as the device holds, where a grid may stay. The device is current. */
+static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, const at_gemm_machine *machine,
+                                 attune_device *device) {
+  int blocks = 0;
+  if (!r->stays) return ATTUNE_OK;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, (const void *)at_jit_native(s->kernel), (int)s->config.block[0], s->config.shared_bytes);
+  const unsigned most = (unsigned)(blocks < 1 ? 1 : blocks) * (unsigned)machine->processors;
+  if (s->config.grid[0] > most) s->config.grid[0] = most;
+  return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+
+static attune_status describe(at_gemm_launch_spec *recipe, const at_gemm_kernels *family, const at_gemm *g,
+                              const at_gemm_machine *machine, const at_configuration *configuration) {
+  if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
+                   family->name);
+  return ATTUNE_OK;
+}
+
+static attune_status load(at_jit_kernel **out, attune_device *device, const at_gemm_kernels *family,
+                          const at_gemm_launch_spec *recipe, bool before) {
+  char *text = NULL;
+  attune_status status = at_gemm_text(&text, family, recipe, before);
+  if (status != ATTUNE_OK) return status;
+  const at_kernel_source source = source_of(family, text);
+  status = at_jit_get(out, device, &source);
+  free(text);
+  return status;
+}
+
+static at_jit_kernel *before_of(const kernel_plan *s) {
+  return s->first ? s->first : s->kernel;
+}
+
+/* Where maps are until a call says where its operands are: an address as devices have them. */
+static const uintptr_t SOMEWHERE = 0x7f0000000000;
+
+static attune_status make_maps(kernel_plan *s, const at_gemm_launch_spec *r) {
+  attune_status status = ATTUNE_OK;
+  s->mapped = r->mapped;
+  for (int i = 0; r->mapped && i < 2 && status == ATTUNE_OK; i++) {
+    s->maps[i] = r->maps[i];
+    s->copied[i] = r->copied[i], s->places[i] = r->places[i];
+    status = at_tensor_map_make(&s->given.maps[i], &s->maps[i], (const void *)SOMEWHERE);
+  }
+  return status;
+}
+
+static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
+  const at_gemm_machine machine = at_gemm_machine_of(plan->device);
+  at_gemm_launch_spec recipe;
+  at_cuda_scope scope;
+  attune_status status = describe(&recipe, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
+  if (status == ATTUNE_OK) status = load(&s->kernel, plan->device, family, &recipe, false);
+  if (status == ATTUNE_OK && at_gemm_has_before(family, &recipe))
+    status = load(&s->first, plan->device, family, &recipe, true);
+  if (status != ATTUNE_OK) return status;
+  s->config = recipe.config;
+  s->before = recipe.before, s->after = recipe.after;
+  plan->workspace_bytes = recipe.workspace_bytes;
+  s->given.arguments = recipe.arguments;
+  s->swapped = recipe.swapped;
+  status = make_maps(s, &recipe);
+  if (status == ATTUNE_OK) status = at_jit_check(s->kernel, &s->config);
+  if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(before_of(s), &s->before);
+  if (status == ATTUNE_OK && s->after.grid[0]) status = at_jit_check(s->kernel, &s->after);
+  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
+  if (status != ATTUNE_OK) return status;
+  status = settle_grid(s, &recipe, &machine, plan->device);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family) {
+  kernel_plan *s = NULL;
+  if (posix_memalign((void **)&s, alignof(kernel_plan), sizeof *s) != 0) s = NULL;
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a %s plan", family->name);
+  *s = (kernel_plan){0};
+  plan->state = s;
+  const attune_status status = open_plan(s, plan, family);
+  if (status != ATTUNE_OK) at_gemm_kernel_destroy(plan);
+  return status;
+}
+
+void at_gemm_kernel_destroy(at_plan *plan) {
+  kernel_plan *s = plan->state;
+  if (!s) return;
+  at_jit_release(s->kernel);
+  at_jit_release(s->first);
+  free(s);
+  plan->state = NULL;
+}
+
+/* Compiles kernels beside each other; what fails is told by prepare. */
+void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                 const at_configuration *configurations, int count) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  at_jit_request *requests = calloc(2 * (size_t)count, sizeof *requests);
+  int made = 0;
+  for (int i = 0; requests && i < count; i++) {
+    at_gemm_launch_spec recipe;
+    if (!family->recipe(&recipe, at_gemm_of(problem), &machine, &configurations[i])) continue;
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
+      char *text = NULL;
+      if (at_gemm_text(&text, family, &recipe, before) == ATTUNE_OK) requests[made++].source = source_of(family, text);
+    }
+  }
+  if (made > 0) at_jit_get_all(requests, made, device);
+  for (int i = 0; i < made; i++) {
+    at_jit_release(requests[i].kernel);
+    free((char *)(uintptr_t)requests[i].source.text);
+  }
+  free(requests);
+}
+
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  at_gemm_launch_spec recipe;
+  bool any = false;
+  attune_status status = describe(&recipe, family, at_gemm_of(problem), &machine, configuration);
+  for (int before = 0; status == ATTUNE_OK && before <= (int)at_gemm_has_before(family, &recipe); before++) {
+    char *text = NULL;
+    bool now = false;
+    status = at_gemm_text(&text, family, &recipe, before);
+    if (status != ATTUNE_OK) break;
+    const at_kernel_source source = source_of(family, text);
+    status = at_jit_compile(device, &source, made ? &now : NULL);
+    any = any || now;
+    free(text);
+  }
+  if (made) *made = any;
+  return status;
+}
+
+static attune_status launch_phase(at_jit_kernel *kernel, const at_jit_config *config, at_gemm_arguments *arguments,
+                                  int phase, attune_stream *stream) {
+  if (config->grid[0] == 0) return ATTUNE_OK;
+  arguments->phase = phase;
+  return at_jit_launch(kernel, config, arguments, stream);
+}
+
+/* `arguments` are the first of what the kernel takes. */
+static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
+  attune_status status = launch_phase(before_of(s), &s->before, arguments, 2, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s->kernel, &s->config, arguments, 0, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s->kernel, &s->after, arguments, 1, stream);
+  return status;
+}
+
+static attune_status launch_mapped(const kernel_plan *s, const at_gemm_arguments *arguments, attune_stream *stream) {
+  at_gemm_mapped_arguments given = s->given;
+  const void *const operands[] = {arguments->a, arguments->b};
+  attune_status status = ATTUNE_OK;
+  given.arguments = *arguments;
+  for (int i = 0; i < 2 && status == ATTUNE_OK; i++)
+    status = at_tensor_map_move(&given.maps[i], &s->maps[i],
+                                s->copied[i] ? (const char *)arguments->sums + s->places[i] : operands[i]);
+  return status == ATTUNE_OK ? launch(s, &given.arguments, stream) : status;
+}
+
+attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const kernel_plan *s = plan->state;
+  at_gemm_arguments arguments = s->given.arguments;
+  at_cuda_scope scope;
+  at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
+  attune_status status = at_cuda_enter(&scope, plan->device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (plan->workspace_bytes > 0) status = at_cuda_workspace(stream, plan->workspace_bytes, &arguments.sums);
+  if (status == ATTUNE_OK) status = s->mapped ? launch_mapped(s, &arguments, stream) : launch(s, &arguments, stream);
+  at_cuda_leave(&scope);
+  return status;
+}

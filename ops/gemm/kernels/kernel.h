@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel.h: GEMM kernels of attune's own: families, each a kernel text with tunables. What one family knows of itself is
+ * an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh. */
+#ifndef AT_GEMM_KERNEL_H
+#define AT_GEMM_KERNEL_H
+
+#include <stddef.h>
+
+#include "ops/gemm/problem/problem.h"
+#include "src/cuda/jit/jit.h"
+#include "src/cuda/jit/tensor_map.h"
+#include "tuning/op/registry.h"
+
+/* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
+typedef struct at_gemm_arguments {
+  const void *a, *b, *c;
+  void *d;
+  int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
+  double alpha, beta;
+  int32_t m, n, k, batch;
+  void *sums;          /* the workspace, of a recipe that asks for one */
+  int32_t phase, zero; /* zero: 0, which a compiler cannot know */
+} at_gemm_arguments;
+_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
+
+/* What a kernel takes that copies by tensor maps: those of A and B. */
+typedef struct at_gemm_mapped_arguments {
+  at_gemm_arguments arguments;
+  at_tensor_map maps[2];
+} at_gemm_mapped_arguments;
+
+/* A macro of a kernel's text. */
+typedef struct at_gemm_define {
+  const char *name;
+  int value;
+} at_gemm_define;
+
+enum { AT_GEMM_DEFINES = 40 };
+
+/* What the models know of a device. */
+typedef struct at_gemm_machine {
+  int capability;   /* 90 for 9.0 */
+  int processors;   /* at least 1 */
+  int shared_bytes; /* that all blocks of a processor have together, and one may have alone */
+} at_gemm_machine;
+
+/* A configuration for a problem: how its kernel is compiled and launched. */
+typedef struct at_gemm_launch_spec {
+  at_gemm_define defines[AT_GEMM_DEFINES];
+  int define_count;
+  int before_defines;          /* those of them, the first ones, that a text of its own launched before has */
+  at_jit_config config;        /* with the grid that has a block for all the work */
+  bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
+  bool swapped;                /* A and B have changed places */
+  bool mapped;                 /* the kernel takes at_gemm_mapped_arguments */
+  at_tensor_shape maps[2];     /* if mapped: of A and B, as they are after the change */
+  bool copied[2];              /* if mapped: the map is of a copy in the workspace */
+  size_t places[2];            /* where that begins, a multiple of 16 */
+  at_gemm_arguments arguments; /* without pointers and scalars */
+  size_t workspace_bytes;      /* of padded operands and of sums */
+  at_jit_config before, after; /* with a grid: the kernel is launched before, so, with phase 2; after it with phase 1 */
+} at_gemm_launch_spec;
+
+typedef struct at_gemm_kernels {
+  const char *name, *file, *entry, *text;
+  const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
+  const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
+  bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
+  /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
+   * model ranks: for measuring what the few should be. */
+  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
+  /* False: the text is no configuration of the family, or not one for this problem. */
+  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+                 const at_configuration *configuration);
+} at_gemm_kernels;
+
+extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
+    at_gemm_ring_family, at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
+
+at_gemm_machine at_gemm_machine_of(const attune_device *device);
+
+/* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
+ * Where the list has `most` the worst falls out. The new count. */
+int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, const void *item);
+
+#define AT_GEMM_INSERT(list, count, most, item) \
+  at_gemm_insert(list, count, most, sizeof *(item), offsetof(choice, cost), item)
+
+/* Appends NAME=VALUE. */
+void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value);
+
+/* The problem without pointers and scalars; IN and OUT are defined. */
+void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g);
+
+/* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
+int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
+
+/* A call's operands: pointers and scalars. */
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
+
+/* The kernel's text into *out, to be freed; `before`: of the one that is launched before it. OUT_OF_MEMORY. */
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before);
+
+static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_gemm_launch_spec *recipe) {
+  return family->before_apart && recipe->before.grid[0] > 0;
+}
+
+/* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
+bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);
+
+/* A number of 1 to `most`. */
+bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out);
+
+/* The slots of an at_implementation. */
+attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
+void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                 const at_configuration *configurations, int count);
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made);
+attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
+void at_gemm_kernel_destroy(at_plan *plan);
+
+#endif

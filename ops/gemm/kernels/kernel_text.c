@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel_text.c: what the families share and no device is needed for: the text of a kernel, the words of a
+ * configuration. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/kernels/kernel.h"
+
+#include "gemm_kernel_cuh.h"
+
+void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value) {
+  if (recipe->define_count < AT_GEMM_DEFINES) recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
+}
+
+static int dtype_number(uint8_t dtype) {
+  return dtype == ATTUNE_F64 ? 1 : dtype == ATTUNE_F16 ? 2 : dtype == ATTUNE_BF16 ? 3 : 0;
+}
+
+void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
+  const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
+                out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
+  *recipe = (at_gemm_launch_spec){.arguments = {.lda = g->lda * in,
+                                           .ldb = g->ldb * in,
+                                           .ldc = g->ldc * out,
+                                           .ldd = g->ldd * out,
+                                           .stride_a = g->stride_a * in,
+                                           .stride_b = g->stride_b * in,
+                                           .stride_c = g->stride_c * out,
+                                           .stride_d = g->stride_d * out,
+                                           .m = (int32_t)g->m,
+                                           .n = (int32_t)g->n,
+                                           .k = (int32_t)g->k,
+                                           .batch = (int32_t)g->batch}};
+  at_gemm_define_add(recipe, "IN", dtype_number(g->dtype));
+  at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
+}
+
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
+  out->a = swapped ? o->b : o->a;
+  out->b = swapped ? o->a : o->b;
+  out->c = g->c == AT_C_SEPARATE ? o->c : o->d;
+  out->d = o->d;
+  out->alpha = o->alpha;
+  out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
+}
+
+int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride) {
+  uint64_t bits = g->alignment | 16u;
+  if (columns > 1) bits |= (uint64_t)ld * element;
+  if (g->batch > 1) bits |= (uint64_t)stride * element;
+  return (int)(bits & (~bits + 1));
+}
+
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before) {
+  const bool apart = before && family->before_text;
+  const char *first = !apart && family->first[0] ? family->first[0] : "",
+             *second = !apart && family->first[1] ? family->first[1] : "",
+             *text = apart ? family->before_text : family->text;
+  const int defines = apart ? recipe->before_defines : recipe->define_count;
+  const size_t size =
+      strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(second) + strlen(text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
+  size_t at = 0;
+  *out = malloc(size);
+  if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
+  bool fits = true;
+  for (int i = 0; i < defines; i++)
+    fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
+  if (before && !apart) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s", at_gemm_kernel_cuh, first, second, text);
+  if (fits) return ATTUNE_OK;
+  free(*out);
+  *out = NULL;
+  return at_fail(ATTUNE_INTERNAL, "the text of a %s kernel does not fit", family->name);
+}
+
+bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out) {
+  int64_t value = 0;
+  if (!at_configuration_get(configuration, key, &value) || value < 1 || value > most) return false;
+  *out = (int)value;
+  return true;
+}
+
+bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second) {
+  char text[24];
+  int64_t x = 0, y = 0;
+  if (!at_configuration_get_text(configuration, key, text, sizeof text) || text[0] < '1' || text[0] > '9') return false;
+  const size_t chars = at_read_i64(&x, text);
+  if (!chars || x > 9999 || text[chars] != 'x' || text[chars + 1] < '1' || text[chars + 1] > '9') return false;
+  if (!at_parse_i64(&y, text + chars + 1) || y > 9999) return false;
+  *first = (int)x;
+  *second = (int)y;
+  return true;
+}
+
+static double cost_at(const char *list, int i, size_t size, size_t cost) {
+  double out;
+  memcpy(&out, list + (size_t)i * size + cost, sizeof out);
+  return out;
+}
+
+int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, const void *item) {
+  char *all = list;
+  const double mine = cost_at(item, 0, size, cost);
+  int at = count;
+  while (at > 0 && cost_at(all, at - 1, size, cost) > mine) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(all + (size_t)(at + 1) * size, all + (size_t)at * size, (size_t)(kept - at) * size);
+  memcpy(all + (size_t)at * size, item, size);
+  return kept + 1;
+}

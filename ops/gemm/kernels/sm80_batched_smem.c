@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sm80_batched_smem.c: the family of sm80_batched_smem.cuh: batches of products up to 64 x 64 x 64. */
+#include <string.h>
+
+#include "ops/gemm/kernels/kernel.h"
+
+#include "gemm_sm80_batched_smem_cuh.h"
+
+enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 64, MOST_FEW = 8 };
+
+/* A configuration, read. */
+typedef struct choice {
+  int tm, tn;  /* of D, by a thread; of halves by a warp */
+  int teams;   /* of a block */
+  int stages;  /* matrices that a team has in shared memory or on the way */
+  bool stays;  /* the grid stays and steps over the batch */
+  double cost; /* cycles of a processor that a matrix takes, by the model */
+} choice;
+
+/* A problem in the sizes that the kernel is made for. */
+typedef struct shape {
+  int m, n, k; /* rounded up */
+  int in, out; /* bytes of an element */
+  bool half;
+} shape;
+
+static int round_up(int64_t size, int unit) {
+  return (int)((size + unit - 1) / unit * unit);
+}
+
+static shape shape_of(const at_gemm *g) {
+  const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
+  const int unit = half ? 16 : 8;
+  return (shape){.m = round_up(g->m, unit),
+                 .n = round_up(g->n, unit),
+                 .k = round_up(g->k, unit),
+                 .in = (int)attune_dtype_size((attune_dtype)g->dtype),
+                 .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
+                 .half = half};
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  return machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->batch >= 2 &&
+         g->batch <= INT32_MAX / 2;
+}
+
+static int tiles_of(const shape *s, const choice *c) {
+  return (s->m / c->tm) * (s->n / c->tn);
+}
+
+/* Of a team. */
+static int warps_of(const shape *s, const choice *c) {
+  return s->half ? tiles_of(s, c) : (tiles_of(s, c) + 31) / 32;
+}
+
+/* Matrices that a team makes at once: as many as a warp has threads for. */
+static int share_of(const shape *s, const choice *c) {
+  const int tiles = tiles_of(s, c), share = s->half || 32 % tiles != 0 ? 1 : 32 / tiles;
+  return share < MOST_SHARE ? share : MOST_SHARE;
+}
+
+/* D goes from registers straight to where it belongs: the threads have pieces of it that, side by side, fill sectors. */
+static bool is_straight(const at_gemm *g, const shape *s, const choice *c) {
+  const int wide = 16 / s->in, piece = (c->tm < wide ? c->tm : wide) * s->out;
+  return !s->half && !g->trans_a && g->m == s->m && g->n == s->n && s->m / c->tm * piece >= SECTOR &&
+         at_gemm_grain(g, (size_t)s->out, g->n, g->ldd, g->stride_d) >= piece;
+}
+
+/* As at_pitch of sm80_batched_smem.cuh. */
+static int pitch(int bytes, bool spread) {
+  return ((bytes + 15) / 16 | (spread ? 1 : 0)) * 16;
+}
+
+static int stage_bytes(const at_gemm *g, const shape *s) {
+  const int a = g->trans_a ? pitch(s->k * s->in, true) * s->m : pitch(s->m * s->in, s->half) * s->k;
+  const int b = g->trans_b ? pitch(s->n * s->in, s->half) * s->k : pitch(s->k * s->in, true) * s->n;
+  return a + b + (g->c != AT_C_NONE ? pitch(s->m * s->out, true) * s->n : 0);
+}
+
+static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
+  const int result = is_straight(g, s, c) ? 0 : pitch(s->m * s->out, true) * s->n;
+  return c->teams * share_of(s, c) * (c->stages * stage_bytes(g, s) + result);
+}
+
+static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (s->m % c->tm || s->n % c->tn || c->teams > MOST_TEAMS) return false;
+  const int most = s->half ? 64 * 32 : s->in == 8 ? 32 : 64; /* of D in registers, of a warp or a thread */
+  if (c->tm * c->tn > most || (s->half && (c->tm % 16 || c->tn % 16)) || (!s->half && (c->tm > 8 || c->tn > 8)))
+    return false;
+  const int warps = warps_of(s, c);
+  return warps * c->teams <= 16 && warps <= 8 && shared_bytes(g, s, c) <= machine->shared_bytes;
+}
+
+/* Cycles of a processor for one matrix: memory at what a stream reaches, shared memory at 128 bytes, sums at 128 (f64: 64)
+ * a cycle. Too little in flight makes memory slow. Figures of an H200; on others the order is much the same. */
+static double cost_of(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double in = (double)((g->m + g->n) * g->k * s->in), out = (double)(g->m * g->n * s->out);
+  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / 18.5;
+  const int warps = warps_of(s, c), shared = shared_bytes(g, s, c);
+  int blocks = machine->shared_bytes / (shared + 1024);
+  if (blocks * warps * c->teams > 48) blocks = 48 / (warps * c->teams);
+  const int share = share_of(s, c);
+  const double flight = (double)blocks * c->teams * share * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / 49152.0;
+  const double volume = (double)s->m * s->n * s->k;
+  double loads, sums;
+  if (s->half) {
+    loads = volume * 2.0 * (1.0 / c->tm + 1.0 / c->tn) / 128.0;
+    sums = volume / 1024.0;
+  } else {
+    loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0 / share;
+    sums = (double)warps * s->k * c->tm * c->tn / (s->in == 8 ? 2.0 : 4.0) * 1.3 / share;
+  }
+  const double copies = (2.0 * in + (is_straight(g, s, c) ? 1.0 : 2.0) * out) / 128.0,
+               work = loads + copies > sums ? loads + copies : sums;
+  const double slow = flight < 1.0 ? memory / flight : memory;
+  const double few = blocks > 0 ? 0.6 / (blocks * warps * c->teams) : 1.0; /* warps: one waits while another works */
+  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char tile[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) && at_configuration_put_text(out, "tile", tile) &&
+         at_configuration_put(out, "teams", c->teams) && at_configuration_put(out, "stages", c->stages) &&
+         at_configuration_put_text(out, "grid", c->stays ? "stays" : "whole");
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  char grid[8];
+  at_configuration again;
+  *c = (choice){0};
+  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "teams", MOST_TEAMS, &c->teams) ||
+      !at_gemm_number(text, "stages", 4, &c->stages) || !at_configuration_get_text(text, "grid", grid, sizeof grid))
+    return false;
+  c->stays = strcmp(grid, "stays") == 0;
+  if (!c->stays && c->stages > 1) return false; /* a team has one matrix */
+  return format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
+                   mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
+  static const int stages[] = {1, 2, 3}, threads[] = {128, 256};
+  const int most = wide ? MOST_CHOICES : MOST_FEW;
+  const shape s = shape_of(g);
+  const int(*tiles)[2] = s.half ? mma : fma;
+  choice list[MOST_CHOICES];
+  int count = 0;
+  for (size_t t = 0; t < AT_COUNT(fma); t++)
+    for (size_t i = 0; i < AT_COUNT(stages); i++) {
+      int last = 0; /* teams */
+      for (size_t h = 0; h < AT_COUNT(threads); h++) {
+        choice c = {.tm = tiles[t][0], .tn = tiles[t][1], .stages = stages[i], .stays = stages[i] > 1};
+        if (s.m % c.tm || s.n % c.tn) continue;
+        c.teams = threads[h] / (32 * warps_of(&s, &c));
+        if (c.teams < 1) c.teams = 1;
+        if (c.teams > 8) c.teams = 8;
+        if (h > 0 && c.teams == last) continue;
+        last = c.teams;
+        if (!fits(g, &s, &c, machine)) continue;
+        if (!wide && (c.stages > 2 || (h > 0 && (c.stages > 1 || !s.half)))) continue;
+        c.cost = cost_of(g, &s, &c, machine);
+        count = AT_GEMM_INSERT(list, count, most, &c);
+      }
+    }
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if (format(&out[given], &list[i])) given++;
+  return given;
+}
+
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(g, &s, &c, machine)) return false;
+  const bool reads_c = g->c != AT_C_NONE;
+  const int warps = warps_of(&s, &c);
+  const size_t in = (size_t)s.in, result = (size_t)s.out;
+  const int a = at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a),
+            b = at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b),
+            d = at_gemm_grain(g, result, g->n, g->ldd, g->stride_d),
+            from_c = reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16;
+  at_gemm_launch_spec_start(out, g);
+  at_gemm_define_add(out, "M", s.m);
+  at_gemm_define_add(out, "N", s.n);
+  at_gemm_define_add(out, "K", s.k);
+  at_gemm_define_add(out, "TM", c.tm);
+  at_gemm_define_add(out, "TN", c.tn);
+  at_gemm_define_add(out, "WARPS", warps);
+  at_gemm_define_add(out, "TEAMS", c.teams);
+  at_gemm_define_add(out, "SHARE", share_of(&s, &c));
+  at_gemm_define_add(out, "STRAIGHT", is_straight(g, &s, &c));
+  at_gemm_define_add(out, "STAGES", c.stages);
+  at_gemm_define_add(out, "TRANS_A", g->trans_a);
+  at_gemm_define_add(out, "TRANS_B", g->trans_b);
+  at_gemm_define_add(out, "BYTES_A", a);
+  at_gemm_define_add(out, "BYTES_B", b);
+  at_gemm_define_add(out, "BYTES_C", from_c);
+  at_gemm_define_add(out, "BYTES_D", d);
+  at_gemm_define_add(out, "READS_C", reads_c);
+  const bool exact = g->m == s.m && g->n == s.n && g->k == s.k;
+  at_gemm_define_add(out, "STAYS", c.stays);
+  at_gemm_define_add(out, "EXACT", exact);
+  at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
+  at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
+  at_gemm_define_add(out, "PACKED_D", exact && g->ldd == g->m);
+  const int64_t matrices = (int64_t)c.teams * share_of(&s, &c); /* of a block */
+  out->config = AT_JIT_ROW((unsigned)((g->batch + matrices - 1) / matrices), (unsigned)(32 * warps * c.teams));
+  out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
+  out->config.dependent = true;
+  out->stays = c.stays;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_tiny_family = {
+    .name = "tiny_batched",
+    .file = "tiny.cu",
+    .entry = "at_tiny",
+    .text = at_gemm_sm80_batched_smem_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sm80_skinny_mmajor_f32.c: the family of sm80_skinny_mmajor_f32.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
+ * same transposed. */
+#include <string.h>
+
+#include "ops/gemm/kernels/skinny_shape.h"
+
+#include "gemm_sm80_skinny_mmajor_f32_cuh.h"
+
+enum {
+  MOST_N = 64,
+  MOST_N_F64 = 8,
+  MOST_COLS = 16,
+  ROOMS = 4,
+  MOST_ROOMS = 8,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8,
+  MOST_COPIES = 16
+};
+
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
+
+/* A configuration, read. */
+typedef struct choice {
+  int lanes, cols, warps_m, warps_k, split, ahead, chunk;
+  int rooms;   /* chunks of the large matrix in shared memory or on the way there; 0: it goes into registers */
+  double cost; /* microseconds, by the model */
+} choice;
+
+typedef at_gemm_skinny_shape shape;
+
+static int largest(int x, int y) {
+  return x > y ? x : y;
+}
+
+static double above(double x, double least) {
+  return x > least ? x : least;
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  if (s.half || s.large_k || machine->capability < 80) return false;
+  if (s.m <= 64 && s.k <= 64) return false;              /* tiny_batched's */
+  if (s.m * s.batch < 1024 && s.k > 16384) return false; /* too few rows share a long k */
+  return s.n <= (s.sum == 8 ? MOST_N_F64 : MOST_N) && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
+}
+
+/* k of a warp's 32 copies of an element, where S is turned. */
+static int span_of(const choice *c) {
+  return c->cols < 4 ? 32 / c->cols : 8;
+}
+
+/* k of a warp's loads that are under way. */
+static int ahead_of(const choice *c) {
+  return 32 / c->lanes * c->ahead;
+}
+
+/* The usual chunk: as little as keeps all lanes at the copying, but no less than four copies each. */
+static int chunk_of(const shape *s, const choice *c) {
+  const int least = largest(ahead_of(c), span_of(c));
+  const int64_t parts = c->warps_k * c->split, share = (s->k + parts - 1) / parts;
+  int chunk = least;
+  while (chunk * c->cols < 128 && chunk < share) chunk *= 2;
+  return chunk;
+}
+
+static int warp_rows(const shape *s, const choice *c) {
+  return c->lanes * s->wide;
+}
+
+static int block_rows(const shape *s, const choice *c) {
+  return c->warps_m * warp_rows(s, c);
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  const int pitch = c->cols * s->in < 32 ? c->cols : c->cols + s->wide, sums = warp_rows(s, c) * c->cols;
+  const int loads = c->rooms ? c->chunk / (32 / c->lanes) * 32 * s->wide : 0, rooms = c->rooms ? c->rooms : ROOMS;
+  const int room = largest(rooms * (c->chunk * pitch + loads), 32 / c->lanes * sums);
+  return (c->warps_m * c->warps_k * room + c->warps_m * sums) * s->in + 16;
+}
+
+/* What a thread takes without a word of it in memory: as compiled for many configurations. */
+static int registers_of(const shape *s, const choice *c) {
+  const int others = (c->lanes == 32 || c->cols < 8 || s->in == 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
+  return others + c->cols * s->wide * s->in / 4 + (c->rooms ? 8 : 5 * c->ahead);
+}
+
+/* Blocks of a processor at a time. */
+static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
+  int blocks = 65536 / (registers * threads);
+  if (blocks > 1536 / threads) blocks = 1536 / threads;
+  if (blocks > machine->shared_bytes / (shared_bytes(s, c) + 1024))
+    blocks = machine->shared_bytes / (shared_bytes(s, c) + 1024);
+  return largest(blocks, 1);
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int warps = c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
+  if (s->half || s->large_k || c->cols > MOST_COLS || c->lanes < 8 || c->lanes > 32 || warps > 16) return false;
+  if (c->rooms != 0 && c->rooms != 4 && c->rooms != MOST_ROOMS) return false;
+  if (c->chunk % ahead_of(c) || c->chunk % span_of(c) || c->chunk * c->cols / 32 > MOST_COPIES) return false;
+  if (registers > 200 || registers * warps * 32 > 65536 || (c->split > 1 && machine->capability < 90)) return false;
+  return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+/* Cycles of a processor for a step of a warp, a load of 16 bytes a lane: instructions on four schedulers, shared memory
+ * beside them. */
+static double step_cost(const shape *s, const choice *c) {
+  const double sums = c->cols * s->wide * (s->sum == 8 ? 2.0 : 1.0), lines = c->cols * s->in / 16.0,
+               copies = c->cols * (32.0 / c->lanes) / 32.0;
+  return above((1.2 * sums + lines + 4.0 * copies + 8.0) / 4.0, 4.0 * above(lines, 1.0) + 4.0 + 2.0 * copies);
+}
+
+/* Microseconds: memory and sums beside each other, and what comes before and after. Figures of an H200; on others the
+ * order is much the same. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double cycle = 1.0 / 1700.0, processors = machine->processors;
+  const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), resident = resident_of(s, c, machine);
+  const int64_t parts = c->warps_k * c->split;
+  const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
+  const double clusters = tiles_m * tiles_n * (double)s->batch, blocks = clusters * c->split;
+  const double share = (double)(((s->k + parts - 1) / parts + c->chunk - 1) / c->chunk * c->chunk);
+  const double uneven = at_gemm_uneven(machine, clusters, c->split);
+  const double mine = above(blocks / processors, 1.0), busy = mine > resident ? resident : mine;
+  const int loads = c->rooms ? (c->rooms - 1) * c->chunk / (32 / c->lanes) : c->ahead; /* on their way */
+  const double flight = busy * warps * 512.0 * loads / 30000.0;
+  const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (0.75 + 0.25 * tiles_n);
+  const double small = clusters * c->cols * (double)s->k * s->in;
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.4 * small) / (4.3e6 * (processors / 132.0));
+  const double compute = blocks * warps * share / (32.0 / c->lanes) * step_cost(s, c) / processors * cycle;
+  const double sums = (double)rows * c->cols * s->sum * c->warps_k;
+  const double each = 0.6 + (sums / 64.0 + 300.0) * cycle + (c->split > 1 ? 0.5 : 0.0); /* of a block */
+  return (above(memory, compute) + 0.1 * (memory < compute ? memory : compute)) * uneven + 1.0 +
+         each * (1.0 + 0.6 * (mine / busy - 1.0));
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char warps[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
+         at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "columns", c->cols) &&
+         at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "splitk", c->split) &&
+         at_configuration_put(out, "ahead", c->ahead) && at_configuration_put(out, "chunk", c->chunk) &&
+         at_configuration_put(out, "rooms", c->rooms);
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  at_configuration again;
+  int64_t rooms = 0;
+  *c = (choice){0};
+  if (!at_gemm_number(text, "lanes", 32, &c->lanes) || !at_gemm_number(text, "columns", MOST_COLS, &c->cols) ||
+      !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) || !at_gemm_number(text, "splitk", 8, &c->split) ||
+      !at_gemm_number(text, "ahead", 16, &c->ahead) || !at_gemm_number(text, "chunk", 512, &c->chunk) ||
+      !at_configuration_get(text, "rooms", &rooms) || rooms < 0 || rooms > MOST_ROOMS)
+    return false;
+  c->rooms = (int)rooms;
+  if (c->warps_m > 16 || c->warps_k > 16) return false;
+  return at_is_power_of_two(c->lanes) && at_is_power_of_two(c->cols) && at_is_power_of_two(c->warps_m) &&
+         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
+         at_is_power_of_two(c->chunk) && format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+static bool same(const choice *a, const choice *b) {
+  return a->lanes == b->lanes && a->cols == b->cols && a->warps_m == b->warps_m && a->warps_k == b->warps_k &&
+         a->split == b->split && a->ahead == b->ahead && a->chunk == b->chunk && a->rooms == b->rooms;
+}
+
+/* Adds c, if it fits, in its place by cost; the worst falls out. */
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (!fits(s, &c, machine)) return count;
+  for (int i = 0; i < count; i++)
+    if (same(&list[i], &c)) return count;
+  c.cost = cost_of(s, &c, machine);
+  int at = count;
+  while (at > 0 && list[at - 1].cost > c.cost) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
+  list[at] = c;
+  return kept + 1;
+}
+
+/* The least number of columns that holds n; MOST_COLS where none does. */
+static int columns_of(const shape *s) {
+  int cols = 1;
+  while (cols < s->n && cols < MOST_COLS) cols *= 2;
+  return cols;
+}
+
+/* Those of which a search tries the best guesses: lanes, columns, warps along m and k, splitk, ahead, (chunk,) rooms. */
+static const choice few[] = {
+    {16, 0, 1, 16, 2, 4, 0, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0, 0},
+    {16, 0, 1, 8, 2, 16, 0, 0, 0}, {16, 0, 1, 8, 1, 8, 0, 0, 0},  {16, 0, 2, 4, 2, 16, 0, 0, 0},
+    {16, 0, 4, 1, 1, 4, 0, 0, 0},  {16, 0, 2, 2, 1, 4, 0, 0, 0},  {16, 0, 1, 4, 1, 4, 0, 0, 0},
+    {32, 0, 1, 8, 2, 8, 0, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0, 0},  {32, 0, 1, 16, 2, 16, 0, 0, 0},
+    {32, 0, 2, 4, 2, 8, 0, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0, 0},
+    {32, 0, 1, 4, 1, 8, 0, 0, 0},  {8, 0, 1, 16, 1, 4, 0, 0, 0},  {8, 0, 1, 16, 1, 8, 0, 0, 0},
+    {8, 0, 1, 8, 1, 16, 0, 0, 0},  {8, 0, 2, 8, 2, 8, 0, 0, 0},   {8, 0, 4, 2, 2, 16, 0, 0, 0},
+    {8, 0, 2, 8, 1, 4, 0, 0, 0},   {8, 0, 1, 8, 1, 4, 0, 0, 0},   {16, 0, 1, 16, 2, 4, 0, 4, 0},
+    {16, 0, 1, 8, 2, 8, 0, 4, 0},  {8, 0, 1, 16, 1, 4, 0, 4, 0},  {8, 0, 1, 8, 1, 8, 0, 4, 0},
+    {16, 0, 1, 16, 1, 4, 0, 4, 0},
+};
+
+static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(few); i++) {
+    choice c = few[i];
+    c.cols = columns_of(s);
+    if (machine->capability < 90) c.split = 1;
+    c.chunk = chunk_of(s, &c);
+    count = consider(s, machine, c, list, count, MOST_FEW);
+  }
+  return count;
+}
+
+static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
+  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}};
+  int count = 0;
+  for (int lanes = 8; lanes <= 32; lanes *= 2)
+    for (size_t w = 0; w < AT_COUNT(warps); w++)
+      for (int split = 1; split <= 8; split *= 2)
+        for (int ahead = 2; ahead <= 16; ahead *= 2) {
+          choice c = {lanes, columns_of(s), warps[w][0], warps[w][1], split, ahead, 0, 0, 0.0};
+          c.chunk = chunk_of(s, &c);
+          for (int times = 1; times <= 2; times++, c.chunk *= 2)
+            count = consider(s, machine, c, list, count, MOST_CHOICES);
+        }
+  return count;
+}
+
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  choice list[MOST_CHOICES];
+  const int count = wide ? collect_all(&s, machine, list) : collect_few(&s, machine, list);
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
+  return given;
+}
+
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  const int rows = block_rows(&s, &c), tiles_n = (int)((s.n + c.cols - 1) / c.cols);
+  at_gemm_skinny_shape_start(out, g, &s);
+  at_gemm_define_add(out, "LANES", c.lanes);
+  at_gemm_define_add(out, "COLS", c.cols);
+  at_gemm_define_add(out, "WARPS_M", c.warps_m);
+  at_gemm_define_add(out, "WARPS_K", c.warps_k);
+  at_gemm_define_add(out, "SPLIT", c.split);
+  at_gemm_define_add(out, "AHEAD", c.ahead);
+  at_gemm_define_add(out, "CHUNK", c.chunk);
+  at_gemm_define_add(out, "ROOMS", c.rooms ? c.rooms : ROOMS);
+  at_gemm_define_add(out, "STAGED", c.rooms > 0);
+  at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c, machine));
+  at_gemm_define_add(out, "TILES_N", tiles_n);
+  at_gemm_define_add(out, "EXACT", s.k % c.chunk == 0 && s.n % c.cols == 0);
+  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * tiles_n * c.split), (unsigned)s.batch},
+                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .dependent = true};
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_rows_family = {
+    .name = "rows",
+    .file = "rows.cu",
+    .entry = "at_rows",
+    .text = at_gemm_sm80_skinny_mmajor_f32_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sm80_skinny_reg.c: the family of sm80_skinny_reg.cuh: a large matrix times one of up to 64 columns, or the same transposed. */
+#include <string.h>
+
+#include "ops/gemm/kernels/skinny_shape.h"
+
+#include "gemm_sm80_skinny_reg_cuh.h"
+
+enum {
+  MOST = 64,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8,
+  MOST_BESIDE = 2,
+  ROWS = 0,
+  DEPTH = 1,
+  TENSOR = 2,
+  SMALL_BYTES = 8192,
+  MOST_SMALL_BYTES = 65536
+};
+
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
+
+static const char *const forms[] = {"rows", "depth", "tensor"};
+
+/* A configuration, read. */
+typedef struct choice {
+  int form, cols, per, warps_m, warps_k, split, ahead;
+  double cost; /* microseconds, by the model */
+} choice;
+
+typedef at_gemm_skinny_shape shape;
+
+/* Where too few rows share a long k, or halves along m need tensor cores for their many columns, these kernels are far
+ * behind others: not taken. */
+static bool is_hopeless(const shape *s) {
+  return (s->m * s->batch < 1024 && s->k > 16384) || (s->half && !s->large_k && s->n > 16);
+}
+
+/* f32 and f64 along m with more than a few columns: the family rows does them in less time. */
+static bool is_left_to_rows(const shape *s) {
+  return !s->half && !s->large_k && s->n > 4;
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
+  return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
+         !is_hopeless(&s) && !is_left_to_rows(&s);
+}
+
+static int step_of(const shape *s, const choice *c) {
+  return c->form == ROWS ? (s->wide < 4 ? s->wide : 4) : c->form == DEPTH ? 32 * s->wide : 32;
+}
+
+static int block_rows(const shape *s, const choice *c) {
+  return c->warps_m * c->per * (c->form == ROWS ? 32 * s->wide : c->form == DEPTH ? 1 : 16);
+}
+
+/* Loads of 16 bytes of a thread in a step. */
+static int loads_of(const shape *s, const choice *c) {
+  return c->form == TENSOR ? 2 * c->per : c->form == ROWS ? c->per * step_of(s, c) : c->per;
+}
+
+/* So much of k of S lies in shared memory at once, twice; 0: not even the least does. */
+static int chunk_of(const shape *s, const choice *c) {
+  const int least = step_of(s, c) * c->warps_k * c->ahead, unit = least < 64 ? 64 : least;
+  const int64_t share = (s->k + c->split - 1) / c->split, whole = (share + unit - 1) / unit;
+  const int one = c->cols * s->in * unit, fit = one >= SMALL_BYTES ? 1 : SMALL_BYTES / one;
+  return one > MOST_SMALL_BYTES ? 0 : unit * (int)(whole < fit ? whole : fit);
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  const int small = 2 * (chunk_of(s, c) + (c->form == TENSOR ? 32 : 0)) * c->cols * s->in;
+  const int sums = c->warps_k * block_rows(s, c) * c->cols * s->sum;
+  return small > sums ? small : sums;
+}
+
+static int registers_of(const shape *s, const choice *c) {
+  const int sums = c->form == ROWS    ? c->per * s->wide * c->cols * s->sum / 4
+                   : c->form == DEPTH ? c->per * c->cols * s->sum / 4
+                                      : c->per * c->cols / 2;
+  const int wide = c->form == ROWS    ? s->half ? c->per * s->wide * step_of(s, c) : 4
+                   : c->form == DEPTH ? (c->per + 1) * s->wide * s->sum / 4
+                                      : 8;
+  return (c->form == TENSOR || s->sum == 8 ? 60 : 44) + sums + wide + 4 * c->ahead * loads_of(s, c);
+}
+
+/* Blocks that a processor's registers hold. */
+static int resident_of(const shape *s, const choice *c) {
+  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
+  const int blocks = 65536 / (registers * threads), most = 1536 / threads;
+  return blocks < 1 ? 1 : blocks < most ? blocks : most;
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (c->form == ROWS ? s->large_k : !s->large_k) return false;
+  if (c->form == TENSOR && (!s->half || c->cols % 8)) return false;
+  if (c->form != TENSOR && c->cols > 16) return false;
+  const int warps = c->warps_m * c->warps_k, registers = registers_of(s, c);
+  if (warps > 16 || registers > 232 || registers * warps * 32 > 65536) return false;
+  if (c->split > 1 && machine->capability < 90) return false;
+  if (s->swapped ? (s->m + block_rows(s, c) - 1) / block_rows(s, c) > INT32_MAX / 8 : false) return false;
+  return chunk_of(s, c) > 0 && shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+static double above(double x, double least) {
+  return x > least ? x : least;
+}
+
+/* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the
+ * processors, and what comes before and after. Figures of an H200; on others the order is much the same. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double cycle = 1.0 / 1700.0, processors = machine->processors;
+  const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
+  const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
+  const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
+  int resident = resident_of(s, c);
+  const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
+  if (resident > by_shared) resident = by_shared;
+  if (resident < 1) resident = 1;
+  const double mine = above(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
+  const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
+  const double uneven = at_gemm_uneven(machine, blocks / c->split, c->split);
+  const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
+  const double large =
+      (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
+  const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
+  const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
+  const double depth = (double)s->k / 32.0 / s->wide * tiles_m * rows * tiles_n * (double)s->batch / processors;
+  double sums, shared;
+  if (c->form == ROWS) {
+    sums = products / (s->sum == 8 ? 64.0 : 128.0) * 1.15;
+    shared = products / 32.0 / (c->per * s->wide) * s->sum / 16.0 * 3.0 + depth * 4.0;
+  } else if (c->form == DEPTH) {
+    sums = products / (s->sum == 8 ? 64.0 : 128.0) * (s->half ? 1.4 + 1.0 / c->per : 1.15);
+    shared = depth * 4.0 * (1.0 + (double)c->cols / c->per);
+  } else {
+    sums = products / 1024.0;
+    shared = depth * 4.0 * (1.0 + (double)c->cols / (16.0 * c->per));
+  }
+  const double compute = above(sums, shared) * cycle;
+  const double after = (double)rows * c->cols * (c->warps_k + c->split) / (warps * 32.0) * 3.0 * cycle;
+  const double each = 1.0 + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
+  return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
+         each * (1.0 + 0.6 * (whole / busy - 1.0));
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char warps[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
+         at_configuration_put_text(out, "form", forms[c->form]) && at_configuration_put(out, "columns", c->cols) &&
+         at_configuration_put(out, "per", c->per) && at_configuration_put_text(out, "warps", warps) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "ahead", c->ahead);
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  char form[16];
+  at_configuration again;
+  *c = (choice){0};
+  if (!at_configuration_get_text(text, "form", form, sizeof form) || !at_gemm_number(text, "columns", 64, &c->cols) ||
+      !at_gemm_number(text, "per", 8, &c->per) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "ahead", 16, &c->ahead))
+    return false;
+  while (c->form < (int)AT_COUNT(forms) && strcmp(form, forms[c->form]) != 0) c->form++;
+  if (c->form == (int)AT_COUNT(forms) || c->warps_m > 16 || c->warps_k > 16) return false;
+  return at_is_power_of_two(c->cols) && at_is_power_of_two(c->per) && at_is_power_of_two(c->warps_m) &&
+         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
+         format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+/* The least number of columns that a form computes at once and that holds n; the most it has where none does. */
+static int columns_of(const shape *s, int form) {
+  int cols = form == TENSOR ? 8 : 1;
+  const int most = form == TENSOR ? 64 : form == DEPTH ? 8 : 16;
+  while (cols < s->n && cols < most) cols *= 2;
+  return cols;
+}
+
+/* Of each form, those that were once among the best on an H200. */
+static const choice few[] = {
+    {ROWS, 0, 1, 1, 8, 4, 2, 0},    {ROWS, 0, 1, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 16, 2, 2, 0},
+    {ROWS, 0, 1, 1, 16, 4, 1, 0},   {ROWS, 0, 2, 2, 4, 8, 1, 0},   {ROWS, 0, 1, 2, 8, 8, 1, 0},
+    {ROWS, 0, 2, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 8, 1, 2, 0},
+    {ROWS, 0, 1, 4, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 4, 1, 2, 0},   {ROWS, 0, 1, 2, 4, 4, 2, 0},
+    {DEPTH, 0, 4, 8, 2, 1, 2, 0},   {DEPTH, 0, 8, 8, 1, 2, 2, 0},  {DEPTH, 0, 8, 4, 1, 2, 2, 0},
+    {DEPTH, 0, 4, 8, 1, 1, 4, 0},   {DEPTH, 0, 2, 8, 1, 1, 4, 0},  {DEPTH, 0, 8, 1, 4, 1, 2, 0},
+    {DEPTH, 0, 4, 2, 2, 1, 2, 0},   {DEPTH, 0, 4, 4, 2, 1, 2, 0},  {DEPTH, 0, 4, 4, 1, 1, 2, 0},
+    {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},  {DEPTH, 0, 2, 2, 2, 1, 4, 0},
+    {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 2, 4, 4, 2, 2, 0},
+    {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0}, {TENSOR, 0, 2, 2, 8, 2, 2, 0},
+    {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0}, {TENSOR, 0, 1, 2, 8, 1, 4, 0},
+    {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0}, {TENSOR, 0, 1, 1, 4, 1, 2, 0},
+    {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
+};
+
+static bool same(const choice *a, const choice *b) {
+  return a->form == b->form && a->cols == b->cols && a->per == b->per && a->warps_m == b->warps_m &&
+         a->warps_k == b->warps_k && a->split == b->split && a->ahead == b->ahead;
+}
+
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (!fits(s, &c, machine)) return count;
+  for (int i = 0; i < count; i++)
+    if (same(&list[i], &c)) return count;
+  c.cost = cost_of(s, &c, machine);
+  return AT_GEMM_INSERT(list, count, most, &c);
+}
+
+static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(few); i++) {
+    choice c = few[i];
+    c.cols = columns_of(s, c.form);
+    if (machine->capability < 90) c.split = 1;
+    count = consider(s, machine, c, list, count, MOST_FEW);
+    if (c.cols > 8 && c.form == ROWS) {
+      c.cols = 8;
+      count = consider(s, machine, c, list, count, MOST_FEW);
+    }
+  }
+  return count;
+}
+
+static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
+  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
+                                     {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}};
+  int count = 0;
+  for (int form = ROWS; form <= TENSOR; form++)
+    for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
+      if (2 * cols < columns_of(s, form)) break;
+      for (size_t w = 0; w < AT_COUNT(warps); w++)
+        for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
+          for (int split = 1; split <= 8; split *= 2)
+            for (int ahead = 1; ahead <= 8; ahead *= 2)
+              count = consider(s, machine, (choice){form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0}, list,
+                               count, MOST_CHOICES);
+    }
+  return count;
+}
+
+/* The family ring does these in less time: few are compiled. */
+static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_machine *machine) {
+  return machine->capability >= 90 && s->half && s->large_k && s->small_k && s->n > 2 && s->n <= 16 &&
+         g->alignment >= 16 && s->k % 32 == 0;
+}
+
+/* Where none of the few fits, the best of all. */
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  choice list[MOST_CHOICES];
+  int count = wide ? 0 : collect_few(&s, machine, list), given = 0;
+  if (count == 0) {
+    count = collect_all(&s, machine, list);
+    if (!wide && count > MOST_FEW) count = MOST_FEW;
+  }
+  if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
+  for (int i = 0; i < count && given < max; i++)
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
+  return given;
+}
+
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = at_gemm_skinny_shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  at_gemm_skinny_shape_start(out, g, &s);
+  at_gemm_define_add(out, "FORM", c.form);
+  at_gemm_define_add(out, "COLS", c.cols);
+  at_gemm_define_add(out, "PER", c.per);
+  at_gemm_define_add(out, "WARPS_M", c.warps_m);
+  at_gemm_define_add(out, "WARPS_K", c.warps_k);
+  at_gemm_define_add(out, "SPLIT", c.split);
+  at_gemm_define_add(out, "AHEAD", c.ahead);
+  /* The compiler is told only where it would take more: told, it takes all that there is. */
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
+  at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
+  at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
+  const int rows = block_rows(&s, &c);
+  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,
+                                         (unsigned)((s.n + c.cols - 1) / c.cols)},
+                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c)};
+  out->config.dependent = true;
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_skinny_family = {
+    .name = "skinny",
+    .file = "skinny.cu",
+    .entry = "at_skinny",
+    .text = at_gemm_sm80_skinny_reg_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sm90_skinny_tma_ring_16b.c: the family of sm90_skinny_tma_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
+#include <string.h>
+
+#include "ops/gemm/kernels/block_tile.h"
+
+#include "gemm_sm90_skinny_tma_ring_16b_cuh.h"
+
+enum {
+  MOST_N = 16,
+  MOST_CHOICES = 192,
+  MOST_FEW = 6,
+  MOST_VECTOR = 2,
+  MOST_STAGES = 8,
+  MOST_EARLY = 16,
+  UNIT_K = 64,
+  DEPTH = 32
+};
+
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
+
+/* A configuration, read. */
+typedef struct choice {
+  int rows, warps_m, warps_k, step, stages, split;
+  int early;   /* steps whose bytes a warp asks for before what came before is done */
+  double cost; /* microseconds, by the model */
+} choice;
+
+typedef at_gemm_shape shape;
+
+/* Copies take 16 bytes from and to multiples of 16. */
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
+  const shape s = at_gemm_shape_of(g);
+  return s.x_k && s.y_k && s.grain_x == 16 && s.grain_y == 16 && s.n <= MOST_N && s.k % DEPTH == 0 && s.k >= 256 &&
+         s.m >= 64 && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 64 && s.batch <= 65535;
+}
+
+static int columns_of(const shape *s) {
+  return (int)(s->n + 7) / 8 * 8;
+}
+
+/* Lines of S in shared memory. */
+static int lines_of(const shape *s) {
+  return s->n > 4 ? columns_of(s) : s->n > 2 ? 4 : (int)s->n;
+}
+
+static int warps_of(const choice *c) {
+  return c->warps_m * c->warps_k;
+}
+
+static int pitch_of(const choice *c) {
+  return c->step * 2 + 64;
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  return c->warps_k * c->stages * (pitch_of(c) * (c->warps_m * c->rows + lines_of(s)) + 16);
+}
+
+static int registers_of(const shape *s, const choice *c) {
+  return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
+}
+
+/* Blocks that a processor holds. */
+static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
+            by_registers = 65536 / ((registers_of(s, c) + 7) / 8 * 8 * threads);
+  const int blocks = by_shared < by_registers ? by_shared : by_registers;
+  return blocks < 1 ? 1 : blocks < 16 ? blocks : 16;
+}
+
+static int64_t tiles_of(const shape *s, const choice *c) {
+  return at_gemm_parts(s->m, c->warps_m * c->rows);
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (c->rows != 16 && c->rows != 32) return false;
+  if (warps_of(c) > 16 || c->warps_m > 16 || c->split > 8 || c->step < 64 || c->step > 1024) return false;
+  if (c->stages < 2 || c->stages > MOST_STAGES || c->early > MOST_EARLY) return false;
+  if (s->k < UNIT_K * c->warps_k * c->split) return false;
+  if (registers_of(s, c) * warps_of(c) * 32 > 65536) return false;
+  if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
+  return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+static double greater(double x, double y) {
+  return x > y ? x : y;
+}
+
+static double lesser(double x, double y) {
+  return x < y ? x : y;
+}
+
+/* Microseconds: memory or the L2 cache, and what comes before and after. Fitted to 250 times of an H200. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double processors = machine->processors, scale = processors / 132.0;
+  const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
+  const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
+  const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = lesser(blocks, places);
+  const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
+               steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = lesser(c->stages, steps);
+  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c), flight = at_once * ring / (processors * 176e3),
+               used = lesser(at_once / processors, 1.0);
+  const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
+               small = tiles * (double)s->n * (double)s->k * 2.0;
+  const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
+  const double memory = large / 4.35e6 / scale / lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
+               level2 = (large + small) / 5.3e6 / scale;
+  const double warps = lesser(blocks / processors, resident) * warps_of(c), few = 12.0 / warps; /* too few to be busy */
+  const double each =
+      0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
+  const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
+  return greater(memory, level2) + 0.06 * lesser(memory, level2) + each + (few + brief) * large / 50e6;
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char warps[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
+         at_configuration_put(out, "rows", c->rows) && at_configuration_put_text(out, "warps", warps) &&
+         at_configuration_put(out, "step", c->step) && at_configuration_put(out, "stages", c->stages) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early);
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  at_configuration again;
+  int64_t early = 0;
+  *c = (choice){0};
+  if (!at_gemm_number(text, "rows", 32, &c->rows) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
+      !at_gemm_number(text, "step", 1024, &c->step) || !at_gemm_number(text, "stages", MOST_STAGES, &c->stages) ||
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "early", &early) || early < 0 ||
+      early > MOST_EARLY)
+    return false;
+  c->early = (int)early;
+  if (c->warps_m > 16 || c->warps_k > 16) return false;
+  return at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->step) &&
+         at_is_power_of_two(c->split) && format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
+  c.cost = cost_of(s, &c, machine);
+  return AT_GEMM_INSERT(list, count, most, &c);
+}
+
+/* Those that were once among the best on an H200: rows, warps, step, stages, splitk. */
+static const choice few[] = {
+    {16, 2, 4, 128, 3, 1, 0, 0}, {16, 2, 4, 256, 2, 1, 0, 0}, {16, 2, 8, 128, 2, 1, 0, 0}, {16, 1, 4, 128, 3, 1, 0, 0},
+    {16, 1, 4, 256, 2, 1, 0, 0}, {16, 1, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 256, 3, 1, 0, 0},
+    {16, 8, 2, 128, 2, 1, 0, 0}, {16, 4, 2, 128, 2, 1, 0, 0}, {16, 8, 1, 128, 3, 1, 0, 0}, {16, 4, 1, 256, 2, 1, 0, 0},
+    {16, 2, 4, 128, 3, 2, 0, 0}, {16, 2, 2, 256, 3, 2, 0, 0}, {16, 2, 1, 128, 3, 4, 0, 0}, {16, 4, 1, 128, 3, 4, 0, 0},
+    {32, 4, 2, 128, 2, 1, 0, 0}, {32, 4, 1, 128, 3, 1, 0, 0}, {16, 1, 1, 128, 2, 1, 0, 0}, {16, 1, 1, 256, 2, 1, 0, 0},
+};
+
+static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(few); i++) count = consider(s, machine, few[i], list, count, most);
+  return count;
+}
+
+static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
+  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
+                                     {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
+  int count = 0;
+  for (int rows = 16; rows <= 32; rows *= 2)
+    for (size_t w = 0; w < AT_COUNT(warps); w++)
+      for (int step = 64; step <= 512; step *= 2)
+        for (int stages = 2; stages <= 6; stages++)
+          for (int split = 1; split <= 4; split *= 2) {
+            const choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 0, 0.0};
+            count = consider(s, machine, c, list, count, most);
+          }
+  return count;
+}
+
+static bool is_alike(const choice *a, const choice *b) {
+  return a->rows == b->rows && a->warps_m == b->warps_m && a->warps_k == b->warps_k && a->split == b->split &&
+         a->step == b->step;
+}
+
+/* The best guess, of more than two stages, with two ways to ask early, others with one: of two stages one is being
+ * multiplied, so no more than one step is worth asking for. No two that differ only in stages. */
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const shape s = at_gemm_shape_of(g);
+  choice list[MOST_CHOICES];
+  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* skinny does a vector in less time */
+  const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
+  int given = 0;
+  for (int i = 0; i < count && given < max && (wide || given < most); i++) {
+    int alike = 0;
+    for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
+    if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
+    const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1;
+    for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
+      list[i].early = early;
+      if (format(&out[given], &list[i])) given++;
+    }
+  }
+  return given;
+}
+
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = at_gemm_shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  at_gemm_launch_spec_start(out, g);
+  at_gemm_launch_spec_swap(out, &s);
+  const at_gemm_define all[] = {
+      {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"WARPS_M", c.warps_m},
+      {"WARPS_K", c.warps_k},    {"SPLIT", c.split},    {"STEP", c.step},
+      {"STAGES", c.stages},      {"EARLY", c.early},    {"BLOCKS", resident_of(&s, &c, machine)},
+      {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
+  for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
+  out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
+                                .block = {(unsigned)(32 * warps_of(&c))},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .dependent = true};
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_ring_family = {
+    .name = "ring",
+    .file = "ring.cu",
+    .entry = "at_ring",
+    .text = at_gemm_sm90_skinny_tma_ring_16b_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sm90_wgmma_config.c: configurations of sm90_wgmma.cuh: what they take, whether they can be, how they are written. */
+#include "ops/gemm/kernels/sm90_wgmma_config.h"
+
+#include <string.h>
+
+enum { ALIGNED = 1024, BARRIER_BYTES = 16, UNIT = 64 };
+
+int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit;
+}
+
+/* The widest store that D permits, and the widest load of C; an element at least. */
+static int grain_d(const at_gemm *g) {
+  const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
+  const int d = at_gemm_grain(g, out, g->n, g->ldd, g->stride_d),
+            c = g->c == AT_C_NONE ? d : at_gemm_grain(g, out, g->n, g->ldc, g->stride_c);
+  const int least = d < c ? d : c;
+  return least < (int)out ? (int)out : least;
+}
+
+at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
+  return (at_wgmma_shape){.m = turned ? g->n : g->m,
+                          .n = turned ? g->m : g->n,
+                          .k = g->k,
+                          .batch = g->batch,
+                          .x_k = turned ? !g->trans_b : g->trans_a,
+                          .y_k = turned ? g->trans_a : !g->trans_b,
+                          .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
+                          .grain_d = grain_d(g),
+                          .reads_c = g->c != AT_C_NONE,
+                          .pads_x = at_wgmma_pads(g, turned),
+                          .pads_y = at_wgmma_pads(g, !turned),
+                          .padded_x = (size_t)at_wgmma_padded_bytes(g, turned),
+                          .padded_y = (size_t)at_wgmma_padded_bytes(g, !turned),
+                          .workspace_cap = g->workspace_cap};
+}
+
+static int stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return 2 * UNIT * c->deep * (c->tm + (s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT));
+}
+
+/* As LEAVES of sm90_wgmma_tile.cuh. */
+static bool leaves_registers(const at_wgmma_choice *c) {
+  return c->groups >= 2 && c->tm / c->groups * c->tn > (c->groups == 2 ? 64 * 192 : 64 * 96);
+}
+
+int at_wgmma_threads(const at_wgmma_choice *c) {
+  return 128 * c->groups + (leaves_registers(c) ? 128 : 32);
+}
+
+/* As PASS_BYTES of sm90_wgmma_epilogue.cuh. */
+static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  const bool rounded = s->out == 2 && !s->reads_c;
+  const int own = c->tn / c->split, passing = rounded && c->split == 1 && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
+  const int line = c->turned ? passing : UNIT, lines = c->turned ? UNIT : passing;
+  return lines * (line + (rounded || c->turned ? 8 : 4)) * (rounded ? 2 : 4);
+}
+
+/* Stages, what passes to D, and what the cluster's blocks send. */
+int at_wgmma_barriers(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  const int ring = c->stages * stage_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
+            inbox = (c->split - 1) * c->tm * (c->tn / c->split) * 4;
+  return (ring + pass + inbox + 127) / 128 * 128;
+}
+
+int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return ALIGNED + at_wgmma_barriers(s, c) + BARRIER_BYTES * (c->stages + 1);
+}
+
+int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return at_wgmma_parts_of(s->m, (int64_t)c->tm * c->along_m) * at_wgmma_parts_of(s->n, (int64_t)c->tn * c->along_n);
+}
+
+int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return at_wgmma_tiles(s, c) * c->along_m * c->along_n;
+}
+
+size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return c->parts == 1 ? 0 : (size_t)(at_wgmma_block_tiles(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn * 4);
+}
+
+size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return s->padded_x + s->padded_y + at_wgmma_sums_bytes(s, c);
+}
+
+/* Clusters of 4 and 8 leave some of each group of processors idle: an H200 holds 66 of 2, 30 of 4 and 15 of 8. */
+int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine) {
+  const int blocks = at_wgmma_cluster(c),
+            clusters = (blocks <= 2 ? machine->processors : machine->processors * 10 / 11) / blocks * c->blocks;
+  return clusters < 1 ? 1 : clusters;
+}
+
+static bool is_tile(const at_wgmma_choice *c) {
+  static const int widths[] = {16, 32, 48, 64, 96, 112, 128, 192, 224, 256};
+  bool known = false;
+  for (size_t i = 0; i < AT_COUNT(widths); i++) known = known || c->tn == widths[i];
+  const int rows = c->tm / c->groups;
+  return known && c->tm <= 256 && c->tm == rows * c->groups && rows % UNIT == 0 &&
+         rows * c->tn <= (c->groups == 3 ? 64 * 128 : 64 * 256);
+}
+
+/* Registers: of the four quarters of a processor each has a fourth of its warps. A cluster's blocks need some more. */
+static bool has_registers(const at_wgmma_choice *c) {
+  const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
+            sums = c->tm / c->groups * c->tn / 128, others = at_wgmma_cluster(c) > 1 ? 56 : 48;
+  return leaves_registers(c) ? c->blocks == 1 : sums + others <= (room < 255 ? room : 255);
+}
+
+bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
+  const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
+  const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
+  if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
+  if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;
+  if (steps < (int64_t)c->split * c->parts) return false;
+  /* A place is given back when the next step is on its way: with one place only one step can be. */
+  if (c->stages < 2 && steps > (int64_t)c->split * c->parts) return false;
+  if (tiles > INT32_MAX / 64 / c->parts / s->batch / cluster ||
+      at_wgmma_block_tiles(s, c) * c->tm * c->tn / 64 > INT32_MAX / 64)
+    return false;
+  if (c->parts > 1 && s->batch > 65535) return false;
+  if (c->early > 0 && (s->pads_x || s->pads_y)) return false; /* copies are not there early */
+  return at_wgmma_workspace(s, c) <= s->workspace_cap &&
+         (at_wgmma_shared_bytes(s, c) + 1024) * c->blocks <= machine->shared_bytes + 1024;
+}
+
+/* ---- the words of a configuration ---- */
+
+bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
+  char tile[24], cluster[24];
+  size_t at = 0, at_cluster = 0;
+  *out = (at_configuration){""};
+  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
+         at_append(cluster, sizeof cluster, &at_cluster, "%dx%d", c->along_m, c->along_n) &&
+         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "deep", c->deep) &&
+         at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "groups", c->groups) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
+         at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
+         at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
+         at_configuration_put(out, "late", c->late) && at_configuration_put(out, "kept", c->kept) &&
+         at_configuration_put(out, "turned", c->turned);
+}
+
+bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
+  at_configuration again;
+  int64_t early = 0, late = 0, kept = 0, turned = 0;
+  *c = (at_wgmma_choice){0};
+  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
+      !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
+      !at_gemm_number(text, "groups", AT_WGMMA_GROUPS, &c->groups) || !at_gemm_number(text, "splitk", 8, &c->split) ||
+      !at_gemm_number(text, "parts", AT_WGMMA_PARTS, &c->parts) ||
+      !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
+      !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
+      !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
+      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) ||
+      !at_configuration_get(text, "turned", &turned) || kept < 0 || kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
+    return false;
+  c->early = (int)early;
+  c->late = late == 1;
+  c->kept = (int)kept;
+  c->turned = turned == 1;
+  return at_wgmma_format(&again, c) && strcmp(again.text, text->text) == 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * problem.h: the normalised GEMM problem that implementations see: column-major, every size explicit, plain bytes. */
+#ifndef AT_GEMM_PROBLEM_H
+#define AT_GEMM_PROBLEM_H
+
+#include <attune/gemm.h>
+
+#include "ops/ops.h"
+#include "tuning/op/op.h"
+#include "tuning/op/problem_text.h"
+#include "tuning/op/contract.h"
+
+typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
+
+/* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
+ * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
+ * stride_d. */
+typedef struct at_gemm {
+  int64_t m, n, k, batch;
+  int64_t lda, ldb, ldc, ldd;
+  int64_t stride_a, stride_b, stride_c, stride_d;
+  uint64_t workspace_cap; /* never 0 */
+  uint8_t dtype;          /* of A and B */
+  uint8_t dtype_out;      /* of C and D */
+  uint8_t trans_a, trans_b;
+  uint8_t accuracy; /* attune_accuracy */
+  uint8_t deterministic;
+  uint8_t c;         /* at_gemm_c */
+  uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
+} at_gemm;
+_Static_assert(sizeof(at_gemm) == 13 * 8 + 8, "a normalised problem is the key: no padding");
+
+/* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
+ * problem.c is not NONE; beta may still be 0 then, and C must not be read. */
+typedef attune_gemm_operands at_gemm_operands;
+
+static inline const at_gemm *at_gemm_of(const void *problem) {
+  return (const at_gemm *)problem;
+}
+
+/* Rows and columns of A and B as stored. */
+static inline int64_t at_gemm_rows_a(const at_gemm *g) {
+  return g->trans_a ? g->k : g->m;
+}
+static inline int64_t at_gemm_cols_a(const at_gemm *g) {
+  return g->trans_a ? g->m : g->k;
+}
+static inline int64_t at_gemm_rows_b(const at_gemm *g) {
+  return g->trans_b ? g->n : g->k;
+}
+static inline int64_t at_gemm_cols_b(const at_gemm *g) {
+  return g->trans_b ? g->k : g->n;
+}
+
+/* The matrices of a caller's batch. Below 0: there is no such batch. */
+static inline int64_t at_gemm_batch(const attune_gemm_problem *p) {
+  return p->batch == 0 ? 1 : p->batch == ATTUNE_EMPTY_BATCH ? 0 : p->batch;
+}
+
+/* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
+static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
+  return dtype != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;
+}
+
+/* How a call uses its operands, as far as the problem depends on it. */
+typedef struct at_gemm_use {
+  at_gemm_c c;
+  uint8_t alignment; /* as in at_gemm */
+} at_gemm_use;
+
+/* problem.c: the slot of at_gemm_op: classes that are the same to the device become AT_ALIGNMENT. */
+void at_gemm_fold(void *problem, const attune_device *device);
+
+/* problem.c: checks a caller's problem and normalises it; *swap is true for row-major (A and B change places). Zero
+ * sizes pass: the caller looks for them. The messages name the caller's own arguments. */
+attune_status at_gemm_normalise(const attune_gemm_problem *problem, at_gemm_use use, at_gemm *out, bool *swap);
+
+/* problem.c: checks a caller's operands against the checked problem; says how they are used. */
+attune_status at_gemm_check_operands(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
+                                     at_gemm_use *use);
+
+/* Nothing to do; only D = beta C to do. */
+static inline bool at_gemm_empty(const at_gemm *g) {
+  return g->m == 0 || g->n == 0 || g->batch == 0;
+}
+
+/* text.c, fields.c: slots of at_gemm_op. */
+attune_status at_gemm_format(const void *problem, char *out, size_t size);
+attune_status at_gemm_parse(const char *text, void *problem);
+/* `as` 1: as a row-major caller wrote it. */
+attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
+attune_status at_gemm_family(const void *problem, char *out, size_t size);
+extern const char *const at_gemm_columns[];
+attune_status at_gemm_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
+                                  size_t label_size);
+/* fields.c: the leading dimensions and strides by their names. */
+enum { AT_GEMM_PITCHES = 8 };
+void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
+
+/* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
+attune_status at_gemm_check_alignment(const at_gemm *g);
+
+/* A, B, D, and C where it is separate. */
+enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_D, AT_GEMM_C };
+attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
+
+/* reference.c: the trusted result for verification. */
+attune_status at_gemm_reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
+                                       void *const pointers[AT_MAX_BUFFERS]);
+attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
+                                        double *max_error);
+void at_gemm_reference_destroy(void *reference);
+
+/* The usual scalars of a problem that reads C, for measuring and verification. beta = 1 is what accumulating programs
+ * use, and the strictest: some kernels then round alpha A B to the output's type before they add C (seen: cuBLAS's
+ * default and cublasLt 13.1, f16 and bf16, operands aligned to 128 bytes), which is allowed. */
+#define AT_GEMM_TEST_ALPHA (-1.5)
+#define AT_GEMM_TEST_BETA 1.0
+
+/* D = beta C for k = 0 or alpha = 0, in stream order; beta = 0 writes zeros and does not read C. `g` has k >= 0 here.
+ */
+attune_status at_gemm_scale_host(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands);
+attune_status at_gemm_scale_cuda(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands);
+
+extern const at_op at_gemm_op;
+
+/* The least accuracy of products, by type of their elements, as attune_accuracy; 0: what is asked for. Set before the first tuner is
+ * there, and not changed then (ATTUNE_TF32). */
+extern uint8_t at_gemm_least_accuracy[5] __attribute__((visibility("hidden")));
+
+#endif

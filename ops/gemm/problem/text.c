@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
+ * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=, stride_a= ... (elements or
+ * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. Texts that are read may
+ * leave the accuracy out (strict) and may say row-major; those that are written are column-major. */
+#include <string.h>
+
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/problem_text.h"
+
+static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
+  bool ok = at_append(out, size, at, "gemm %s", attune_dtype_name((attune_dtype)g->dtype));
+  if (g->dtype_out != g->dtype)
+    ok = ok && at_append(out, size, at, ":%s", attune_dtype_name((attune_dtype)g->dtype_out));
+  return ok && at_append(out, size, at, " %c%c", g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n');
+}
+
+static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
+  bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)g->accuracy, g->deterministic);
+  if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
+  return ok && at_text_put_limits(out, size, at, g->alignment, g->workspace_cap);
+}
+
+/* The four matrices in the order of their names, as far as text needs them. */
+typedef struct shape {
+  char name;
+  int64_t rows, cols, ld, stride;
+} shape;
+
+static int shapes(const at_gemm *g, shape out[4]) {
+  int count = 0;
+  out[count++] = (shape){'a', at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a};
+  out[count++] = (shape){'b', at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b};
+  if (g->c == AT_C_SEPARATE) out[count++] = (shape){'c', g->m, g->n, g->ldc, g->stride_c};
+  out[count++] = (shape){'d', g->m, g->n, g->ldd, g->stride_d};
+  return count;
+}
+
+/* `swap`: A is called b, and B a. */
+static bool put_shapes(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
+  shape each[4];
+  const int count = shapes(g, each);
+  bool ok = true;
+  for (int i = 0; i < 2 && swap; i++) each[i].name = i ? 'a' : 'b';
+  if (swap) {
+    const shape first = each[0];
+    each[0] = each[1];
+    each[1] = first;
+  }
+  for (int i = 0; i < count; i++)
+    if (each[i].ld != (each[i].rows > 1 ? each[i].rows : 1))
+      ok = ok && at_append(out, size, at, " ld%c=%lld", each[i].name, (long long)each[i].ld);
+  for (int i = 0; i < count && g->batch != 1; i++) {
+    if (each[i].stride == 0)
+      ok = ok && at_append(out, size, at, " stride_%c=broadcast", each[i].name);
+    else if (each[i].stride != each[i].ld * each[i].cols)
+      ok = ok && at_append(out, size, at, " stride_%c=%lld", each[i].name, (long long)each[i].stride);
+  }
+  return ok;
+}
+
+attune_status at_gemm_format(const void *problem, char *out, size_t size) {
+  const at_gemm *g = at_gemm_of(problem);
+  size_t at = 0;
+  bool ok = put_kind(g, out, size, &at);
+  ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
+  if (g->batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g->batch);
+  return ok && put_contract(g, out, size, &at) && put_shapes(g, false, out, size, &at) ? ATTUNE_OK
+                                                                                       : at_text_too_small(size);
+}
+
+/* A row-major matrix is the transpose of the column-major one in the same memory, so A and B change places; the words of
+ * shapes are those of the same memory. */
+attune_status at_gemm_show(const void *problem, int as, char *out, size_t size) {
+  if (as != 1) return at_gemm_format(problem, out, size);
+  at_gemm g = *at_gemm_of(problem);
+  const at_gemm *stored = at_gemm_of(problem);
+  size_t at = 0;
+  g.trans_a = stored->trans_b;
+  g.trans_b = stored->trans_a;
+  bool ok = put_kind(&g, out, size, &at);
+  ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g.n, (long long)g.m, (long long)g.k);
+  if (g.batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g.batch);
+  ok = ok && put_contract(&g, out, size, &at) && at_append(out, size, &at, " row-major");
+  return ok && put_shapes(stored, true, out, size, &at) ? ATTUNE_OK : at_text_too_small(size);
+}
+
+attune_status at_gemm_family(const void *problem, char *out, size_t size) {
+  const at_gemm *g = at_gemm_of(problem);
+  shape each[4];
+  size_t at = 0;
+  bool packed = true;
+  const int count = shapes(g, each);
+  for (int i = 0; i < count; i++) packed = packed && each[i].ld == each[i].rows;
+  bool ok = put_kind(g, out, size, &at) && put_contract(g, out, size, &at);
+  ok = ok && at_append(out, size, &at, "%s%s", packed ? "" : " strided", g->batch == 1 ? "" : " batched");
+  return ok ? ATTUNE_OK : at_text_too_small(size);
+}
+
+/* What the words of a text say, before it is checked as a problem. */
+typedef struct reading {
+  attune_gemm_problem problem;
+  at_contract terms;
+  at_gemm_c c;
+} reading;
+_Static_assert(ATTUNE_BROADCAST == AT_BROADCAST, "strides are read as every operation's");
+
+static bool read_dtypes(char *word, void *into) {
+  attune_gemm_problem *p = &((reading *)into)->problem;
+  const size_t in = strcspn(word, ":");
+  if (!at_text_dtype(word, in, AT_DTYPES_FLOAT, &p->dtype)) return false;
+  return word[in] == '\0' || at_text_dtype(word + in + 1, strlen(word + in + 1), AT_DTYPES_FLOAT, &p->dtype_out);
+}
+
+static bool read_transposes(char *word, void *into) {
+  attune_gemm_problem *p = &((reading *)into)->problem;
+  if (strlen(word) != 2 || !strchr("nt", word[0]) || !strchr("nt", word[1])) return false;
+  p->trans_a = word[0] == 't' ? ATTUNE_T : ATTUNE_N;
+  p->trans_b = word[1] == 't' ? ATTUNE_T : ATTUNE_N;
+  return true;
+}
+
+static bool read_sizes(char *word, void *into) {
+  attune_gemm_problem *p = &((reading *)into)->problem;
+  int64_t *const sizes[] = {&p->m, &p->n, &p->k, &p->batch};
+  return at_text_sizes(word, sizes, 3, AT_COUNT(sizes)) && p->m > 0 && p->n > 0 && p->k > 0 && p->batch >= 0;
+}
+
+static bool read_accuracy(char *word, void *into) {
+  return at_text_accuracy(word, &((reading *)into)->terms.contract.accuracy);
+}
+
+static bool read_option(char *word, void *into) {
+  reading *r = into;
+  at_number numbers[AT_GEMM_PITCHES];
+  at_gemm_pitches(&r->problem, numbers);
+  if (at_text_number(word, numbers, AT_COUNT(numbers)) || at_text_term(word, &r->terms)) return true;
+  if (strcmp(word, "row-major") == 0)
+    r->problem.layout = ATTUNE_ROW_MAJOR;
+  else if (strcmp(word, "beta") == 0)
+    r->c = AT_C_SEPARATE;
+  else if (strcmp(word, "beta=inplace") == 0)
+    r->c = AT_C_INPLACE;
+  else
+    return false;
+  return true;
+}
+
+static attune_status read_text(const char *text, reading *r, at_gemm *g) {
+  static const at_word_kind kinds[] = {
+      {"a dtype such as f32 or bf16:f32", read_dtypes, false},
+      {"nn, nt, tn or tt", read_transposes, false},
+      {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
+      {"strict, equivalent or reduced", read_accuracy, true},
+      {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
+       "more, or broadcast), workspace=",
+       read_option, true}};
+  bool swap = false;
+  *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
+  attune_status status = at_text_read(text, at_gemm_op.name, kinds, AT_COUNT(kinds), r);
+  r->problem.contract = r->terms.contract;
+  if (status == ATTUNE_OK && r->c == AT_C_INPLACE) { /* C is D */
+    r->problem.ldc = r->problem.ldd;
+    r->problem.stride_c = r->problem.stride_d;
+  }
+  r->problem.batch = at_gemm_batch(&r->problem);
+  const at_gemm_use use = {r->c, r->terms.alignment};
+  if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
+  if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "a size of the problem is 0; should be 1 or more to be tuned");
+  return status == ATTUNE_OK ? at_gemm_check_alignment(g) : status;
+}
+
+attune_status at_gemm_parse(const char *text, void *problem) {
+  reading r;
+  return read_text(text, &r, problem);
+}
+
+attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text) {
+  if (!out || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "text" : "out");
+  reading r;
+  at_gemm g;
+  const attune_status status = read_text(text, &r, &g);
+  if (status == ATTUNE_OK) *out = r.problem;
+  return status;
+}
+
+attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
+                                         const attune_gemm_operands *operands) {
+  if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "problem" : "out");
+  at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
+  at_gemm g;
+  bool swap = false;
+  attune_status status = at_gemm_normalise(problem, use, &g, &swap);
+  if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(problem, operands, &use);
+  if (status == ATTUNE_OK && operands) status = at_gemm_normalise(problem, use, &g, &swap);
+  if (status == ATTUNE_OK && g.batch == 0)
+    status =
+        at_fail(ATTUNE_INVALID_ARGUMENT, "problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
+  return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
+}

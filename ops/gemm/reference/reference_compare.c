@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reference_compare.c: every element of an output against the trusted result, every byte between columns against the
+ * poison. */
+#include <math.h>
+
+#include "ops/gemm/reference/reference.h"
+#include "ops/gemm/reference/reference_gaps.h"
+#include "src/host/threads.h"
+#include "src/process/limit.h"
+
+enum { MOST_THREADS = 64 };
+
+typedef struct comparison {
+  const at_reference *r;
+  const unsigned char *output;
+  unsigned char poison;
+  double alpha, beta;         /* in the accumulation's precision; beta 0 without C */
+  double worst[MOST_THREADS]; /* by rank */
+  int64_t until_ns;           /* the caller's limit */
+} comparison;
+
+/* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may round
+ * twice, alpha A B before C is added: cuBLAS's default does. */
+static double compare_column(const comparison *c, int64_t b, int64_t j) {
+  const at_reference *r = c->r;
+  const at_gemm *g = &r->g;
+  const attune_dtype dtype = (attune_dtype)g->dtype_out;
+  const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
+               column = fabs(c->alpha) * r->column_norms[b * g->n + j];
+  const double twice = r->added && (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) ? u : 0.0;
+  const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
+  double worst = 0.0;
+  for (int64_t i = 0; i < g->m; i++) {
+    const double addend = c->beta != 0.0 ? c->beta * r->added[at + (size_t)i] : 0.0;
+    const double product = c->alpha * at_reference_product(r, at + (size_t)i), expected = product + addend,
+                 value = at_reference_value(c->output, dtype, first + (size_t)i);
+    const double magnitude = r->row_norms[b * g->m + i] * column + fabs(addend);
+    const double fraction =
+        fabs(value - expected) / (u * fabs(expected) + twice * fabs(product) + r->gamma * magnitude + tiny);
+    if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
+  }
+  return worst;
+}
+
+static bool poisoned(const unsigned char *bytes, size_t count, unsigned char poison) {
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != poison) return false;
+  return true;
+}
+
+/* An in-place output was not poisoned: its gaps are compared by their hash. */
+static bool gap_untouched(const comparison *c, int64_t b, int64_t j) {
+  size_t bytes = 0;
+  const unsigned char *gap = at_reference_gap(&c->r->g, c->output, b, j, &bytes);
+  return c->r->g.c == AT_C_INPLACE || poisoned(gap, bytes, c->poison);
+}
+
+static void compare_share(void *arg, const at_team *team) {
+  comparison *c = arg;
+  const at_gemm *g = &c->r->g;
+  double worst = 0.0;
+  for (int64_t column = team->rank; column < g->n * g->batch; column += team->size) {
+    if (c->until_ns != AT_NO_LIMIT && at_now_ns() >= c->until_ns) break;
+    const int64_t b = column / g->n, j = column % g->n;
+    const double here = gap_untouched(c, b, j) ? compare_column(c, b, j) : INFINITY;
+    if (here > worst) worst = here;
+  }
+  c->worst[team->rank] = worst;
+}
+
+/* A scalar in the accumulation's precision. */
+static double rounded(const at_gemm *g, double scalar) {
+  return g->dtype == ATTUNE_F64 ? scalar : (double)(float)scalar;
+}
+
+attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
+                                        double *max_error) {
+  comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D], .poison = outputs->poison[AT_GEMM_D]};
+  c.alpha = rounded(&c.r->g, scalars[0]);
+  if (c.r->added) c.beta = rounded(&c.r->g, scalars[1]);
+  if (c.r->g.c == AT_C_INPLACE && at_reference_gaps(&c.r->g, c.output) != c.r->gaps) {
+    *max_error = INFINITY;
+    return ATTUNE_OK;
+  }
+  const int64_t elements = c.r->g.m * c.r->g.n * c.r->g.batch;
+  const int threads = elements > 65536 ? (at_cpu_count() < MOST_THREADS ? at_cpu_count() : MOST_THREADS) : 1;
+  c.until_ns = at_limit_of();
+  at_parallel(threads, compare_share, &c);
+  const attune_status status = at_limit_look(); /* else all columns were compared */
+  if (status != ATTUNE_OK) return status;
+  *max_error = 0.0;
+  for (int i = 0; i < threads; i++)
+    if (c.worst[i] > *max_error) *max_error = c.worst[i];
+  return ATTUNE_OK;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * support.c: checked arithmetic, bounded text, the clock. */
+#include "src/base/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+int64_t at_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
+}
+
+int64_t at_ticks(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  return (int64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  int64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return at_now_ns();
+#endif
+}
+
+bool at_mul_i64(int64_t *out, int64_t a, int64_t b) {
+  return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+bool at_add_i64(int64_t *out, int64_t a, int64_t b) {
+  return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
+}
+
+void at_one_line(char *text) {
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c < 0x20 || c == 0x7f) *text = ' ';
+  }
+}
+
+bool at_copy_text(char *out, size_t size, const char *text) {
+  if (size == 0) return false;
+  size_t length = strnlen(text, size);
+  bool fits = length < size;
+  if (!fits) length = size - 1;
+  memmove(out, text, length);
+  out[length] = '\0';
+  return fits;
+}
+
+const char *at_shown(char out[AT_SHOWN_CHARS], const char *text) {
+  if (!at_copy_text(out, AT_SHOWN_CHARS, text)) memcpy(out + AT_SHOWN_CHARS - 4, "...", 4);
+  return out;
+}
+
+bool at_append(char *out, size_t size, size_t *at, const char *format, ...) {
+  if (*at >= size) return false;
+  size_t room = size - *at;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(out + *at, room, format, args);
+  va_end(args);
+  if (length < 0) {
+    out[*at] = '\0';
+    return false;
+  }
+  bool fits = (size_t)length < room;
+  *at += fits ? (size_t)length : room - 1;
+  return fits;
+}
+
+void *at_alloc_large(size_t bytes) {
+  enum { HUGE = 2 << 20 };
+  void *memory = NULL;
+  if (bytes < HUGE) return malloc(bytes ? bytes : 1);
+  if (posix_memalign(&memory, HUGE, bytes) != 0) return NULL;
+  (void)madvise(memory, bytes, MADV_HUGEPAGE); /* advice: without it only slower */
+  return memory;
+}

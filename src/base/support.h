@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * support.h: what every floor uses: failing with a message, the log, checked arithmetic, the clock. */
+#ifndef AT_SUPPORT_H
+#define AT_SUPPORT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attune/status.h>
+
+#include "src/base/number.h"
+
+#define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define AT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define AT_INLINE __attribute__((always_inline)) static inline /* on the way of every call */
+#define AT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`.
+ */
+attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
+
+/* Notes CUDA's number for the failure that at_fail has just told; returns `status`. */
+attune_status at_fail_cuda(attune_status status, int cuda_error);
+
+/* The same with lines of its own: what is wrong with the remedy, the line of the text, and the caret below it. Cut
+ * where the message is full; control characters within a line become blanks. */
+attune_status at_fail_lines(attune_status status, const char *const *lines, int count);
+
+/* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
+attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
+
+/* The thread's message, kept over work in which something may fail although it succeeds as a whole: a call that
+ * succeeds leaves the message alone. settle puts it back when `status`, which it returns, is OK. */
+#define AT_MESSAGE_CHARS 512
+typedef struct at_message {
+  char text[AT_MESSAGE_CHARS];
+  attune_status status;
+  int cuda_error;
+} at_message;
+void at_message_keep(at_message *out);
+attune_status at_message_settle(const at_message *kept, attune_status status);
+
+/* Logs one line, if anybody listens. Call it without holding a lock. */
+void at_log(attune_log_level level, const char *format, ...) AT_PRINTF(2, 3);
+
+/* True when a message of `level` would go anywhere. */
+bool at_log_wanted(attune_log_level level);
+
+/* Monotonic nanoseconds. */
+int64_t at_now_ns(void);
+
+/* The processor's counter, which runs evenly, at a rate of its own: a look takes half as long as one at the clock. */
+int64_t at_ticks(void);
+
+AT_INLINE bool at_is_power_of_two(int64_t x) {
+  return x > 0 && (x & (x - 1)) == 0;
+}
+
+/* *out = a * b or a + b; false on overflow or a negative operand. */
+bool at_mul_i64(int64_t *out, int64_t a, int64_t b);
+bool at_add_i64(int64_t *out, int64_t a, int64_t b);
+
+/* Control characters become blanks: a message stays one line whatever a file name or a driver put into it. */
+void at_one_line(char *text);
+
+/* Copies text into out[size], always terminated; false when it did not fit. */
+bool at_copy_text(char *out, size_t size, const char *text);
+
+/* As much of a text as a message has room for, with "..." where it was cut; returns out. */
+#define AT_SHOWN_CHARS 352
+const char *at_shown(char out[AT_SHOWN_CHARS], const char *text);
+
+/* snprintf at out+*at, moving *at; false when it did not fit (out stays terminated, *at stays inside). */
+bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_PRINTF(4, 5);
+
+/* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not
+ * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
+void *at_alloc_large(size_t bytes);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * details.c: what devices are in detail: arguments are checked here, the backend knows the rest. */
+#include <attune/details.h>
+
+#include "src/base/backend.h"
+#ifdef AT_WITH_CUDA
+#include "src/cuda/jit/kernel_compile.h"
+#include "src/cuda/library/visible_devices.h"
+#endif
+
+#include <string.h>
+
+#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+#define NULL_DEVICE "device is NULL; should be one of attune_device_get"
+
+attune_status attune_device_get_details(attune_device *device, attune_device_details *out) {
+  if (!device) return FAIL(NULL_DEVICE);
+  if (!out) return FAIL("out is NULL; should point to an attune_device_details");
+  memset(out, 0, sizeof *out);
+  int64_t *numbers = (int64_t *)out;
+  for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST) out->tf32 = 0;
+  return device->backend->details ? device->backend->details(device, out) : ATTUNE_OK;
+}
+
+attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out) {
+  if (!device) return FAIL(NULL_DEVICE);
+  if (!out) return FAIL("out is NULL; should point to an int");
+  if (!device->backend->attribute) return at_unsupported(device, "attributes of CUDA");
+  return device->backend->attribute(device, attribute, out);
+}
+
+static attune_status check_limit(const attune_device *device, attune_limit limit) {
+  if (!device) return FAIL(NULL_DEVICE);
+  if ((int)limit < ATTUNE_LIMIT_STACK || limit > ATTUNE_LIMIT_PERSISTING_L2)
+    return FAIL("limit is %d; should be stack (0), printf (1), heap (2) or persisting L2 (3)", (int)limit);
+  return device->backend->get_limit ? ATTUNE_OK : at_unsupported(device, "limits for kernels");
+}
+
+attune_status attune_device_get_limit(attune_device *device, attune_limit limit, size_t *out) {
+  if (!out) return FAIL("out is NULL; should point to a size_t");
+  attune_status status = check_limit(device, limit);
+  return status == ATTUNE_OK ? device->backend->get_limit(device, limit, out) : status;
+}
+
+attune_status attune_device_set_limit(attune_device *device, attune_limit limit, size_t bytes) {
+  attune_status status = check_limit(device, limit);
+  return status == ATTUNE_OK ? device->backend->set_limit(device, limit, bytes) : status;
+}
+
+attune_status attune_device_get_schedule(attune_device *device, attune_schedule *out) {
+  if (!device) return FAIL(NULL_DEVICE);
+  if (!out) return FAIL("out is NULL; should point to an attune_schedule");
+  if (!device->backend->get_schedule) return at_unsupported(device, "choice of how threads wait");
+  return device->backend->get_schedule(device, out);
+}
+
+attune_status attune_device_set_schedule(attune_device *device, attune_schedule schedule) {
+  if (!device) return FAIL(NULL_DEVICE);
+  if ((int)schedule < 0 || schedule > ATTUNE_SCHEDULE_BLOCK || (int)schedule == 3)
+    return FAIL("schedule is %d; should be auto (0), spin (1), yield (2) or block (4)", (int)schedule);
+  if (!device->backend->set_schedule) return at_unsupported(device, "choice of how threads wait");
+  return device->backend->set_schedule(device, schedule);
+}
+
+const char *attune_architecture_name(int major, int minor) {
+  static const struct {
+    int major, from, to; /* minors */
+    const char *name;
+  } names[] = {{2, 0, 9, "Fermi"},  {3, 0, 9, "Kepler"},     {5, 0, 9, "Maxwell"},      {6, 0, 9, "Pascal"},
+               {7, 0, 4, "Volta"},  {7, 5, 9, "Turing"},     {8, 9, 9, "Ada Lovelace"}, {8, 0, 8, "Ampere"},
+               {9, 0, 9, "Hopper"}, {10, 0, 9, "Blackwell"}, {11, 0, 9, "Blackwell"},   {12, 0, 9, "Blackwell"}};
+  for (size_t i = 0; i < AT_COUNT(names); i++)
+    if (names[i].major == major && minor >= names[i].from && minor <= names[i].to) return names[i].name;
+  return "unknown";
+}
+
+int attune_cuda_architectures(int *out, int most) {
+#ifdef AT_WITH_CUDA
+  return at_architectures_known(out, out ? most : 0);
+#else
+  (void)out;
+  (void)most;
+  return 0;
+#endif
+}
+
+int attune_built_with_cuda(void) {
+#ifdef AT_WITH_CUDA
+  return 1;
+#else
+  return 0;
+#endif
+}
+
+attune_status attune_cuda_count(int *out) {
+  if (!out) return FAIL("out is NULL; should point to an int");
+  *out = 0;
+#ifdef AT_WITH_CUDA
+  return at_cuda_visible_count(out);
+#else
+  return ATTUNE_OK;
+#endif
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device.c: the table of devices, built once and never changed: cuda devices in their order, then the host. */
+#include <attune/device.h>
+
+#include "src/base/backend.h"
+#include "src/process/exit.h"
+#include "src/trace/instrument.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEVICES_MAX 65
+
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+static attune_device table[DEVICES_MAX]; /* constant after table_once, except default_stream (stream_open.c) */
+static int table_count;
+static atomic_int table_made;  /* 1 when build_table is done */
+static char absence[256];      /* why there is no cuda device; "" when there is one; constant after table_once */
+static char open_failure[256]; /* why the latest device that exists could not be opened; constant after table_once */
+
+static void add_device(const at_backend *backend, int ordinal) {
+  attune_device *device = &table[table_count];
+  *device = (attune_device){.backend = backend, .ordinal = ordinal, .index = table_count};
+  device->properties.kind = backend->kind;
+  if (backend->kind == ATTUNE_DEVICE_HOST)
+    (void)at_copy_text(device->name, sizeof device->name, backend->name);
+  else
+    snprintf(device->name, sizeof device->name, "%s:%d", backend->name, ordinal);
+  if (backend->device_open(device) == ATTUNE_OK)
+    table_count++;
+  else
+    (void)at_copy_text(open_failure, sizeof open_failure, attune_last_message());
+}
+
+/* The host is added whatever happens to the others, so one place is kept for it. */
+static void build_table(void) {
+  at_message kept; /* a device that cannot be opened is no failure of who counts them */
+  at_message_keep(&kept);
+  at_exit_watch();
+#ifdef AT_WITH_CUDA
+  int count = at_cuda_backend.count();
+  if (count == 0) (void)at_copy_text(absence, sizeof absence, attune_last_message());
+  for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
+#else
+  (void)at_copy_text(absence, sizeof absence, "this attune was built without CUDA");
+#endif
+  add_device(&at_host_backend, 0);
+  at_instrument_start();
+  at_trace_begin();
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  atomic_store_explicit(&table_made, 1, memory_order_release);
+}
+
+int attune_is_initialized(void) {
+  return atomic_load_explicit(&table_made, memory_order_acquire);
+}
+
+int attune_device_count(void) {
+  pthread_once(&table_once, build_table);
+  return table_count;
+}
+
+attune_status attune_device_at(attune_device **out, int index) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  *out = NULL;
+  int count = attune_device_count();
+  if (index < 0 || index >= count)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "index is %d; should be from 0 to %d", index, count - 1);
+  *out = &table[index];
+  return ATTUNE_OK;
+}
+
+/* "cuda" or "cuda:N" to N; false for anything else. */
+static bool parse_cuda(int64_t *ordinal, const char *name) {
+  *ordinal = 0;
+  if (strncmp(name, "cuda", 4) != 0) return false;
+  if (name[4] == '\0') return true;
+  return name[4] == ':' && name[5] >= '0' && name[5] <= '9' && at_parse_i64(ordinal, name + 5);
+}
+
+static attune_device *find(attune_device_kind kind, int64_t ordinal) {
+  for (int i = 0; i < table_count; i++)
+    if (table[i].backend->kind == kind && table[i].ordinal == ordinal) return &table[i];
+  return NULL;
+}
+
+static attune_status not_here(int64_t ordinal) {
+  char list[256] = "";
+  size_t at = 0;
+  for (int i = 0; i < table_count; i++)
+    if (!at_append(list, sizeof list, &at, "%s%s", i ? ", " : "", table[i].name)) break;
+  const char *why = absence[0] ? absence : open_failure;
+  return at_fail(ATTUNE_NOT_FOUND, "no device cuda:%lld here; devices: %s%s%s%s", (long long)ordinal, list,
+                 *why ? " (" : "", why, *why ? ")" : "");
+}
+
+attune_status attune_device_get(attune_device **out, const char *name) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  *out = NULL;
+  if (!name || strcmp(name, "best") == 0) return attune_device_at(out, 0);
+  int64_t ordinal = 0;
+  bool host = strcmp(name, "host") == 0;
+  if (!host && !parse_cuda(&ordinal, name))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "device is \"%.64s\"; should be host, cuda, cuda:N or best", name);
+  (void)attune_device_count();
+  *out = find(host ? ATTUNE_DEVICE_HOST : ATTUNE_DEVICE_CUDA, ordinal);
+  return *out ? ATTUNE_OK : not_here(ordinal);
+}
+
+const char *attune_device_name(const attune_device *device) {
+  return device ? device->name : "none";
+}
+
+attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device_properties");
+  *out = device->properties;
+  return ATTUNE_OK;
+}
+
+attune_status attune_device_initialize(attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  return device->backend->initialize ? device->backend->initialize(device) : ATTUNE_OK;
+}
+
+int attune_device_is_initialized(const attune_device *device) {
+  return device && (!device->backend->is_initialized || device->backend->is_initialized(device));
+}
+
+bool at_device_runs_here(const attune_device *device) {
+  return device->backend->stream_runs_here && device->backend->stream_runs_here(NULL);
+}
+
+attune_status at_device_check_waits(const attune_device *device) {
+  if (AT_LIKELY(!at_device_runs_here(device))) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
+                 "called outside of it",
+                 device->name);
+}
+
+attune_status attune_device_synchronize(attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->device_synchronize)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
+  if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
+    return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
+  attune_status status = at_device_check_waits(device);
+  if (status == ATTUNE_OK) status = device->backend->device_synchronize(device);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_device_idle(device);
+  return status;
+}
+
+attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
+  uint64_t available = 0, total = 0;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->memory_info)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s does not say what is free", device->name);
+  attune_status status = device->backend->memory_info(device, &available, &total);
+  if (status != ATTUNE_OK) return status;
+  if (out_free) *out_free = available;
+  if (out_total) *out_total = total;
+  return ATTUNE_OK;
+}
+
+attune_status attune_cuda_check(attune_device *device, int error, const char *what) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->check_error) return at_unsupported(device, "errors of CUDA");
+  return device->backend->check_error(device, error, what ? what : "a call of the program");
+}
+
+static attune_status check_peers(const attune_device *device, const attune_device *peer) {
+  if (device && peer) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", device ? "peer" : "device");
+}
+
+attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an int");
+  *out = 0;
+  attune_status status = check_peers(device, peer);
+  if (status != ATTUNE_OK) return status;
+  *out = device == peer;
+  if (device == peer || device->backend != peer->backend || !device->backend->peer_query) return ATTUNE_OK;
+  return device->backend->peer_query(out, device, peer);
+}
+
+attune_status attune_device_enable_peer(attune_device *device, attune_device *peer) {
+  int can = 0;
+  attune_status status = check_peers(device, peer);
+  if (status == ATTUNE_OK) status = attune_device_can_access_peer(&can, device, peer);
+  if (status != ATTUNE_OK || device == peer) return status;
+  if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+  return device->backend->peer_enable(device, peer);
+}
+
+attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
+  attune_status status = check_peers(device, peer);
+  if (status != ATTUNE_OK) return status;
+  if (device == peer)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "device and peer are both %s, which can always use its own memory; should "
+                   "be two",
+                   device->name);
+  if (device->backend != peer->backend || !device->backend->peer_disable)
+    return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+  return device->backend->peer_disable(device, peer);
+}
+
+attune_status at_unsupported(const attune_device *device, const char *what) {
+  return at_fail(ATTUNE_UNSUPPORTED, "device %s has no %s", device->name, what);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * capture_query.c: what a program asks of captures and graphs beside running them: whether a stream is in a capture, a
+ * graph's pool, a clone, the upload, memory of graphs. */
+#include "src/graph/graph.h"
+#include "src/stream/graph_calls.h"
+#include "src/trace/instrument.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_info *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_capture_info");
+  *out = (attune_capture_info){ATTUNE_CAPTURE_NONE, 0, NULL};
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  at_capture *capture = stream->capture;
+  const at_backend *backend = stream->device->backend;
+  uint64_t id = capture ? capture->id : 0;
+  bool broken = false;
+  if (backend->capture_info) {
+    attune_status status = backend->capture_info(stream, &id, &broken);
+    if (status != ATTUNE_OK) return status;
+  }
+  if (capture) {
+    pthread_mutex_lock(&capture->lock);
+    broken = broken || capture->broken != ATTUNE_OK;
+    pthread_mutex_unlock(&capture->lock);
+    out->graph = capture->graph;
+  }
+  out->id = id;
+  if (capture || id) out->state = broken ? ATTUNE_CAPTURE_BROKEN : ATTUNE_CAPTURE_ACTIVE;
+  return ATTUNE_OK;
+}
+
+int attune_stream_is_capturing(attune_stream *stream) {
+  return stream && at_stream_capturing(stream);
+}
+
+attune_status attune_graph_pool(attune_graph *graph, attune_pool **out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pool *");
+  *out = NULL;
+  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
+  struct attune_pool *pool = NULL;
+  attune_status status = at_graph_pool(graph, &pool);
+  if (status != ATTUNE_OK) return status;
+  at_pool_retain(pool);
+  *out = pool;
+  return ATTUNE_OK;
+}
+
+attune_status attune_graph_upload(attune_graph *graph, attune_stream *stream) {
+  attune_status status = at_graph_check_replay(graph, stream);
+  if (status == ATTUNE_OK && !graph->instantiated) status = attune_graph_instantiate(graph);
+  const at_backend *backend = status == ATTUNE_OK ? graph->device->backend : NULL;
+  return backend && backend->graph_upload ? backend->graph_upload(graph->made, stream) : status;
+}
+
+static attune_status check_clone(attune_graph **out, const attune_graph *graph) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph *");
+  *out = NULL;
+  attune_status status = at_graph_check_kept(graph);
+  if (status != ATTUNE_OK) return status;
+  for (const at_graph_generator *g = graph->generators; g; g = g->next)
+    if (g->increment)
+      return at_fail(
+          ATTUNE_UNSUPPORTED,
+          "the graph draws from a generator, which a clone cannot; should be captured again into another graph");
+  return ATTUNE_OK;
+}
+
+static struct at_externals *copy_externals(const struct at_externals *from) {
+  const size_t bytes = sizeof *from + from->count * sizeof *from->each;
+  struct at_externals *copy = malloc(bytes);
+  if (copy) memcpy(copy, from, bytes);
+  return copy;
+}
+
+attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) {
+  attune_status status = check_clone(out, graph);
+  if (status != ATTUNE_OK) return status;
+  attune_graph *clone = NULL;
+  status = attune_graph_create(&clone, graph->device);
+  if (status == ATTUNE_OK) status = graph->device->backend->graph_clone(graph->made, &clone->made);
+  if (status != ATTUNE_OK) {
+    attune_graph_destroy(clone);
+    return status;
+  }
+  if (graph->externals && !(clone->externals = copy_externals(graph->externals))) {
+    attune_graph_destroy(clone);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", graph->device->name);
+  }
+  clone->keep = true;
+  at_pool_retain(graph->pool);
+  clone->pool = graph->pool;
+  clone->calls = at_graph_calls_clone(graph->calls);
+  if (graph->watched) clone->watched = at_instrument_graph_clone(graph->watched);
+  *out = clone;
+  return ATTUNE_OK;
+}
+
+static attune_status check_device(const attune_device *device) {
+  return device ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+}
+
+attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
+  uint64_t used = 0, reserved = 0;
+  attune_status status = check_device(device);
+  if (status == ATTUNE_OK && device->backend->graph_memory)
+    status = device->backend->graph_memory(device, &used, &reserved);
+  if (out_used) *out_used = used;
+  if (out_reserved) *out_reserved = reserved;
+  return status;
+}
+
+attune_status attune_graph_trim(attune_device *device) {
+  attune_status status = check_device(device);
+  return status == ATTUNE_OK && device->backend->graph_trim ? device->backend->graph_trim(device) : status;
+}

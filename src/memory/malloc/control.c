@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * control.c: limits, settings, the program's own functions, giving cached memory back. */
+#include "src/memory/malloc/allocator.h"
+
+#include <stdlib.h>
+
+/* The allocator of `device`, locked and in order. */
+static attune_status enter(at_allocator **out, attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  *out = at_allocator_of(device);
+  if (!*out) return ATTUNE_OUT_OF_MEMORY;
+  pthread_mutex_lock(&(*out)->lock);
+  return ATTUNE_OK;
+}
+
+static attune_status leave(at_allocator *allocator, attune_status status) {
+  pthread_mutex_unlock(&allocator->lock);
+  return status;
+}
+
+attune_status attune_memory_empty_cache(attune_device *device) {
+  attune_allocator own = {0};
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  status = at_allocator_check(allocator);
+  if (status == ATTUNE_OK && allocator->captures > 0)
+    status =
+        at_fail(ATTUNE_CAPTURING,
+                "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
+  if (status == ATTUNE_OK) status = at_device_check_waits(device);
+  if (status == ATTUNE_OK) {
+    at_memory_catch_up(allocator, true);
+    (void)at_memory_release(allocator);
+    if (allocator->has_own) own = allocator->own;
+  }
+  status = leave(allocator, status);
+  if (own.reset) own.reset(own.user, device);
+  return status;
+}
+
+attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  allocator->limit = bytes ? bytes : UINT64_MAX;
+  allocator->options.fraction = 0.0;
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_set_fraction(attune_device *device, double fraction) {
+  if (!(fraction > 0.0 && fraction <= 1.0))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "fraction is %g; should be above 0 and not above 1", fraction);
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  allocator->options.fraction = fraction;
+  at_allocator_apply(allocator);
+  return leave(allocator, ATTUNE_OK);
+}
+
+/* What decides where memory comes from can change only while there is none. */
+static attune_status check_change(at_allocator *allocator, const at_memory_options *next) {
+  const at_memory_options *now = &allocator->options;
+  const char *name = allocator->device->name;
+  if (next->expandable && !allocator->device->backend->vm_map)
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "expandable_segments is true; should be false on %s, which has no virtual memory", name);
+  if (next->nvtx && !allocator->device->backend->note_segment)
+    return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
+  if (next->async && !at_async_possible(allocator->device))
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "backend is cudaMallocAsync; should be caching or none on %s, which has no allocator of the driver's", name);
+  const bool backend = next->no_cache != now->no_cache || next->async != now->async;
+  bool changes = next->expandable != now->expandable || next->poison != now->poison || next->nvtx != now->nvtx ||
+                 (backend && next->poison);
+  if (!changes || at_allocator_is_empty(allocator)) return ATTUNE_OK;
+  return at_fail(ATTUNE_BUSY,
+                 "poison, nvtx, expandable_segments, and with poison backend, cannot change while the allocator of %s "
+                 "has %llu bytes; free them and empty the cache first",
+                 name, (unsigned long long)allocator->reserved);
+}
+
+/* Without a cache nothing stays in it; and what was taken without one does not get into it. Lock held. */
+static void change_backend(at_allocator *allocator, const at_memory_options *before) {
+  const at_memory_options *now = &allocator->options;
+  if (allocator->captures > 0 || (now->no_cache == before->no_cache && now->async == before->async)) return;
+  at_memory_catch_up(allocator, false);
+  (void)at_memory_release(allocator);
+}
+
+attune_status attune_memory_configure(attune_device *device, const char *text) {
+  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "text is NULL; should be key:value,key:value");
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  at_memory_options next = allocator->options;
+  status = at_memory_options_parse(&next, text, "text");
+  if (status == ATTUNE_OK) status = check_change(allocator, &next);
+  if (status == ATTUNE_OK) {
+    const at_memory_options before = allocator->options;
+    allocator->options = next;
+    at_allocator_apply(allocator);
+    change_backend(allocator, &before);
+  }
+  status = leave(allocator, status);
+  at_memory_options_tell();
+  return status;
+}
+
+attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {
+  if (own && (!own->alloc || !own->free))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
+                   own->alloc ? "free" : "alloc");
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  const bool same = own && allocator->has_own && allocator->own.alloc == own->alloc && allocator->own.user == own->user;
+  if (own && own->init && !same && at_allocator_is_empty(allocator)) {
+    pthread_mutex_unlock(&allocator->lock);
+    status = own->init(own->user, device);
+    pthread_mutex_lock(&allocator->lock);
+  }
+  if (status != ATTUNE_OK) return leave(allocator, status);
+  if (!at_allocator_is_empty(allocator))
+    return leave(allocator,
+                 at_fail(ATTUNE_BUSY, "the allocator of %s has %llu bytes; free them and empty the cache first",
+                         device->name, (unsigned long long)allocator->reserved));
+  allocator->has_own = own != NULL;
+  if (own) allocator->own = *own;
+  at_allocator_apply(allocator);
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
+  *out = (attune_allocator){0};
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  if (allocator->has_own) *out = allocator->own;
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_backend(attune_device *device, const char **out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  *out = NULL;
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  *out = at_allocator_backend(allocator);
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_fraction(attune_device *device, double *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a number");
+  *out = 1.0;
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  const double most = (double)device->properties.memory_bytes, limit = (double)allocator->limit;
+  if (allocator->options.fraction > 0.0)
+    *out = allocator->options.fraction;
+  else if (limit < most)
+    *out = limit / most;
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user) {
+  if (!callback) return at_fail(ATTUNE_INVALID_ARGUMENT, "callback is NULL; should be a function");
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  if (allocator->callback_count == AT_CALLBACKS)
+    return leave(allocator,
+                 at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
+  allocator->callbacks[allocator->callback_count] = callback;
+  allocator->callback_users[allocator->callback_count++] = user;
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback, void *user) {
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  status = at_fail(ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer",
+                   device->name);
+  for (int i = 0; i < allocator->callback_count; i++) {
+    if (allocator->callbacks[i] != callback || allocator->callback_users[i] != user) continue;
+    for (allocator->callback_count--; i < allocator->callback_count; i++) {
+      allocator->callbacks[i] = allocator->callbacks[i + 1];
+      allocator->callback_users[i] = allocator->callback_users[i + 1];
+    }
+    status = ATTUNE_OK;
+    break;
+  }
+  return leave(allocator, status);
+}
+
+attune_status attune_memory_record_history_with(attune_device *device, const attune_history_options *options) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  at_allocator *allocator = at_allocator_of(device);
+  if (!allocator) return ATTUNE_OUT_OF_MEMORY;
+  at_history *history = NULL;
+  attune_status status = at_history_make(&history, options);
+  if (status != ATTUNE_OK) return status;
+  pthread_mutex_lock(&allocator->lock);
+  at_history *old = allocator->history;
+  allocator->history = history;
+  at_allocator_apply(allocator);
+  pthread_mutex_unlock(&allocator->lock);
+  at_history_destroy(old);
+  return ATTUNE_OK;
+}
+
+attune_status attune_memory_record_history(attune_device *device, size_t entries) {
+  const attune_history_options options = {.entries = entries};
+  return attune_memory_record_history_with(device, entries ? &options : NULL);
+}

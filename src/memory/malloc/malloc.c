@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * malloc.c: attune_alloc and attune_free: the fast path through the stream's front, the slow path of a free. */
+#include "src/memory/malloc/stream_cache.h"
+#include "src/trace/instrument.h"
+
+#include <stdlib.h>
+
+#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
+
+/* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own
+ * stream behind our back. */
+static inline bool is_fast(at_stream_cache *front, attune_stream *stream) {
+  unsigned flags = atomic_load_explicit(&front->flags, memory_order_relaxed);
+  if (AT_LIKELY(flags == 0)) return true;
+  return flags == AT_STREAM_CACHE_FOREIGN && !at_stream_capturing(stream);
+}
+
+attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
+  if (AT_UNLIKELY(!out)) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
+  *out = NULL;
+  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (AT_UNLIKELY(bytes == 0)) return ATTUNE_OK;
+  at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  if (AT_UNLIKELY(!front) && !(front = at_stream_cache_of(stream))) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = front->allocator;
+  bool usual =
+      AT_LOAD(allocator->plain_rounding) && bytes <= PTRDIFF_MAX && !(AT_LOAD(allocator->epoch) & AT_EPOCH_LOST);
+  if (AT_LIKELY(usual && is_fast(front, stream))) {
+    size_t size = (bytes + AT_BLOCK_BYTES - 1) & ~(AT_BLOCK_BYTES - 1);
+    at_stream_cache_lock(front);
+    at_block *block = at_stream_cache_pop(front, size);
+    if (AT_LIKELY(block != NULL)) {
+      block->requested = bytes;
+      at_stream_cache_add(front, block->small, block->size, bytes);
+      at_block_set_state(block, AT_BLOCK_LIVE);
+      at_stream_cache_unlock(front);
+      *out = at_block_pointer(block);
+      return ATTUNE_OK;
+    }
+    at_stream_cache_unlock(front);
+  }
+  return at_allocator_alloc(out, stream, front, bytes);
+}
+
+/* Into the front it came from; false: the slow path must look at it. A pointer that is wrong fails one of the
+ * conditions. */
+static inline bool free_fast(uintptr_t address, at_stream_cache *front, at_block *block, size_t bytes) {
+  bool done = false;
+  at_stream_cache_lock(front);
+  if (AT_LIKELY(at_block_get_state(block) == AT_BLOCK_LIVE && at_block_address(block) == address && block->plain &&
+                !block->uses && (bytes == 0 || bytes == block->requested) && at_stream_cache_push(front, block))) {
+    at_stream_cache_sub(front, block->small, block->size, block->requested);
+    at_block_set_state(block, AT_BLOCK_FRONT);
+    done = true;
+  }
+  at_stream_cache_unlock(front);
+  return done;
+}
+
+/* The live block of a pointer, with its allocator locked; else nothing is locked. `stream` may be NULL. */
+static attune_status lock_block(at_block **out, const void *pointer, const attune_stream *stream) {
+  uintptr_t address = (uintptr_t)pointer;
+  at_entry *entry = at_address_table_find_surely(address);
+  if (entry && entry->kind == AT_ENTRY_PINNED)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned host memory; should be given to attune_pinned_free", pointer);
+  at_block *block = (at_block *)entry;
+  at_stream_cache *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
+  at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
+  if (!allocator) return at_explain_foreign(NULL, address);
+  if (stream && stream->device != allocator->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer,
+                   allocator->device->name, stream->device->name);
+  pthread_mutex_lock(&allocator->lock);
+  attune_status status = at_allocator_check(allocator);
+  bool live = block && at_block_address(block) == address && at_block_get_state(block) == AT_BLOCK_LIVE;
+  if (status == ATTUNE_OK && live) {
+    *out = block;
+    return ATTUNE_OK;
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  if (status == ATTUNE_OK) status = at_explain_pointer(allocator, address);
+  return status == ATTUNE_NOT_FOUND ? at_explain_foreign(allocator->device, address) : status;
+}
+
+/* Lock held; the front's is taken, for the fast path reads the list. Its own stream needs no entry. */
+static attune_status add_use(at_block *block, at_stream_cache *user) {
+  at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
+  if (front == user) return ATTUNE_OK;
+  for (const at_use *use = block->uses; use; use = use->next)
+    if (use->front == user) return ATTUNE_OK;
+  at_use *use = malloc(sizeof *use);
+  if (!use) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note that a stream uses memory");
+  at_stream_cache_lock(front);
+  *use = (at_use){.next = block->uses, .front = user, .block = block};
+  block->uses = use;
+  at_stream_cache_unlock(front);
+  return ATTUNE_OK;
+}
+
+/* Lock held. Of two threads that free the same pointer one gets it. */
+static bool claim(at_block *block, at_stream_cache *owner) {
+  at_stream_cache_lock(owner);
+  bool mine = at_block_get_state(block) == AT_BLOCK_LIVE;
+  if (mine) {
+    at_block_set_state(block, AT_BLOCK_PENDING);
+    at_stream_cache_sub(owner, block->small, block->size, block->requested);
+  }
+  at_stream_cache_unlock(owner);
+  return mine;
+}
+
+/* Lock held; the block is still live. A stream that is gone has done its work. */
+static void note_free(const at_block *block, attune_stream *stream) {
+  attune_stream *after[AT_INSTRUMENT_USES + 2] = {stream};
+  const at_stream_cache *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
+  int count = 1;
+  if (owner->life == AT_STREAM_CACHE_OPEN) after[count++] = owner->stream;
+  for (const at_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next)
+    if (use->front->life == AT_STREAM_CACHE_OPEN) after[count++] = use->front->stream;
+  at_instrument_free("attune_free", stream, at_block_pointer(block), block->rounded, after, count);
+}
+
+static attune_status free_slowly(void *pointer, attune_stream *stream, size_t bytes) {
+  at_block *block = NULL;
+  at_stream_cache *user = at_stream_cache_of(stream);
+  if (!user) return ATTUNE_OUT_OF_MEMORY;
+  attune_status status = lock_block(&block, pointer, stream);
+  if (status != ATTUNE_OK) return status;
+  at_stream_cache *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
+  at_allocator *allocator = owner->allocator;
+  attune_pool *pool = block->segment->heap->pool;
+  if (bytes && bytes != block->requested)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes,
+                     block->requested, pointer);
+  if (status == ATTUNE_OK) status = add_use(block, user);
+  if (status == ATTUNE_OK) at_statistics_epoch(allocator);
+  if (status == ATTUNE_OK && !claim(block, owner))
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once",
+                     pointer, stream->device->name);
+  if (status == ATTUNE_OK) at_allocation_watch_end(allocator, block);
+  const bool watched = at_instrumented_races() && status == ATTUNE_OK;
+  if (watched) note_free(block, stream);
+  if (status == ATTUNE_OK) {
+    if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
+    (void)at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
+    const bool exact = block->segment->exact;
+    if (block->uses || at_poison_waits(block))
+      at_pending_add(allocator, block);
+    else
+      at_pending_complete(allocator, block);
+    if (at_allocator_is_direct(allocator) && allocator->captures == 0)
+      (void)at_memory_release(allocator);
+    else if (exact && allocator->captures == 0)
+      at_segments_release_exact(allocator);
+    else if (pool->references == 0)
+      at_pool_release_abandoned(allocator, pool);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  if (watched) at_instrument_tell();
+  return status;
+}
+
+/* bytes = 0: not known. */
+static inline attune_status free_any(void *pointer, attune_stream *stream, size_t bytes) {
+  if (!pointer) return ATTUNE_OK;
+  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  at_block *block = (at_block *)at_address_table_find((uintptr_t)pointer);
+  if (AT_LIKELY(front && block && block->entry.kind == AT_ENTRY_BLOCK)) {
+    bool own = atomic_load_explicit(&block->front, memory_order_relaxed) == front;
+    bool usual = !(AT_LOAD(front->allocator->epoch) & AT_EPOCH_LOST);
+    if (AT_LIKELY(own && usual && is_fast(front, stream)) &&
+        AT_LIKELY(free_fast((uintptr_t)pointer, front, block, bytes)))
+      return ATTUNE_OK;
+  }
+  return free_slowly(pointer, stream, bytes);
+}
+
+attune_status attune_free(void *pointer, attune_stream *stream) {
+  return free_any(pointer, stream, 0);
+}
+
+attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes) {
+  if (pointer && bytes == 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
+  return free_any(pointer, stream, bytes);
+}
+
+attune_status attune_record_use(void *pointer, attune_stream *stream) {
+  at_block *block = NULL;
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  at_stream_cache *user = at_stream_cache_of(stream);
+  if (!user) return ATTUNE_OUT_OF_MEMORY;
+  attune_status status = lock_block(&block, pointer, stream);
+  if (status != ATTUNE_OK) return status;
+  status = add_use(block, user);
+  pthread_mutex_unlock(&user->allocator->lock);
+  return status;
+}
+
+attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes) {
+  at_block *block = NULL;
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
+  attune_status status = lock_block(&block, pointer, NULL);
+  if (status != ATTUNE_OK) return status;
+  if (out_base) *out_base = at_block_pointer(block);
+  if (out_bytes) *out_bytes = block->rounded;
+  pthread_mutex_unlock(&atomic_load_explicit(&block->front, memory_order_relaxed)->allocator->lock);
+  return ATTUNE_OK;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pool.c: pools beside the common one, and what a capture means for the allocator. */
+#include "src/memory/malloc/stream_cache.h"
+
+#include "src/stream/capture.h"
+
+#include <stdlib.h>
+
+/* A device's pools lie in a list behind the common one. */
+static attune_status make_pool(attune_pool **out, attune_device *device, const attune_pool *form, bool graph) {
+  *out = NULL;
+  at_allocator *allocator = at_allocator_of(device);
+  attune_pool *pool = allocator ? malloc(sizeof *pool) : NULL;
+  if (!pool) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
+  *pool = *form;
+  pool->allocator = allocator;
+  pool->references = 1;
+  pthread_mutex_lock(&allocator->lock);
+  if (graph)
+    pool->id[1] = ++allocator->graph_count;
+  else
+    pool->id[0] = ++allocator->pool_count;
+  pool->next = allocator->common.next;
+  allocator->common.next = pool;
+  pthread_mutex_unlock(&allocator->lock);
+  *out = pool;
+  return ATTUNE_OK;
+}
+
+attune_status at_pool_create_private(attune_pool **out, attune_device *device) {
+  return make_pool(out, device, &(attune_pool){0}, true);
+}
+
+attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options) {
+  static const attune_pool_options defaults = ATTUNE_POOL_OPTIONS_INIT;
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pool");
+  *out = NULL;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!options) options = &defaults;
+  attune_pool form = {.use_on_oom = options->use_on_out_of_memory != 0, .no_split = options->no_split != 0};
+  if (options->allocator) {
+    if (!options->allocator->alloc || !options->allocator->free)
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
+                     options->allocator->alloc ? "free" : "alloc");
+    form.own_allocator = true;
+    form.raw = *options->allocator;
+  }
+  if (options->managed) {
+    if (options->allocator)
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both allocator and managed; one of them should be NULL");
+    attune_status status = at_managed_make(&form.managed, device, options->managed);
+    if (status != ATTUNE_OK) return status;
+    form.own_allocator = true;
+  }
+  attune_status status = make_pool(out, device, &form, false);
+  if (status != ATTUNE_OK) free(form.managed);
+  return status;
+}
+
+attune_device *at_pool_device(const attune_pool *pool) {
+  return pool->allocator->device;
+}
+
+void at_pool_retain(attune_pool *pool) {
+  if (!pool) return;
+  pthread_mutex_lock(&pool->allocator->lock);
+  pool->references++;
+  pthread_mutex_unlock(&pool->allocator->lock);
+}
+
+void at_pool_release(attune_pool *pool) {
+  if (!pool) return;
+  at_allocator *allocator = pool->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  at_pool_drop(allocator, pool);
+  pthread_mutex_unlock(&allocator->lock);
+}
+
+attune_status at_pool_replay(attune_pool *pool, attune_stream *stream) {
+  if (!pool) return ATTUNE_OK;
+  at_stream_cache *front = at_stream_cache_of(stream);
+  if (AT_UNLIKELY(!front)) return ATTUNE_OUT_OF_MEMORY;
+  if (AT_LOAD(pool->replayed) != front) AT_STORE(pool->replayed, front);
+  return ATTUNE_OK;
+}
+
+void attune_pool_destroy(attune_pool *pool) {
+  at_pool_release(pool);
+}
+
+static attune_status check_pair(const attune_pool *pool, const attune_stream *stream) {
+  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (stream->device == pool->allocator->device) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is of device %s, stream of %s; should be of one device",
+                 pool->allocator->device->name, stream->device->name);
+}
+
+static void set_flag(at_stream_cache *front, unsigned flag, bool on) {
+  if (on)
+    atomic_fetch_or(&front->flags, flag);
+  else
+    atomic_fetch_and(&front->flags, ~flag);
+}
+
+attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
+  attune_status status = check_pair(pool, stream);
+  if (status != ATTUNE_OK) return status;
+  at_stream_cache *front = at_stream_cache_of(stream);
+  if (!front) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = front->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  bool fits = front->depth < AT_POOL_DEPTH;
+  if (fits) {
+    front->pools[front->depth++] = pool;
+    pool->references++;
+    set_flag(front, AT_STREAM_CACHE_POOL, true);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  if (fits) return ATTUNE_OK;
+  return at_fail(ATTUNE_BUSY, "the stream uses %d pools already; should be at most %d, one in another", AT_POOL_DEPTH,
+                 AT_POOL_DEPTH);
+}
+
+attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
+  attune_status status = check_pair(pool, stream);
+  if (status != ATTUNE_OK) return status;
+  at_stream_cache *front = at_stream_cache_of(stream);
+  if (!front) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = front->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  int depth = front->depth;
+  bool begun = depth > 0 && front->pools[depth - 1] == pool;
+  if (begun) {
+    if (--front->depth == 0) set_flag(front, AT_STREAM_CACHE_POOL, false);
+    at_pool_drop(allocator, pool);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  if (begun) return ATTUNE_OK;
+  if (depth == 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream uses no pool; attune_pool_begin should come first, once for each end");
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "pool is not what the stream uses; should be that of the latest attune_pool_begin");
+}
+
+/* The pool is held by the graph too, but a failed capture may let go of it first. */
+attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) {
+  at_stream_cache *front = at_stream_cache_of(stream);
+  if (!front) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = front->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  attune_status status = at_allocator_check(allocator);
+  if (status == ATTUNE_OK && front->capturing)
+    status = at_fail(ATTUNE_CAPTURING, "the stream is being captured already; should be one capture at a time");
+  if (status == ATTUNE_OK) {
+    at_memory_catch_up(allocator, false);
+    front->capturing = true;
+    front->capture_pool = pool;
+    if (pool) pool->references++;
+    if (allocator->captures++ == 0) at_allocator_flag(allocator, AT_STREAM_CACHE_CAPTURE, true);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  return status;
+}
+
+void at_memory_capture_end(attune_stream *stream) {
+  at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  if (!front) return;
+  at_allocator *allocator = front->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  if (front->capturing) {
+    attune_pool *pool = front->capture_pool;
+    front->capturing = false;
+    front->capture_pool = NULL;
+    const bool last = --allocator->captures == 0;
+    if (last) {
+      at_allocator_flag(allocator, AT_STREAM_CACHE_CAPTURE, false);
+      at_pending_record_deferred(allocator);
+    }
+    if (pool) at_pool_drop(allocator, pool);
+    if (last) at_pools_release_abandoned(allocator);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+}

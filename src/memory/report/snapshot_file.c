@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * snapshot_file.c: snapshots put together from their parts, as JSON or as a pickle, and written into files. */
+#include "src/memory/report/snapshot_file.h"
+
+#include "src/base/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEVICES_MOST 65
+#define TRIES 3 /* what is recorded between two looks at the history has frames without names */
+
+typedef struct subjects {
+  attune_device *devices[DEVICES_MOST];
+  int numbers[DEVICES_MOST]; /* in the file */
+  int count;
+} subjects;
+
+void at_snapshot_segment_open(const at_snapshot_segment *segment, at_json *out) {
+  at_json_object(out);
+  at_json_key(out, "device");
+  at_json_number(out, segment->device);
+  at_json_key(out, "address");
+  at_json_number(out, (int64_t)segment->address);
+  at_json_key(out, "total_size");
+  at_json_number(out, (int64_t)segment->total);
+  at_json_key(out, "allocated_size");
+  at_json_number(out, (int64_t)segment->allocated);
+  at_json_key(out, "active_size");
+  at_json_number(out, (int64_t)segment->active);
+  at_json_key(out, "requested_size");
+  at_json_number(out, (int64_t)segment->requested);
+  at_json_key(out, "stream");
+  at_json_number(out, (int64_t)segment->stream);
+  at_json_key(out, "segment_type");
+  at_json_word(out, segment->type);
+  at_json_key(out, "segment_pool_id");
+  at_json_pair(out, (int64_t)segment->pool[0], (int64_t)segment->pool[1]);
+  at_json_key(out, "is_expandable");
+  at_json_truth(out, segment->expandable);
+  at_json_key(out, "frames");
+  at_json_list(out);
+  at_json_list_end(out);
+  at_json_key(out, "blocks");
+  at_json_list(out);
+}
+
+void at_snapshot_segment_close(at_json *out) {
+  at_json_list_end(out);
+  at_json_object_end(out);
+}
+
+void at_snapshot_block_write(const at_snapshot_block *block, at_backtrace_names *names, at_json *out) {
+  at_json_object(out);
+  at_json_key(out, "address");
+  at_json_number(out, (int64_t)block->address);
+  at_json_key(out, "size");
+  at_json_number(out, (int64_t)block->bytes);
+  at_json_key(out, "requested_size");
+  at_json_number(out, (int64_t)block->requested);
+  at_json_key(out, "state");
+  at_json_word(out, block->state);
+  at_json_key(out, "frames");
+  at_history_write_frames(block->history, block->recorded, block->address, names, out);
+  at_json_object_end(out);
+}
+
+static attune_status find_subjects(subjects *out, const at_snapshot_source *source, attune_device *device) {
+  *out = (subjects){.count = 0};
+  if (device) {
+    *out = (subjects){.devices = {device}, .numbers = {device->ordinal}, .count = 1};
+    return source->prepare(device);
+  }
+  for (int i = 0; i < attune_device_count() && i < DEVICES_MOST; i++) {
+    attune_device *one = NULL;
+    if (attune_device_at(&one, i) != ATTUNE_OK || !source->is_there(one)) continue;
+    out->devices[out->count] = one;
+    out->numbers[out->count++] = i;
+  }
+  return ATTUNE_OK;
+}
+
+/* One list of history for each device up to the last one, as the visualiser expects to find it under the device's
+ * number. Lock held. */
+static void write_all(const at_snapshot_source *source, const subjects *of, const attune_pool *only,
+                      at_backtrace_names *names, at_json *out) {
+  at_json_begin(out);
+  at_json_object(out);
+  at_json_key(out, "segments");
+  at_json_list(out);
+  for (int i = 0; i < of->count; i++) source->write_segments(of->devices[i], only, of->numbers[i], names, out);
+  at_json_list_end(out);
+  at_json_key(out, "device_traces");
+  at_json_list(out);
+  for (int i = 0, next = 0; i < of->count; i++) {
+    for (; next < of->numbers[i]; next++) {
+      at_json_list(out);
+      at_json_list_end(out);
+    }
+    source->write_history(of->devices[i], names, out);
+    next++;
+  }
+  at_json_list_end(out);
+  at_json_key(out, "allocator_settings");
+  if (of->count > 0) {
+    source->write_settings(of->devices[0], out);
+  } else {
+    at_json_object(out);
+    at_json_object_end(out);
+  }
+  at_json_key(out, "external_annotations");
+  at_json_list(out);
+  at_json_list_end(out);
+  at_json_object_end(out);
+}
+
+/* The first try also leaves its mark in the histories. */
+static void want_names(const at_snapshot_source *source, const subjects *of, at_backtrace_names *names, bool first) {
+  source->lock(of->devices, of->count);
+  for (int i = 0; first && i < of->count; i++) source->note(of->devices[i]);
+  for (int i = 0; i < of->count; i++) source->want_names(of->devices[i], names);
+  source->unlock(of->devices, of->count);
+  at_backtrace_names_find(names);
+}
+
+attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
+                               const attune_pool *only, bool pickle) {
+  subjects of;
+  attune_status status = find_subjects(&of, source, device);
+  if (status != ATTUNE_OK) return status;
+  at_backtrace_names *names = at_backtrace_names_make();
+  if (!names) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of a snapshot");
+  at_json values = {.pickle = pickle};
+  for (int i = 0; i < TRIES; i++) {
+    free(values.text.data);
+    values = (at_json){.pickle = pickle};
+    want_names(source, &of, names, i == 0);
+    source->lock(of.devices, of.count);
+    write_all(source, &of, only, names, &values);
+    source->unlock(of.devices, of.count);
+    if (at_backtrace_names_sufficed(names)) break;
+  }
+  at_backtrace_names_destroy(names);
+  return at_json_end(&values, out, out_bytes);
+}
+
+static attune_status fail_file(const char *path, const char *what, int error) {
+  const attune_status status = error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION
+                               : error == ENOENT || error == ENOTDIR               ? ATTUNE_NOT_FOUND
+                                                                                   : ATTUNE_IO_ERROR;
+  return at_fail(status, "%.300s %s: %s", path, what, strerror(error));
+}
+
+attune_status at_snapshot_save(const char *path, const at_snapshot_source *source, attune_device *device) {
+  char *bytes = NULL;
+  size_t count = 0;
+  if (!path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL, true);
+  if (status != ATTUNE_OK) return status;
+  errno = 0;
+  FILE *file = fopen(path, "we");
+  int error = file ? 0 : errno;
+  if (!file) status = fail_file(path, "cannot be written", error);
+  if (file && fwrite(bytes, 1, count, file) != count) error = errno ? errno : EIO;
+  if (file && fclose(file) != 0 && error == 0) error = errno ? errno : EIO;
+  if (file && error != 0) {
+    struct stat about;
+    if (lstat(path, &about) == 0 && S_ISREG(about.st_mode)) (void)unlink(path);
+    status = fail_file(path, "was not written whole", error);
+  }
+  free(bytes);
+  return status;
+}

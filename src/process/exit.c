@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * exit.c: what is called when the process ends, and how long it may wait. */
+#include "src/process/exit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "src/process/loading.h"
+#include "src/base/support.h"
+
+#define MOST_CALLS 8
+#define NAP_SHORT_NS 20000
+#define NAP_LONG_NS 2000000
+#define WINDOW_NS 200000000 /* how often CPU time is looked at */
+#define IDLE_NS 10000000000
+
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER; /* writers only: exit() takes no lock */
+static _Atomic(void (*)(void)) calls[MOST_CALLS];
+static atomic_bool begun;
+
+/* Asked for again with each function, so that it comes before what the latest library asked for. */
+static void run_calls(void) {
+  if (atomic_exchange(&begun, true)) return;
+  if (at_loading_hold()) at_loading_release(); /* what is being opened is whole first; nothing else will be */
+  for (int i = MOST_CALLS; i-- > 0;) {
+    void (*fn)(void) = atomic_load(&calls[i]);
+    if (fn) fn();
+  }
+}
+
+void at_exit_renew(void) {
+  (void)atexit(run_calls);
+}
+
+void at_exit_watch(void) {
+  at_loading_stay();
+  at_exit_renew();
+}
+
+void at_exit_call(void (*fn)(void)) {
+  pthread_mutex_lock(&calls_lock);
+  for (int i = 0; i < MOST_CALLS; i++) {
+    if (atomic_load(&calls[i])) continue;
+    atomic_store(&calls[i], fn);
+    break;
+  }
+  pthread_mutex_unlock(&calls_lock);
+  at_exit_watch();
+}
+
+bool at_exit_begun(void) {
+  return atomic_load_explicit(&begun, memory_order_acquire);
+}
+
+static int64_t cpu_ns(void) {
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return (int64_t)used.tv_sec * 1000000000 + (int64_t)used.tv_nsec;
+}
+
+/* A process that was stopped meanwhile has waited for one window, not for all that time. */
+static bool look(at_patience *p, int64_t now) {
+  const int64_t used = cpu_ns(), passed = now - p->window_ns;
+  const bool idle = p->window_ns != 0 && used - p->cpu_ns < passed / 50;
+  p->idle_ns = idle ? p->idle_ns + WINDOW_NS : 0;
+  p->window_ns = now;
+  p->cpu_ns = used;
+  return p->idle_ns < IDLE_NS;
+}
+
+bool at_patience_nap(at_patience *p) {
+  const int64_t now = at_now_ns();
+  if (p->start_ns == 0) p->start_ns = now;
+  if (now - p->window_ns >= WINDOW_NS && !look(p, now)) return false;
+  int64_t nap_ns = (now - p->start_ns) / 16;
+  if (nap_ns < NAP_SHORT_NS) nap_ns = NAP_SHORT_NS;
+  if (nap_ns > NAP_LONG_NS) nap_ns = NAP_LONG_NS;
+  nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
+  return true;
+}

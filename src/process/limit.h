@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * limit.h: until when what a thread does may go on. A search with a hard limit sets it; whatever may take long within
+ * it (operands, the trusted result, comparisons, rounds) does its work in parts and looks at it between two. */
+#ifndef AT_LIMIT_H
+#define AT_LIMIT_H
+
+#include "src/base/support.h"
+
+#define AT_NO_LIMIT INT64_MAX
+
+/* By so much a search may pass its limit for what its result needs: the first rounds, and as much again to verify. */
+#define AT_LIMIT_GRACE_NS 100000000
+
+/* Sets the calling thread's limit, a time of at_now_ns; returns the one that it had. At first there is none. */
+int64_t at_limit_set(int64_t until_ns);
+
+/* The calling thread's limit. What other threads do for it is given this. */
+int64_t at_limit_of(void);
+
+/* What is left of it in ns, 0 at least; infinity: there is none. */
+double at_limit_left_ns(void);
+
+/* OK while there is time; else BUDGET_EXHAUSTED, with a message. */
+attune_status at_limit_look(void);
+
+/* As at_limit_look, for a step of about this length: it is not begun unless there is time for all of it. */
+attune_status at_limit_afford(double ns);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vendor.c: see vendor.h. A thread notes in its slot (in_flight.h) that it is inside; one without a slot is counted. */
+#include "src/process/vendor.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "src/process/exit.h"
+#include "src/process/fork.h"
+#include "src/process/in_flight.h"
+#include "src/base/support.h"
+
+enum { OUTSIDE, INSIDE, WAITS };
+
+#define WAIT_MOST_NS 1000000000    /* for those who wait for a device */
+#define INSIDE_MOST_NS 60000000000 /* for those inside: a compiler takes seconds */
+enum { RENEWALS_MOST = 512 };
+
+static _Thread_local at_visitor visitor;
+static _Thread_local bool ends_process; /* this thread runs exit() */
+static _Thread_local uint32_t entries;  /* of this thread, from outside */
+static atomic_bool closed;
+static atomic_int without_slot;       /* threads inside that have no slot */
+static atomic_int waits_without_slot; /* of them, those that wait for a device */
+static atomic_int renewals;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool by_slot(const at_visitor *mine) {
+  return mine->slot && atomic_load_explicit(&mine->slot->vendor, memory_order_relaxed) != OUTSIDE;
+}
+
+static int others_without_slot(void) {
+  return atomic_load(&without_slot) - atomic_load(&waits_without_slot) - (visitor.calls > 0 && !by_slot(&visitor));
+}
+
+static bool wait_for_others(int64_t waited_ns) {
+  if (at_in_flight_count(&visitor, INSIDE) > 0 || others_without_slot() > 0) return waited_ns < INSIDE_MOST_NS;
+  return at_in_flight_count(&visitor, WAITS) + atomic_load(&waits_without_slot) > 0 && waited_ns < WAIT_MOST_NS;
+}
+
+static void close_gate(void) {
+  const int64_t start = at_now_ns();
+  at_patience patience = {0};
+  ends_process = true;
+  atomic_store(&closed, true);
+  at_in_flight_barrier(&visitor);
+  while (wait_for_others(at_now_ns() - start) && at_patience_nap(&patience)) continue;
+}
+
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  if (!child) return;
+  at_in_flight_after_fork();
+  atomic_store(&waits_without_slot, 0);
+  atomic_store(&without_slot, visitor.calls > 0 && !by_slot(&visitor));
+}
+
+static void begin(void) {
+  static at_fork_watch watch = {.after = after_fork};
+  at_fork_watch_add(&watch);
+  at_exit_call(close_gate);
+}
+
+void at_vendor_opened(void) {
+  pthread_once(&once, begin);
+  at_exit_watch();
+}
+
+/* A library asks exit() for more functions at the first uses of this and that, and those come before what attune asked
+ * for earlier. So attune asks again, at the first uses too: after each thread's first call, 2nd, 4th, 8th and so on. */
+static void __attribute__((noinline)) renew(void) {
+  if (atomic_load_explicit(&renewals, memory_order_relaxed) >= RENEWALS_MOST || at_exit_begun()) return;
+  if (atomic_fetch_add(&renewals, 1) >= RENEWALS_MOST) return;
+  pthread_once(&once, begin);
+  at_exit_renew();
+}
+
+/* Counted first, so that it is seen at any time. */
+static void __attribute__((noinline)) enter_without_slot(at_visitor *mine) {
+  atomic_fetch_add(&without_slot, 1);
+  if (!mine->asked) at_in_flight_ask(mine);
+  if (!mine->slot) return;
+  atomic_store(&mine->slot->vendor, INSIDE);
+  atomic_fetch_sub(&without_slot, 1);
+}
+
+bool at_vendor_enter(at_vendor what) {
+  at_visitor *mine = &visitor;
+  if (mine->calls++ == 0) {
+    if (AT_LIKELY(mine->slot != NULL)) {
+      atomic_store_explicit(&mine->slot->vendor, INSIDE, memory_order_relaxed);
+      atomic_signal_fence(memory_order_seq_cst); /* as at_in_flight_enter's */
+    } else {
+      enter_without_slot(mine);
+    }
+  } else if (!ends_process) {
+    return true; /* whoever waits for this thread waits until it leaves for good */
+  }
+  if (AT_LIKELY(!atomic_load_explicit(&closed, memory_order_acquire))) return true;
+  if (ends_process && what == AT_VENDOR_DRIVER) return true;
+  at_vendor_leave();
+  return false;
+}
+
+void at_vendor_leave(void) {
+  at_visitor *mine = &visitor;
+  if (--mine->calls != 0) return;
+  if (AT_LIKELY(by_slot(mine)))
+    atomic_store_explicit(&mine->slot->vendor, OUTSIDE, memory_order_release);
+  else
+    atomic_fetch_sub(&without_slot, 1);
+  entries++;
+  if (AT_UNLIKELY((entries & (entries - 1)) == 0)) renew();
+}
+
+attune_status at_vendor_refuse(void) {
+  return at_fail(ATTUNE_DEVICE_ERROR, "the process ends: the libraries of its devices are not called any more");
+}
+
+bool at_vendor_gone(void) {
+  return AT_UNLIKELY(atomic_load_explicit(&closed, memory_order_relaxed)) && ends_process;
+}
+
+void at_vendor_wait_begin(void) {
+  if (by_slot(&visitor))
+    atomic_store(&visitor.slot->vendor, WAITS);
+  else
+    atomic_fetch_add(&waits_without_slot, 1);
+}
+
+void at_vendor_wait_end(void) {
+  if (by_slot(&visitor))
+    atomic_store(&visitor.slot->vendor, INSIDE);
+  else
+    atomic_fetch_sub(&waits_without_slot, 1);
+}

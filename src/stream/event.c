@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * event.c: events: arguments are checked here, the backend does the rest. */
+#include <attune/stream.h>
+
+#include "src/stream/capture.h"
+#include "src/stream/event.h"
+#include "src/trace/instrument.h"
+
+#include <stdlib.h>
+
+#define NULL_EVENT "event is NULL; should be one of attune_event_create"
+
+static attune_status check_new(const void *out, const attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  return ATTUNE_OK;
+}
+
+attune_status at_event_check_pair(const attune_stream *stream, const attune_event *event) {
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  if (stream->device->backend == event->device->backend) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of the same kind of device",
+                 event->device->name, stream->device->name);
+}
+
+static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
+                                const attune_event_options *options) {
+  if (!device->backend->event_open) return at_unsupported(device, "events");
+  attune_event *event = calloc(1, sizeof *event);
+  if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
+  *event = (attune_event){.device = device, .native = native, .owned = owned, .options = *options};
+  attune_status status = device->backend->event_open(event);
+  if (status != ATTUNE_OK) {
+    free(event);
+    return status;
+  }
+  *out = event;
+  return ATTUNE_OK;
+}
+
+static const attune_event_options event_defaults = ATTUNE_EVENT_OPTIONS_INIT;
+
+attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options) {
+  if (out) *out = NULL;
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  if (!options) options = &event_defaults;
+  if (options->interprocess && !device->backend->event_export)
+    return at_unsupported(device, "events between processes");
+  if (options->interprocess && !options->no_timing)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.interprocess needs options.no_timing; such events have no time");
+  return open_event(out, device, NULL, true, options);
+}
+
+attune_status attune_event_create(attune_event **out, attune_device *device) {
+  return attune_event_create_with(out, device, NULL);
+}
+
+attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {
+  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_event_ipc");
+  if (!event->device->backend->event_export) return at_unsupported(event->device, "events between processes");
+  if (event->owned && !event->options.interprocess)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "event was made for this process only; should be made with options.interprocess");
+  return event->device->backend->event_export(event, out);
+}
+
+attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
+  if (out) *out = NULL;
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_event_ipc_export");
+  if (!device->backend->event_import) return at_unsupported(device, "events between processes");
+  attune_event *event = calloc(1, sizeof *event);
+  if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
+  *event = (attune_event){.device = device, .owned = true, .options = {.no_timing = 1}};
+  status = device->backend->event_import(event, handle);
+  if (status == ATTUNE_OK)
+    *out = event;
+  else
+    free(event);
+  return status;
+}
+
+attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native) {
+  if (out) *out = NULL;
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  if (device->backend->kind == ATTUNE_DEVICE_HOST)
+    return at_unsupported(device, "native events; use attune_event_create");
+  if (!native) return at_fail(ATTUNE_INVALID_ARGUMENT, "native is NULL; should be an event of the program");
+  return open_event(out, device, native, false, &event_defaults);
+}
+
+void attune_event_destroy(attune_event *event) {
+  if (!event) return;
+  at_capture_forget_event(event);
+  if (event->watched) at_instrument_event_gone(event);
+  if (event->device->backend->event_close) event->device->backend->event_close(event);
+  free(event);
+}
+
+void *attune_event_native(const attune_event *event) {
+  return event ? event->native : NULL;
+}
+
+attune_status attune_event_record(attune_event *event, attune_stream *stream) {
+  attune_status status = at_event_check_pair(stream, event);
+  if (status != ATTUNE_OK) return status;
+  if (stream->device != event->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of one device",
+                   event->device->name, stream->device->name);
+  if (!event->device->backend->event_record) return at_unsupported(event->device, "event records");
+  status = at_capture_record(event, stream);
+  if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
+    at_instrument_record(event, stream);
+  return status;
+}
+
+/* The calling thread was told that the event is reached, if the status is OK. */
+static attune_status see_reached(const attune_event *event, attune_status status) {
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_reached(event);
+  return status;
+}
+
+attune_status attune_event_query(attune_event *event) {
+  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  if (!event->device->backend->event_query) return at_unsupported(event->device, "event queries");
+  attune_status status = at_capture_check_event(event);
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_query(event));
+}
+
+attune_status attune_event_synchronize(attune_event *event) {
+  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  if (!event->device->backend->event_synchronize) return at_unsupported(event->device, "event synchronization");
+  attune_status status = at_capture_check_event(event);
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_synchronize(event));
+}
+
+attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop) {
+  if (!out_ns) return at_fail(ATTUNE_INVALID_ARGUMENT, "out_ns is NULL; should point to a double");
+  if (!start || !stop)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be an event", start ? "stop" : "start");
+  if (start->device != stop->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "start is of device %s, stop of %s; should be of one device",
+                   start->device->name, stop->device->name);
+  if (!start->device->backend->event_elapsed) return at_unsupported(start->device, "event times");
+  if (start->options.no_timing || stop->options.no_timing)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was made without timing; should be made without options.no_timing",
+                   start->options.no_timing ? "start" : "stop");
+  attune_status status = at_capture_check_event(start);
+  if (status == ATTUNE_OK) status = at_capture_check_event(stop);
+  if (status != ATTUNE_OK) return status;
+  status = start->device->backend->event_elapsed(out_ns, start, stop);
+  return see_reached(start, see_reached(stop, status));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stream.c: streams: arguments are checked here, the backend does the rest. */
+#include <attune/stream.h>
+
+#include "src/stream/capture.h"
+#include "src/stream/event.h"
+#include "src/stream/stream_open.h"
+#include "src/stream/stream_pool.h"
+#include "src/stream/sync_debug.h"
+#include "src/trace/instrument.h"
+
+#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
+
+static bool runs_here(const attune_stream *stream) {
+  return stream->device->backend->stream_runs_here && stream->device->backend->stream_runs_here(stream);
+}
+
+static attune_status check_new(const void *out, const attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  return ATTUNE_OK;
+}
+
+attune_status attune_stream_create(attune_stream **out, attune_device *device) {
+  if (out) *out = NULL;
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  return at_stream_open(out, device, NULL, true, 0);
+}
+
+attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native) {
+  if (out) *out = NULL;
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  if (device->backend->kind == ATTUNE_DEVICE_HOST)
+    return at_unsupported(device, "native streams; use attune_stream_create");
+  return at_stream_open(out, device, native, false, 0);
+}
+
+void attune_stream_destroy(attune_stream *stream) {
+  if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
+  if (runs_here(stream)) {
+    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy is called by a function that the stream runs, and does nothing");
+    return;
+  }
+  at_stream_forget_current(stream);
+  if (at_capture_leave(stream)) return;
+  at_message kept;
+  at_message_keep(&kept);
+  if (at_sync_debug_on() && attune_stream_query(stream) == ATTUNE_NOT_READY)
+    at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
+  at_stream_close(stream);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+void *attune_stream_native(const attune_stream *stream) {
+  return stream ? stream->native : NULL;
+}
+
+attune_status attune_stream_blas(attune_stream *stream, void **out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  *out = NULL;
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!stream->device->backend->blas) return at_unsupported(stream->device, "handle of cuBLAS");
+  return stream->device->backend->blas(stream, out);
+}
+
+int attune_stream_priority(const attune_stream *stream) {
+  return stream ? stream->priority : 0;
+}
+
+attune_device *attune_stream_device(const attune_stream *stream) {
+  return stream ? stream->device : NULL;
+}
+
+static attune_status check_idle(const attune_stream *stream) {
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (stream->capture) return at_fail(ATTUNE_CAPTURING, "the stream is being captured; end the capture first");
+  return ATTUNE_OK;
+}
+
+attune_status attune_stream_query(attune_stream *stream) {
+  attune_status status = check_idle(stream);
+  if (status != ATTUNE_OK) return status;
+  if (!stream->device->backend->stream_query) return at_unsupported(stream->device, "stream queries");
+  status = stream->device->backend->stream_query(stream);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
+  return status;
+}
+
+attune_status attune_stream_synchronize(attune_stream *stream) {
+  attune_status status = check_idle(stream);
+  if (status != ATTUNE_OK) return status;
+  if (!stream->device->backend->stream_synchronize) return at_unsupported(stream->device, "stream synchronization");
+  status = stream->device->backend->stream_synchronize(stream);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
+  return status;
+}
+
+attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
+  if (!stream->device->backend->call) return at_unsupported(stream->device, "calls in stream order");
+  if (at_instrumented_races()) at_instrument_call(stream, &fn, &user);
+  return stream->device->backend->call(stream, fn, user);
+}
+
+attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
+  attune_status status = at_event_check_pair(stream, event);
+  if (status != ATTUNE_OK) return status;
+  if (!stream->device->backend->stream_wait) return at_unsupported(stream->device, "waits for events");
+  status = at_capture_wait(stream, event);
+  if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_instrument_wait(stream, event);
+  return status;
+}
+
+attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other) {
+  const attune_event_options options = {.no_timing = 1};
+  if (!stream || !other)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be a stream", stream ? "other" : "stream");
+  if (stream == other) return ATTUNE_OK;
+  attune_event *event = NULL;
+  attune_status status = attune_event_create_with(&event, other->device, &options);
+  if (status == ATTUNE_OK) status = attune_event_record(event, other);
+  if (status == ATTUNE_OK) status = attune_stream_wait_event(stream, event);
+  attune_event_destroy(event);
+  return status;
+}

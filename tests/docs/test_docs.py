@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_docs.py ROOT: what the pages say of the code is what the code has, and back: environment variables, columns of the
+database and of a workload, implementations and their keys, fields of the profile, commands and options, files, names; and
+every link leads somewhere. test_docs_caught.py shows that each check finds what it is for; what only a run can tell
+(columns, words and keys of an operation) is in test_conformance.c."""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from docs_coverage import coverage
+
+CODE = (".c", ".h", ".cu", ".cuh", ".def", ".txt", ".cmake", ".map", ".sql", ".py", ".sh", ".f90")
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+class Tree:
+    """The repository; `changes` are texts by path, in place of what the files hold."""
+
+    def __init__(self, root):
+        self.root, self.changes, self.kept, self.found = root, {}, {}, {}
+        self.paths = set()
+        for path, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not (f.startswith(".") and f != ".ci") and not f.startswith("build")]
+            self.paths.update(os.path.relpath(os.path.join(path, name), root) for name in names)
+        self.folders = {p[:i] for p in self.paths for i, letter in enumerate(p) if letter == "/"}
+
+    def read(self, path):
+        if path in self.changes:
+            return self.changes[path]
+        if path not in self.kept:
+            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
+                self.kept[path] = file.read()
+        return self.kept[path]
+
+    def files(self):
+        return sorted(self.paths | set(self.changes))
+
+    def sources(self, *folders, ends=(".c", ".h", ".cu")):
+        return [p for p in self.files() if p.endswith(ends) and p.split("/")[0] in folders]
+
+    def pages(self):
+        return [p for p in self.files() if p.endswith(".md") and not p.startswith("bench/results/")]
+
+    def has(self, path):
+        return path in self.paths or path in self.changes or path.rstrip("/") in self.folders
+
+    def bare(self, path):
+        """C without comments."""
+        if path in self.changes:
+            return COMMENT.sub(" ", self.changes[path])
+        if path not in self.found:
+            self.found[path] = COMMENT.sub(" ", self.read(path))
+        return self.found[path]
+
+    def findall(self, pattern, path):
+        """re.findall in a file, kept."""
+        if path in self.changes:
+            return re.findall(pattern, self.changes[path])
+        if (pattern, path) not in self.found:
+            self.found[pattern, path] = re.findall(pattern, self.read(path))
+        return self.found[pattern, path]
+
+
+def compare(what, page, code, failures):
+    failures += [f"{what}: the code has {name}, the page does not" for name in sorted(code - page)]
+    failures += [f"{what}: the page has {name}, the code does not" for name in sorted(page - code)]
+    if not code:
+        failures.append(f"{what}: found nothing in the code; has its form changed?")
+
+
+def part(text, heading):
+    """What stands under `heading`, up to the next one of any level."""
+    return re.split(r"(?m)^#+ (?=\w)", text.split(heading + "\n", 1)[1])[0] if heading + "\n" in text else ""
+
+
+def rows(text):
+    """The words in backquotes in the first cells of tables."""
+    names = set()
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            names.update(re.findall(r"`([^`]+)`", line.split("|")[1]))
+    return names
+
+
+def environment(tree, failures):
+    code = set()
+    for path in tree.sources("src", "tuning", "ops"):
+        text = tree.bare(path)
+        code |= set(re.findall(r'"(ATTUNE_[A-Z0-9_]+)"', text))
+        for call in re.findall(r"\b(?:secure_getenv|getenv|\w*variable|read_path)\(([^;{]*)", text):
+            code |= set(re.findall(r'"([A-Z][A-Z0-9_]+)"', call))
+        if re.search(r"\bgetenv\(", text.replace("secure_getenv", "getenv")) and not path.startswith("tools/cli/"):
+            if path != "src/base/settings.c":
+                failures.append(f"{path} reads the environment; only src/base/settings.c does")
+    page = tree.read("docs/environment.md")
+    compare("docs/environment.md", rows(part(page, "# Environment variables")), code, failures)
+    own = {name for name in code if name.startswith("ATTUNE_")}
+    manual = set(re.findall(r"(?m)^\.B (ATTUNE_[A-Z0-9_]+)$", tree.read("docs/attune.1")))
+    compare("docs/attune.1, environment", manual, own, failures)
+    compare("tests/CMakeLists.txt, unset", set(re.findall(r'"(ATTUNE_\w+)=unset:"', tree.read("tests/CMakeLists.txt"))),
+            own, failures)
+    tests = set()
+    for path in tree.sources("tests", "bench"):
+        tests |= set(re.findall(r'"(ATTUNE_TEST_[A-Z0-9_]+)"', tree.bare(path)))
+    compare("docs/environment.md, tests", rows(part(page, "## Tests")), tests, failures)
+
+
+def database(tree, failures):
+    text = tree.read("docs/formats.md")
+    tables = dict(re.findall(r"CREATE TABLE (\w+) \((.*?)\n\) STRICT", tree.read("tuning/store/schema.sql"), re.S))
+    columns = set(re.findall(r"(?m)^  (\w+) (?:TEXT|REAL|INTEGER|BLOB)", tables.get("winner", "")))
+    first, _, second = part(text, "## Tuning database").partition("The columns of `winner`:")
+    compare("docs/formats.md, tables", rows(first), set(tables), failures)
+    compare("docs/formats.md, winner", rows(second), columns, failures)
+    results = set(re.findall(r"CREATE TABLE (\w+) \(", tree.read("tools/compare/results/results.sql")))
+    compare("docs/formats.md, result tables", rows(part(text, "## Result file")), results, failures)
+
+
+def workload(tree, failures):
+    code = set(re.findall(r'strcmp\(name, "(\w+)"\) == 0\) out->', tree.bare("tuning/workload/workload.c")))
+    terms = re.search(r"#define AT_CONTRACT_COLUMNS ([^\n]*)", tree.read("tuning/op/columns.h"))
+    code |= set(re.findall(r'"(\w+)"', terms.group(1))) if terms else set()
+    compare("docs/formats.md, workload", rows(part(tree.read("docs/formats.md"), "## Workload CSV")), code, failures)
+
+
+def profile(tree, failures):
+    text = tree.read("tuning/workload/profile_report.c")
+    body = text[text.index("static void put_entry"):text.index("/* ---- the table ---- */")]
+    code = set(re.findall(r'\\"(\w+)\\": ', body)) | set(re.findall(r'put_(?:time|named)\(out, "(\w+)"', body))
+    compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
+
+
+def gate(tree, failures):
+    """Fields of a comparison's and a history's JSON."""
+    code = set()
+    for path in ("tools/compare/report/report_json.c", "tools/compare/report/report_json_parts.c"):
+        code |= set(re.findall(r'(?<!\? )"([a-z][a-z_]*)"(?=,)', re.sub(r"#include[^\n]*", "", tree.bare(path))))
+    text = tree.read("docs/formats.md")
+    page = set()
+    for heading in ("## Comparison JSON", "## History JSON"):
+        page |= rows(part(text, heading))
+    compare("docs/formats.md, comparison and history", page, code - {"complete", "interrupted", "open", "ok", "failed"}, failures)
+
+
+def operations(tree):
+    return sorted(set(re.findall(r'#include "ops/(\w+)/', tree.read("ops/list.c"))))
+
+
+def configurations(tree, failures):
+    """By operation: its implementations, and their keys."""
+    text = tree.read("docs/configurations.md")
+    compare("docs/configurations.md, operations", set(re.findall(r"(?m)^## (\w+)$", text)), set(operations(tree)), failures)
+    for op in operations(tree):
+        about = re.split(r"(?m)^## ", text.split(f"\n## {op}\n", 1)[-1])[0] if f"\n## {op}\n" in text else ""
+        names, keys, words = set(), set(), set()
+        for path in tree.sources("ops"):
+            if not path.startswith(f"ops/{op}/"):
+                continue
+            code = tree.bare(path)
+            words |= set(re.findall(r'"(\w+)(?:=[^"]*)?"', code))
+            names |= set(re.findall(r'at_implementation \w+ = \{[^;]*?\.name = "(\w+)"', code))
+            names |= set(re.findall(r"(?m)^FAMILY\((\w+),", code))
+            if re.search(r"at_configuration_put\([^,;]+, \w[^\",;]*\.key", code):
+                keys |= set(re.findall(r'\] = \{"(\w+)"', code))
+            keys |= set(re.findall(r'at_configuration_(?:put|get)(?:_text)?\([^,;]+, "(\w+)"', code))
+            if "at_implementation " in code:
+                keys |= set(re.findall(r'"(\w+)=%', code))
+        compare(f"docs/configurations.md, implementations of {op}", set(re.findall(r"(?m)^### (\w+)$", about)), names, failures)
+        page = rows(about) | set(re.findall(r"`(\w+)=", about))
+        failures += [f"docs/configurations.md, keys of {op}: the code has {k}, the page does not" for k in sorted(keys - page)]
+        failures += [f"docs/configurations.md, keys of {op}: the page has {k}, the code does not" for k in sorted(page - words)]
+
+
+def commands(tree, failures):
+    """The manual's marked part has each command and option; what pages say of the command is there."""
+    code = tree.bare("tools/cli/commands.c")
+    names = set(re.findall(r'\{"([a-z]+)", "[][A-Z .]*", CLI_', code))
+    options = set(re.findall(r'\{\s*"([a-z-]+)", (?:\'.\'|CLI_OPTION_\w+|0),', code))
+    manual = tree.read("docs/attune.1").replace("\\-", "-")
+    made = manual[manual.index("attune --manual: begin"):manual.index("attune --manual: end")]
+    compare("docs/attune.1, commands", set(re.findall(r"(?m)^\.B attune (\w+)$", made)), names, failures)
+    compare("docs/attune.1, options", set(re.findall(r"--([a-z][a-z-]+)", made)) - {"manual", "help"}, options, failures)
+    options |= {"help", "usage", "version", "manual"}
+    texts = [("docs/attune.1", manual)]
+    for page in tree.pages():
+        text = tree.read(page)
+        blocks = "\n".join(re.findall(r"(?ms)^```[^\n]*\n(.*?)^```", text))
+        spans = re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", text))
+        texts.append((page, "\n".join(spans) + "\n" + blocks))
+    for page, text in texts:
+        for line in re.findall(r"(?m)^(?:[A-Z_]+=\S+ )*attune ([^#\n]*)", text):
+            words = line.split()
+            if words and re.fullmatch(r"[a-z]+", words[0]) and words[0] not in names:
+                failures.append(f"{page}: attune has no command {words[0]}")
+            for option in re.findall(r"(?:^|\s)--([a-z][a-z-]+)", line):
+                if option not in options:
+                    failures.append(f"{page}: attune has no option --{option}")
+    for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", manual):
+        if option not in options:
+            failures.append(f"docs/attune.1: attune has no option --{option}")
+
+
+def allocator(tree, failures):
+    """Keys of ATTUNE_ALLOC, with the words and the bounds that the code takes."""
+    code, page = tree.bare("src/memory/malloc/options.c"), tree.read("include/attune/memory.h")
+    items = dict(re.findall(r"(?ms)^ \* - (\w+): (.*?)(?=^ \* - |^ \*$|\*/)", page))
+    bounds = re.findall(r'strcmp\(s->key, "(\w+)"\) == 0\)\s*return read_mb\([^,]+, [^,]+, (\d+),', code)
+    keys = set(re.findall(r'strcmp\(s->key, "(\w+)"\)', code))
+    compare("include/attune/memory.h, keys", set(items), keys, failures)
+    for key, least in bounds:
+        if not re.search(rf"above {int(least) - 1}\b|\b{least} or more", items.get(key, "")):
+            failures.append(f"include/attune/memory.h: {key} does not say that the code takes {least} and more")
+    for word in re.findall(r'strcmp\(s->value, "([a-z]+)"\)', code):
+        if word not in ("true", "false") and not re.search(rf"\b{word}\b", items.get("backend", "")):
+            failures.append(f"include/attune/memory.h: backend may be {word}, which it does not say")
+
+
+def headers(tree, failures):
+    """Each public header is in attune.h and in the table of docs/reference.md."""
+    code = {os.path.basename(p) for p in tree.files() if re.fullmatch(r"include/attune/\w+\.h", p)} - {"attune.h"}
+    named = set(re.findall(r"#include <attune/(\w+\.h)>", tree.read("include/attune/attune.h")))
+    compare("include/attune/attune.h", named, code, failures)
+    cells = [line.split("|")[1] for line in tree.read("docs/reference.md").splitlines() if line.startswith("| ")]
+    compare("docs/reference.md", set(re.findall(r"\w+\.h", " ".join(cells))), code, failures)
+
+
+def anchors(text):
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(tree, failures):
+    for page in [p for p in tree.files() if p.endswith(".md")]:
+        text = tree.read(page)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset|href)="([^"]+)"', text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            if not tree.has(file):
+                failures.append(f"{page}: there is no {target}")
+            elif anchor and anchor not in anchors(tree.read(file)):
+                failures.append(f"{page}: {file} has no heading #{anchor}")
+
+
+def files(tree, failures):
+    """Files that pages name in text or code: with a folder of the repository, or the name of a source."""
+    tops = {p.split("/")[0] for p in tree.files() if "/" in p}
+    bases = {os.path.basename(p) for p in tree.files()}
+    for page in tree.pages():
+        text = re.sub(r"<\w+\.h>", "", tree.read(page))
+        if page == "docs/tutorial.md":
+            text = text.replace("hello.c", "")  # which its reader writes
+        for name in re.findall(r"(?<![\w/.~$-])([\w.-]+(?:/[\w.-]+)*/?)", text):
+            name = name.rstrip(".")
+            if re.search(r"NAME|YYYY", name) or name.startswith("build/"):
+                continue
+            top = name.split("/")[0]
+            if "/" in name and (top in tops or top == "attune") and not name.endswith(".db"):
+                here = [name, os.path.join(os.path.dirname(page), name), os.path.join("include", name)]
+                if not any(tree.has(os.path.normpath(p)) for p in here) and "." in os.path.basename(name):
+                    failures.append(f"{page}: there is no {name}")
+            elif "/" not in name and re.search(r"\w\.(c|h|cu|def|sql|map|cmake|awk)$", name) and name not in bases:
+                failures.append(f"{page}: there is no file {name}")
+
+
+def names(tree, failures):
+    """Functions, types and macros that pages name."""
+    code = set()
+    for path in tree.files():
+        if path.endswith(CODE) and not path.startswith(("bench/results/", "tests/test_docs")):
+            code |= set(tree.findall(r"\b(?:at|attune|AT|ATTUNE)_\w+", path))
+    code |= {name + "_" for name in code}
+    stems = "\n".join(sorted(code))
+    for page in tree.pages():
+        if page == "CHANGELOG.md":
+            continue  # it tells of what is gone
+        for name in sorted(set(re.findall(r"(?<![\w/-])(?:at|attune|AT|ATTUNE)_\w+", tree.read(page)))):
+            if re.search(r"[A-Z]{2}", name) and name.startswith(("at_", "attune_")):
+                continue  # attune_NAME: a pattern
+            if name not in code and not (name.endswith("_") and "\n" + name in stems):
+                failures.append(f"{page}: the code has no {name}")
+
+
+CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names,
+          coverage)
+
+
+def failures_of(tree):
+    failures = []
+    for check in CHECKS:
+        check(tree, failures)
+    return failures
+
+
+if __name__ == "__main__":
+    found = failures_of(Tree(sys.argv[1]))
+    for failure in found:
+        print(failure)
+    print(f"{len(found)} differences" if found else "the pages say what the code has")
+    sys.exit(1 if found else 0)

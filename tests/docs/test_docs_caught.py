@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_docs_caught.py ROOT: test_docs.py finds what it is for. Each change to a page or to the code, by itself, gives the
+difference that is named here."""
+import sys
+
+sys.dont_write_bytecode = True
+import test_docs
+
+NEW_FILE = None  # in place of the words to replace: the file is new, with this text
+
+# file, words, what stands in their place, and the difference that must be told
+CHANGES = (
+    ("docs/environment.md", "| `ATTUNE_MODE` |", "| `ATTUNE_MODUS` |", "the code has ATTUNE_MODE, the page does not"),
+    ("docs/environment.md", "| `ATTUNE_MODE` |", "| `ATTUNE_MODUS` |", "the page has ATTUNE_MODUS, the code does not"),
+    ("docs/environment.md", "`NO_COLOR`, `TERM`", "`NO_COLOR`", "the code has TERM, the page does not"),
+    ("docs/environment.md", "| `ATTUNE_TEST_KIND` |", "| `ATTUNE_TEST_KINDS` |", "the code has ATTUNE_TEST_KIND, the page"),
+    ("docs/attune.1", ".B ATTUNE_CACHE_DIR\n", "", "docs/attune.1, environment: the code has ATTUNE_CACHE_DIR"),
+    ("tests/CMakeLists.txt", '"ATTUNE_THREADS=unset:"', "", "unset: the code has ATTUNE_THREADS"),
+    ("src/process/log.c", NEW_FILE, 'char *s = getenv("ATTUNE_OTHER");', "src/process/log.c reads the environment"),
+    ("ops/gemm/new.c", NEW_FILE, 'x = secure_getenv(\n "ATTUNE_OTHER");', "the code has ATTUNE_OTHER, the page does not"),
+    ("tuning/store/schema.sql", "  note TEXT", "  remark TEXT", "the code has remark, the page does not"),
+    ("docs/formats.md", "| `lease` |", "| `loan` |", "tables: the page has loan"),
+    ("docs/formats.md", "| `op` | the operation |", "", "workload: the code has op"),
+    ("docs/formats.md", "| `workspace` | the most", "| `space` | the most", "workload: the page has space"),
+    ("docs/formats.md", "| `share` |", "| `part` |", "profile: the code has share"),
+    ("docs/formats.md", "| `paired` |", "| `pairs` |", "comparison and history: the code has paired"),
+    ("tools/compare/report/report_json_parts.c", '"paired"', '"pairs"', "comparison and history: the page has paired"),
+    ("docs/configurations.md", "| `columns` |", "| `swap` |", "keys of gemm: the code has columns"),
+    ("docs/configurations.md", "| `columns` |", "| `swap` |", "keys of gemm: the page has swap"),
+    ("docs/configurations.md", "| `pad` |", "| `fill` |", "keys of gemm: the code has pad"),
+    ("docs/configurations.md", "### host_small", "### host_tiny", "implementations of gemm: the code has host_small"),
+    ("docs/configurations.md", "## gemm\n", "## product\n", "operations: the code has gemm"),
+    ("ops/list.c", '#include "ops/ops.h"', '#include "ops/scan/problem.h"', "operations: the code has scan"),
+    ("docs/attune.1", ".B attune verify\n", "", "commands: the code has verify"),
+    ("docs/attune.1", "\\-\\-sample", "\\-\\-samples", "options: the code has sample"),
+    ("docs/attune.1", ".SH NOTES\n", ".SH NOTES\nWith \\-\\-quick it is faster.\n", "attune has no option --quick"),
+    ("README.md", "attune show --db", "attune list --db", "README.md: attune has no command list"),
+    ("docs/tutorial.md", "attune tune ", "attune tune --quickly ", "docs/tutorial.md: attune has no option --quickly"),
+    ("include/attune/scan.h", NEW_FILE, "int x;", "include/attune/attune.h: the code has scan.h"),
+    ("include/attune/memory.h", "this size, above 20,", "this size", "max_split_size_mb does not say that the code takes 21"),
+    ("include/attune/memory.h", "(or native, PyTorch's word for it)", "", "backend may be native, which it does not say"),
+    ("include/attune/memory.h", " * - poison:", " * - poisoned:", "the code has poison"),
+    ("docs/reference.md", "| plan.h |", "| plans.h |", "docs/reference.md: the code has plan.h"),
+    ("README.md", "(docs/tutorial.md)", "(docs/tutor.md)", "README.md: there is no docs/tutor.md"),
+    ("bench/results/h200-gemm.md", "# ", "# [x](nowhere.md) ", "h200-gemm.md: there is no nowhere.md"),
+    ("CONTRIBUTING.md", "environment.md#tests", "environment.md#test", "has no heading #test"),
+    ("CONTRIBUTING.md", "`tuning/op/problem_text.h`", "`tuning/texts.h`", "CONTRIBUTING.md: there is no tuning/texts.h"),
+    ("CONTRIBUTING.md", "`caller.c`", "`called.c`", "CONTRIBUTING.md: there is no file called.c"),
+    ("CONTRIBUTING.md", "`at_host_submit`", "`at_host_give`", "CONTRIBUTING.md: the code has no at_host_give"),
+    ("docs/tutorial.md", "attune_tuner_create", "attune_tuner_make", "the code has no attune_tuner_make"),
+    ("docs/coverage.md", "| attune_set_race_check | test_race |", "| attune_set_race_checks | test_race |", "neither exported"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| attune_trace_mark | test_trac |", "names no test or program"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| attune_trace_mark | test_race |", "test_race has none of"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| marks | test_trace |", "names no function, setting or command"),
+    ("docs/coverage.md", "| n/a | no transforms", "| - | no transforms", "the counts say"),
+    ("docs/coverage.md", "interop/driver_entry |", "interop/textures |", "has none of"),
+)
+
+
+def main():
+    tree = test_docs.Tree(sys.argv[1])
+    wrong, before = [], test_docs.failures_of(tree)  # test_docs tells those
+    for path, words, instead, told in CHANGES:
+        text = instead if words is NEW_FILE else tree.read(path)
+        if words is not NEW_FILE and words not in text:
+            wrong.append(f"{path} has no {words!r} any more: name other words here")
+            continue
+        tree.changes = {path: text if words is NEW_FILE else text.replace(words, instead)}
+        found = []
+        for check in test_docs.CHECKS:
+            check(tree, found)
+            if any(told in failure for failure in found if failure not in before):
+                break
+        else:
+            wrong.append(f"{path}, {words!r} -> {instead!r}: not found, {told!r}; told: {found}")
+        tree.changes = {}
+    for line in wrong:
+        print(line)
+    print(f"{len(CHANGES)} changes, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

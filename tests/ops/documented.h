@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * documented.h: what the pages in docs/ say of an operation: its columns, its words, its implementations with their
+ * keys. Each function returns false, and says why in a message of the thread, where a page lacks it. */
+#ifndef AT_TEST_DOCUMENTED_H
+#define AT_TEST_DOCUMENTED_H
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/check.h"
+#include "tuning/op/registry.h"
+
+/* Of docs/, whole. The caller frees it. */
+static inline char *documented_page(const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, AT_SOURCE_DIR "/docs/%s", name);
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  char *text = calloc(1, 1 << 16);
+  assert_non_null(text);
+  const size_t bytes = fread(text, 1, (1 << 16) - 1, file);
+  fclose(file);
+  assert_in_range(bytes, 1, (1 << 16) - 2);
+  return text;
+}
+
+/* From behind the line `heading` to the next heading of `level` or less. *length is 0: there is none. */
+static inline const char *documented_part(const char *page, const char *heading, int level, size_t *length) {
+  const size_t chars = strlen(heading);
+  const char *line = page, *begin = NULL;
+  bool code = false;
+  *length = 0;
+  for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    if (strncmp(line, "```", 3) == 0) code = !code;
+    const size_t marks = code ? 0 : strspn(line, "#");
+    if (!begin && strncmp(line, heading, chars) == 0 && line[chars] == '\n')
+      begin = line + chars + 1;
+    else if (begin && marks > 0 && marks <= (size_t)level)
+      break;
+  }
+  if (begin) *length = (size_t)(line - begin);
+  return begin ? begin : page;
+}
+
+/* Do the first cells of the part's tables have `word` in backquotes? */
+static inline bool documented_row(const char *part, size_t length, const char *word) {
+  char quoted[128];
+  snprintf(quoted, sizeof quoted, "`%s`", word);
+  for (const char *line = part; line < part + length; line += strcspn(line, "\n") + 1) {
+    const char *found = strncmp(line, "| `", 3) == 0 ? strstr(line, quoted) : NULL;
+    const char *cell = strchr(line + 2, '|');
+    if (found && cell && found < cell) return true;
+  }
+  return false;
+}
+
+/* In the operation's own part of the page, or in the part for all. */
+static inline bool documented_word(const char *page, const char *all, const char *own, const char *word) {
+  size_t length = 0;
+  const char *part = documented_part(page, own, 3, &length);
+  if (documented_row(part, length, word)) return true;
+  part = documented_part(page, all, 3, &length);
+  return documented_row(part, length, word);
+}
+
+/* Is it a word of a ".B a, b" line between the headings WORKLOADS and OUTPUT of the manual page? */
+static inline bool documented_in_manual(const char *manual, const char *column) {
+  const char *line = strstr(manual, "\n.SH WORKLOADS\n"), *end = strstr(manual, "\n.SH OUTPUT\n");
+  const size_t chars = strlen(column);
+  assert_true(line && end);
+  for (line++; line < end; line += strcspn(line, "\n") + 1) {
+    if (strncmp(line, ".B ", 3) != 0) continue;
+    for (const char *word = line + 3; *word != '\n'; word += strcspn(word, " ,\n"), word += strspn(word, " ,"))
+      if (strncmp(word, column, chars) == 0 && strchr(" ,\n", word[chars])) return true;
+  }
+  return false;
+}
+
+/* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK"; "i3=" of operand 3
+ * is written as "i0=". What stands behind " : " is an expression, which has a page of its own. */
+static inline bool documented_text(const at_op *op, const char *page, const char *text) {
+  char own[64], words[AT_PROBLEM_CHARS], *rest = NULL;
+  snprintf(own, sizeof own, "### Problem text of %s", op->name);
+  assert_true(at_copy_text(words, sizeof words, text));
+  char *behind = strstr(words, " : ");
+  if (behind) *behind = '\0';
+  bool value_is_next = false; /* what is behind a colon of a word with "=" is part of its value */
+  for (char *c = words; *c; c++) {
+    if (*c == ' ' || *c == '=') value_is_next = *c == '=';
+    if (*c == ':' && value_is_next) *c = ',';
+  }
+  char *word = strtok_r(words, " :", &rest);
+  while ((word = strtok_r(NULL, " :", &rest)) != NULL) {
+    if (strspn(word, "0123456789x") == strlen(word)) continue;
+    char *value = strchr(word, '=');
+    if (documented_word(page, "## Problem text", own, word)) continue;
+    if (value) value[1] = '\0';
+    if (documented_word(page, "## Problem text", own, word)) continue;
+    const char operand[] = {word[0], '0', '=', '\0'};
+    if (strspn(word + 1, "0123456789") + 2 == strlen(word) && value &&
+        documented_word(page, "## Problem text", own, operand))
+      continue;
+    (void)at_fail(ATTUNE_NOT_FOUND, "docs/formats.md, \"%s\", lacks `%s`", own, word);
+    return false;
+  }
+  return true;
+}
+
+/* Each key of a configuration, under its implementation. */
+static inline bool documented_configuration(const at_op *op, const char *page, const at_implementation *implementation,
+                                            const at_configuration *configuration) {
+  char heading[96], words[AT_CONFIGURATION_CHARS], *rest = NULL;
+  size_t length = 0, own = 0;
+  snprintf(heading, sizeof heading, "## %s", op->name);
+  const char *part = documented_part(page, heading, 2, &length);
+  snprintf(heading, sizeof heading, "### %s", implementation->name);
+  const char *about = documented_part(part, heading, 3, &own);
+  if (!length || !own || about + own > part + length) {
+    (void)at_fail(ATTUNE_NOT_FOUND, "docs/configurations.md has no %s under \"## %s\"", heading, op->name);
+    return false;
+  }
+  assert_true(at_copy_text(words, sizeof words, configuration->text));
+  for (char *pair = strtok_r(words, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
+    pair[strcspn(pair, "=")] = '\0';
+    if (documented_row(about, own, pair)) continue;
+    (void)at_fail(ATTUNE_NOT_FOUND, "docs/configurations.md, \"%s\", lacks `%s`", heading, pair);
+    return false;
+  }
+  return true;
+}
+
+#endif

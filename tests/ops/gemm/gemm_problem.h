@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gemm_problem.h: problems and machines for the tests of GEMM kernels' models. */
+#ifndef TEST_GEMM_PROBLEM_H
+#define TEST_GEMM_PROBLEM_H
+
+#include "ops/gemm/kernels/kernel.h"
+
+enum { ROOM = 64 }; /* for configurations */
+
+static const at_gemm_machine h200 = {90, 132, 227 * 1024}, a100 = {80, 108, 163 * 1024}, v100 = {70, 80, 96 * 1024};
+
+/* Packed matrices at 128 bytes. */
+static inline at_gemm problem_of(attune_dtype dtype, int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t batch) {
+  at_gemm g = {.m = m, .n = n, .k = k, .batch = batch, .dtype = (uint8_t)dtype, .dtype_out = (uint8_t)dtype};
+  g.trans_a = (uint8_t)ta, g.trans_b = (uint8_t)tb, g.alignment = 128;
+  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
+  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = m;
+  if (batch > 1) g.stride_a = m * k, g.stride_b = k * n, g.stride_d = m * n;
+  return g;
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gemm_kernels.c: attune's own GEMM kernels compile for every architecture that we care for, without spilling what counts: the
+ * configurations that a search can choose, of many problems. Needs no GPU. One of many in turn (ATTUNE_TEST_EVERY: of so
+ * many); with ATTUNE_TEST_ALL all of them. What is the same text for the same architecture is compiled once. */
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "ops/gemm/kernels/kernel.h"
+
+static const struct {
+  const char *name;
+  at_gemm_machine machine;
+} targets[] = {{"sm_80", {80, 108, 163 * 1024}},
+               {"sm_90a", {90, 132, 227 * 1024}},
+               {"sm_100", {100, 148, 227 * 1024}},
+               {"sm_120", {120, 170, 99 * 1024}}};
+
+/* Bytes: some kernels keep pointers in memory around their loops. */
+enum { SPILL_MOST = 64 };
+static int spilled;
+
+/* The texts that were compiled, by their hashes; 0: a free place. */
+enum { TEXTS = 1 << 16 };
+static uint64_t compiled[TEXTS];
+
+static bool is_new(const char *text, size_t target) {
+  const uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), target) | 1;
+  size_t at = (size_t)(hash >> 20) % TEXTS;
+  while (compiled[at] != 0 && compiled[at] != hash) at = (at + 1) % TEXTS;
+  if (compiled[at] == hash) return false;
+  compiled[at] = hash;
+  return true;
+}
+
+/* Registers; 0 when this compiler does not know the architecture, or the text was compiled before. */
+static int compile(const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before, size_t target,
+                   const char *what) {
+  char *text = NULL, *report = NULL;
+  at_architecture architecture;
+  at_kernel_code code = {NULL, 0};
+  OK(at_gemm_text(&text, family, recipe, before));
+  if (!is_new(text, target)) {
+    free(text);
+    return 0;
+  }
+  const at_kernel_source source = {.file = family->file, .text = text, .entry = family->entry};
+  snprintf(architecture.name, sizeof architecture.name, "%s", targets[target].name);
+  const attune_status status = at_kernel_compile(&code, &source, &architecture, &report);
+  free(text);
+  if (status == ATTUNE_UNSUPPORTED) return 0;
+  if (status != ATTUNE_OK) fail_msg("%s for %s: %s", what, targets[target].name, attune_last_message());
+  for (const char *at = report; at && (at = strstr(at, "bytes spill stores")); at++) {
+    const char *number = at - 2;
+    while (number > report && number[-1] >= '0' && number[-1] <= '9') number--;
+    if (atoi(number) > SPILL_MOST) {
+      print_message("%s for %s spills: %.24s\n", what, targets[target].name, at - 8);
+      spilled++;
+    }
+  }
+  const char *used = report ? strstr(report, "Used ") : NULL;
+  const int registers = used ? atoi(used + 5) : 1;
+  free(report);
+  at_kernel_code_free(&code);
+  return registers;
+}
+
+static at_gemm problem_of(attune_dtype in, attune_dtype out, int ta, int tb, int64_t m, int64_t n, int64_t k,
+                          int64_t batch, at_gemm_c c, int alignment) {
+  at_gemm g = {.m = m, .n = n, .k = k, .batch = batch, .dtype = (uint8_t)in, .dtype_out = (uint8_t)out};
+  g.trans_a = (uint8_t)ta, g.trans_b = (uint8_t)tb, g.c = (uint8_t)c, g.alignment = (uint8_t)alignment;
+  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
+  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = m, g.ldc = c ? m : 0;
+  if (batch > 1) g.stride_a = m * k, g.stride_b = k * n, g.stride_d = m * n, g.stride_c = c ? m * n : 0;
+  return g;
+}
+
+static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},
+                                        {ATTUNE_F64, ATTUNE_F64},
+                                        {ATTUNE_F16, ATTUNE_F16},
+                                        {ATTUNE_BF16, ATTUNE_BF16},
+                                        {ATTUNE_BF16, ATTUNE_F32}};
+static const int64_t tiny_sizes[][3] = {{8, 8, 8},    {16, 16, 16}, {32, 32, 32}, {48, 48, 48}, {64, 64, 64},
+                                        {15, 33, 63}, {64, 16, 8},  {16, 64, 64}, {3, 5, 7}};
+static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4096, 16, 4096}, {2, 4096, 4096},
+                                          {8, 4096, 14336}, {4096, 64, 4096}, {33, 1001, 1003}, {999, 5, 77}};
+
+static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096, 8, 4096},   {4096, 64, 4096},
+                                       {16, 4096, 4096}, {512, 512, 512},  {999, 1001, 1003}, {77, 300, 1000}};
+
+static const int64_t wgmma_sizes[][3] = {{64, 64, 131072},   {131072, 64, 64}, {4096, 64, 4096},   {28672, 16, 4096},
+                                         {512, 512, 512},    {24, 4096, 4096}, {4096, 1000, 4096}, {1024, 1024, 128},
+                                         {4096, 4096, 4096}, {333, 200, 1000}};
+static const int64_t simt_sizes[][3] = {{128, 128, 65536}, {512, 512, 512}, {2048, 2048, 2048}, {777, 333, 555},
+                                        {100, 100, 100},   {32, 4000, 400}, {70, 9, 3000}};
+
+typedef struct counts {
+  int problems, kernels, registers;
+  unsigned turn;
+} counts;
+
+static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int every, counts *n) {
+  enum { ROOM = 64 };
+  static at_configuration list[ROOM];
+  for (size_t t = 0; t < AT_COUNT(targets); t++) {
+    const at_gemm_machine *machine = &targets[t].machine;
+    if (!family->supports(g, machine)) continue;
+    const int count = family->candidates(g, machine, list, ROOM, false);
+    char what[512];
+    n->problems++;
+    for (int i = 0; i < count; i++) {
+      at_gemm_launch_spec recipe;
+      assert_true(family->recipe(&recipe, g, machine, &list[i]));
+      snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->name,
+               attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
+               (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
+      if (every > 1 && n->turn++ % (unsigned)every != 0) continue;
+      if (at_gemm_has_before(family, &recipe)) {
+        const int used = compile(family, &recipe, true, t, what);
+        if (used * (int)recipe.before.block[0] > 65536) fail_msg("%s takes %d registers before", what, used);
+      }
+      const int registers = compile(family, &recipe, false, t, what);
+      n->kernels += registers > 0;
+      if (getenv("ATTUNE_TEST_VERBOSE")) print_message("%s %s: %d registers\n", targets[t].name, what, registers);
+      if (registers > n->registers) n->registers = registers;
+      if (registers * (int)recipe.config.block[0] > 65536) fail_msg("%s takes %d registers", what, registers);
+    }
+  }
+}
+
+static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes)[3], size_t count, int64_t batch,
+                            int every) {
+  counts n = {0};
+  for (size_t d = 0; d < AT_COUNT(kinds); d++)
+    for (size_t s = 0; s < count; s++)
+      for (int t = 0; t < 4; t++) {
+        const int64_t *size = sizes[s];
+        at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
+                               (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        if (family == &at_gemm_mma_family) g.accuracy = ATTUNE_REDUCED;
+        one_problem(family, &g, every, &n);
+      }
+  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels,
+                n.registers);
+  assert_true(n.kernels > 0);
+  assert_int_equal(spilled, 0);
+}
+
+static int every(int usual) {
+  const char *given = getenv("ATTUNE_TEST_EVERY");
+  return getenv("ATTUNE_TEST_ALL") ? 1 : given ? atoi(given) : usual;
+}
+
+static void tiny_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
+}
+
+static void direct_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_direct_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
+}
+
+static void rows_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
+}
+
+static void skinny_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
+}
+
+static void ring_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_ring_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
+}
+
+static void mma_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
+}
+
+/* One kind of device and dtype: each tile and each transpose in turn. */
+static void bf16x6_kernels(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{2048, 2048, 2048}, {600, 777, 1001}};
+  counts n = {0};
+  for (int t = 0; t < 4; t++) {
+    const int64_t *size = sizes[t % 2];
+    at_gemm g = problem_of(ATTUNE_F32, ATTUNE_F32, t & 1, t >> 1, size[0], size[1], size[2], 1, (at_gemm_c)(t % 3),
+                           t == 3 ? 4 : 128);
+    g.accuracy = ATTUNE_EQUIVALENT;
+    one_problem(&at_gemm_bf16x6_family, &g, every(5), &n);
+  }
+  print_message("bf16x6: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
+  assert_int_equal(n.problems, 4); /* of one architecture */
+  assert_true(n.kernels > 1);
+  assert_int_equal(spilled, 0);
+}
+
+static void wgmma_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
+}
+
+/* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned; -1:
+ * there is no such compiler. */
+static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration) {
+  static const char *const narrow[] = {"ld.shared.u16", "ld.shared.b16", "ld.shared.u32", "ld.shared.b32",
+                                       "ld.shared.f32"};
+  const at_gemm g = problem_of(ATTUNE_BF16, out, 0, 0, 4096, 512, 1024, 1, c, 128);
+  const at_architecture architecture = {"compute_90a"};
+  at_configuration choice = {""};
+  at_gemm_launch_spec recipe;
+  at_kernel_code code = {NULL, 0};
+  char *text = NULL;
+  int found = 0;
+  snprintf(choice.text, sizeof choice.text, "%s", configuration);
+  assert_true(at_gemm_wgmma_family.recipe(&recipe, &g, &targets[1].machine, &choice));
+  OK(at_gemm_text(&text, &at_gemm_wgmma_family, &recipe, false));
+  const at_kernel_source source = {.file = at_gemm_wgmma_family.file, .text = text, .entry = at_gemm_wgmma_family.entry};
+  const attune_status status = at_kernel_compile(&code, &source, &architecture, NULL);
+  free(text);
+  if (status == ATTUNE_UNSUPPORTED) return -1;
+  assert_int_equal(status, ATTUNE_OK);
+  char *ptx = strndup(code.bytes, code.size);
+  assert_non_null(ptx);
+  assert_non_null(strstr(ptx, "st.global.v4"));
+  for (size_t i = 0; i < AT_COUNT(narrow); i++)
+    for (const char *at = ptx; (at = strstr(at, narrow[i])); at++) found++;
+  free(ptx);
+  at_kernel_code_free(&code);
+  return found;
+}
+
+/* What passes through shared memory on its way to D comes from there 16 bytes at a time: of a structure of halves the
+ * compiler once made 16 loads of 2 bytes in each turn of an unrolled loop, which cost a short product a sixth. */
+static void sums_pass_in_whole_words(void **state) {
+  (void)state;
+  static const char *const some[] = {
+      "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,turned=0",
+      "tile=256x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0",
+      "tile=64x128,deep=1,stages=4,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned=1"};
+  for (size_t i = 0; i < AT_COUNT(some); i++)
+    for (int out = 0; out < 2; out++)
+      for (int c = 0; c < 3; c++) {
+        const int found = narrow_loads(out ? ATTUNE_BF16 : ATTUNE_F32, (at_gemm_c)c, some[i]);
+        if (found < 0) skip();
+        assert_int_equal(found, 0);
+      }
+}
+
+static void simt_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(449));
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiny_kernels),   cmocka_unit_test(direct_kernels), cmocka_unit_test(rows_kernels),
+      cmocka_unit_test(skinny_kernels), cmocka_unit_test(ring_kernels),   cmocka_unit_test(mma_kernels),
+      cmocka_unit_test(bf16x6_kernels), cmocka_unit_test(wgmma_kernels),  cmocka_unit_test(simt_kernels),
+      cmocka_unit_test(sums_pass_in_whole_words)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gemm_on_host.c: the text of attune's GEMM kernels, compiled by the C++ compiler with gemm_on_host.h and run on the
+ * host: drawn problems, dtypes, transposes, leading dimensions, addresses, C; results as sums in long double, nothing else
+ * written, barriers and waits where they are needed. What only a GPU shows is left: PTX, races, speed.
+ * ATTUNE_TEST_PROBLEMS: problems of each family (4). */
+#include "tests/support/check.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <attune/attune.h>
+
+#include "ops/gemm/kernels/kernel.h"
+#include "tests/support/child.h"
+#include "tests/support/cuda_gemm.h"
+
+enum { MOST = 4000, ROOM = 64, MOST_THREADS = 512 };
+
+typedef struct job {
+  const at_gemm_kernels *family;
+  shape s;
+  at_configuration configuration;
+  at_gemm_launch_spec recipe;
+} job;
+
+static attune_stream *stream;
+static job jobs[MOST];
+static int job_count, wrong, problems = 4;
+static FILE *file;
+static char folder[64];
+static const at_gemm_machine machine = {90, 132, 227 * 1024};
+
+static int draw(int count) {
+  return (int)((random_bits() >> 20) % (uint64_t)count);
+}
+
+static shape common(int number) {
+  static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, ATTUNE_F64},
+                                          {ATTUNE_F16, ATTUNE_F16}, {ATTUNE_BF16, ATTUNE_BF16},
+                                          {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+  shape s = {.dtype = kinds[number % 6][0], .dtype_out = kinds[number % 6][1], .ta = draw(2), .tb = draw(2)};
+  s.gap = draw(2) ? 0 : 1 + draw(9);
+  s.shift = draw(2) ? 0 : draw(9);
+  s.c = (at_gemm_c)draw(3);
+  s.alpha = draw(2) ? 1.0 : -1.5;
+  s.beta = s.c == AT_C_NONE || draw(3) == 0 ? 0.0 : 0.75;
+  s.data = draw(3);
+  return s;
+}
+
+static shape tiny_shape(int number) {
+  shape s = common(number);
+  s.m = 1 + draw(64), s.n = 1 + draw(64), s.k = 1 + draw(64);
+  if (draw(2) == 0) s.m = s.n = s.k = 8 << draw(4);
+  s.batch = 2 + draw(9);
+  s.step = draw(2) ? 0 : draw(20);
+  s.share_a = draw(6) == 0;
+  s.share_c = draw(6) == 0;
+  return s;
+}
+
+static shape direct_shape(int number) {
+  shape s = tiny_shape(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
+  s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  if (draw(3) == 0) { /* cut along its long side */
+    s.batch = 1, s.step = 0, s.share_a = s.share_b = s.share_c = false;
+    *(draw(2) ? &s.m : &s.n) = 16 * (5 + draw(20));
+  }
+  return s;
+}
+
+static shape skinny_shape(int number) {
+  shape s = common(number);
+  const int small = draw(2) ? 1 + draw(16) : 1 + draw(64), large = 65 + draw(150);
+  s.k = draw(2) ? 1 + draw(300) : 16 * (1 + draw(30));
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
+/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape ring_shape(int number) {
+  shape s = common(2 + number % 4);
+  const int small = draw(2) ? 1 + draw(8) : 1 + draw(16), large = 64 + draw(150);
+  s.k = 32 * (8 + draw(30));
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  s.ta = 1, s.tb = 0;
+  s.batch = draw(3) ? 1 : 2;
+  s.gap = 8 * draw(3), s.shift = 8 * draw(2), s.step = 0;
+  return s;
+}
+
+static shape mma_shape(int number) {
+  shape s = common(number);
+  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
+  s.m = draw(2) ? 1 + draw(90) : 8 * (1 + draw(12));
+  s.n = draw(2) ? 4 + draw(60) : 8 * (1 + draw(8));
+  s.k = draw(2) ? 65 + draw(100) : 16 * (5 + draw(10));
+  if (draw(3) == 0) s.m = 1 + s.m / 4, s.n = 4 + s.n / 4, s.k = 600 + draw(900);
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
+static shape simt_shape(int number) {
+  shape s = mma_shape(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = number % 3 ? ATTUNE_STRICT : ATTUNE_EQUIVALENT;
+  if (s.n < 8) s.n += 8;
+  if (s.m < 8) s.m += 8;
+  return s;
+}
+
+/* f32 and f64 whose large factor lies along its rows. */
+static shape rows_shape(int number) {
+  shape s = common(number % 2);
+  const int most = s.dtype == ATTUNE_F64 ? 8 : draw(4) ? 16 : 64, small = 1 + draw(most), large = 65 + draw(300);
+  const bool across = draw(2);
+  s.k = draw(2) ? 1 + draw(300) : 16 * (1 + draw(30));
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  if (across)
+    s.tb = 1;
+  else
+    s.ta = 0;
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
+/* The macros that one kernel defines and the next defines anew. */
+static const char *const undefined[] = {"IN",         "OUT",
+                                        "M",          "N",
+                                        "K",          "TM",
+                                        "TN",         "WARPS",
+                                        "TEAMS",      "STAGES",
+                                        "SHARE",      "STRAIGHT",
+                                        "TRANS_A",    "TRANS_B",
+                                        "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",    "BYTES_D",
+                                        "READS_C",    "EXACT",
+                                        "STAYS",      "PACKED_A",
+                                        "PACKED_B",   "PACKED_D",
+                                        "THREADS",    "SIZE",
+                                        "SIZE_D",     "INNER_A",
+                                        "OUTER_A",    "INNER_B",
+                                        "OUTER_B",    "FORM",
+                                        "COLS",       "PER",
+                                        "WARPS_M",    "WARPS_K",
+                                        "SPLIT",      "AHEAD",
+                                        "BLOCKS",     "BOUNDS",
+                                        "CHUNK",      "BYTES_L",
+                                        "BYTES_S",    "SMALL_K",
+                                        "TURNED",     "RAGGED",
+                                        "TAIL",       "STEP",
+                                        "ALONG_K",    "PITCH",
+                                        "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS",  "LOADS",
+                                        "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",     "WIDE",
+                                        "AT_INLINE",  "at_load_large",
+                                        "BK",         "WARPS_N",
+                                        "PARTS",      "X_K",
+                                        "Y_K",        "BYTES_X",
+                                        "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",   "RAGGED_K",
+                                        "WHOLE",      "ORDERED",
+                                        "WM",         "WN",
+                                        "LINE_D",     "LINES_D",
+                                        "PITCH_D",    "SUMS",
+                                        "PACK",       "EACH_D",
+                                        "UNIT_D",     "PART_UNIT",
+                                        "LANES",      "ROOMS",
+                                        "GROUPS",     "STEPS",
+                                        "WARP_COUNT", "PART",
+                                        "KERNEL",     "OWN_LOOP",
+                                        "GAP_TURNED", "LANES_M",
+                                        "LANES_N",    "RM",
+                                        "RN",         "PAD_X",
+                                        "PAD_Y",      "EARLY",
+                                        "SHIFTS",     "HELD",
+                                        "ROOM",       "WARP_ROOM",
+                                        "TILES_N",    "SPAN",
+                                        "STRIDE_S",   "LINE_BYTES",
+                                        "BYTES",      "PIECES",
+                                        "BOUND",      "SUMS_BY_PAIRS",
+                                        "STAGED",     "LARGE",
+                                        "ALL_ROOMS",  "SWAP",
+                                        "AT_ONCE",    "LINES_S",
+                                        "ROWS",       "PLACE_L",
+                                        "PLACE_S",    "RING_L",
+                                        "RING_S",     "COUNT"};
+
+static void write_kernel(const job *j, int number) {
+  char *text = NULL;
+  OK(at_gemm_text(&text, j->family, &j->recipe, false));
+  for (size_t i = 0; i < AT_COUNT(undefined); i++) fprintf(file, "#undef %s\n", undefined[i]);
+  fprintf(file, "#define %s kernel_%d\nnamespace n%d {\n%s\n", j->family->entry, number, number, text);
+  fprintf(file,
+          "static void body(const void *a) { kernel_%d(*(const at_arguments *)a); }\n}\n#undef %s\n"
+          "extern \"C\" void run_%d(const void *a, const unsigned *grid, unsigned ranks, unsigned threads) {\n"
+          "  host_run(n%d::body, a, grid, ranks, threads);\n}\n",
+          number, j->family->entry, number, number);
+  free(text);
+}
+
+/* Any configuration at all: most are none for a problem. */
+static void draw_configuration(at_configuration *out, const at_gemm_kernels *family) {
+  size_t at = 0;
+  if (family == &at_gemm_tiny_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,stages=%d,grid=%s", 1 << draw(7),
+                          1 << draw(7), 1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
+  else if (family == &at_gemm_direct_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
+                          16 << draw(3), 1 + draw(8), 1 + draw(4)));
+  else if (family == &at_gemm_ring_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d",
+                          16 << draw(2), 1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4),
+                          draw(3)));
+  else if (family == &at_gemm_mma_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
+                          16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
+                          2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
+  else if (family == &at_gemm_simt_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d,bound=%d",
+                          16 << draw(4), 16 << draw(4), 8 << draw(3), 1 << draw(3), 1 << draw(3), 1 << draw(3),
+                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4), draw(2)));
+  else if (family == &at_gemm_rows_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d,rooms=%d", 8 << draw(3),
+                          1 << draw(5), 1 << draw(3), 1 << draw(5), 1 << draw(4), 1 << draw(5), 8 << draw(6),
+                          draw(2) ? 0 : 4 << draw(2)));
+  else
+    assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",
+                          draw(3) == 0   ? "rows"
+                          : draw(2) == 0 ? "depth"
+                                         : "tensor",
+                          1 << draw(7), 1 << draw(4), 1 << draw(4), 1 << draw(5), 1 << draw(4), 1 << draw(4)));
+}
+
+static void add(const at_gemm_kernels *family, const shape *s) {
+  static at_configuration list[ROOM];
+  job *j = &jobs[job_count];
+  at_gemm g;
+  set_problem(&g, s);
+  if (!family->supports(&g, &machine)) return;
+  const int count = family->candidates(&g, &machine, list, ROOM, draw(2));
+  assert_true(count > 0);
+  const bool any = draw(2);
+  for (int tries = 0; tries < 500; tries++) {
+    j->family = family;
+    j->s = *s;
+    j->configuration = list[draw(count)];
+    if (any && tries < 400) draw_configuration(&j->configuration, family);
+    if (!family->recipe(&j->recipe, &g, &machine, &j->configuration)) {
+      assert_true(any && tries < 400);
+      continue;
+    }
+    const unsigned ranks = j->recipe.config.cluster[0] ? j->recipe.config.cluster[0] : 1;
+    if (ranks * j->recipe.config.block[0] > MOST_THREADS) continue;
+    write_kernel(j, job_count++);
+    return;
+  }
+}
+
+typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
+
+static void run_phase(run_function run, const at_jit_config *c, at_gemm_arguments *arguments, int phase) {
+  const unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, 1};
+  arguments->phase = phase;
+  if (grid[0]) run(arguments, grid, 1, c->block[0]);
+}
+
+static void check_job(const job *j, void *library, int number) {
+  char name[24];
+  gemm_case t;
+  run_function run = NULL;
+  snprintf(name, sizeof name, "run_%d", number);
+  *(void **)&run = dlsym(library, name);
+  assert_non_null(run);
+  assert_true(make_case(&t, &j->s, stream));
+  assert_true(reset_output(&t));
+  OK(attune_stream_synchronize(stream));
+  at_gemm_arguments arguments = j->recipe.arguments;
+  at_gemm_bind(&arguments, &t.g, j->recipe.swapped, &t.operands);
+  const at_jit_config *c = &j->recipe.config;
+  unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, c->grid[2] ? c->grid[2] : 1};
+  if (j->recipe.stays && grid[0] > 2) grid[0] = 2;
+  arguments.sums = malloc(j->recipe.workspace_bytes + 1);
+  assert_non_null(arguments.sums);
+  memset(arguments.sums, 0xff, j->recipe.workspace_bytes);
+  if (getenv("ATTUNE_TEST_VERBOSE"))
+    print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
+                  grid[2], c->block[0]);
+  run_phase(run, &j->recipe.before, &arguments, 2);
+  arguments.phase = 0;
+  run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
+  run_phase(run, &j->recipe.after, &arguments, 1);
+  free(arguments.sums);
+  const double error = output_error(&t);
+  if (!(error <= 1.0)) wrong++;
+  if (!(error <= 1.0) || getenv("ATTUNE_TEST_VERBOSE"))
+    print_message("number %d of %s, %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta "
+                  "%g \"%.192s\": "
+                  "error %g of what is allowed\n",
+                  number, folder, attune_dtype_name((attune_dtype)t.g.dtype),
+                  attune_dtype_name((attune_dtype)t.g.dtype_out), t.g.trans_a ? 't' : 'n', t.g.trans_b ? 't' : 'n',
+                  (long long)t.g.m, (long long)t.g.n, (long long)t.g.k, (long long)t.g.batch, (long long)t.g.lda,
+                  (long long)t.g.ldb, (long long)t.g.ldd, t.g.alignment, t.g.c, t.s.alpha, t.s.beta,
+                  j->configuration.text, error);
+  free_case(&t);
+}
+
+static void run_family(const at_gemm_kernels *family, shape (*next)(int)) {
+  char source[96], library_path[96], include[128];
+  static char output[1 << 16];
+  job_count = 0;
+  snprintf(folder, sizeof folder, "/tmp/attune_gemm_XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  snprintf(source, sizeof source, "%s/kernels.cc", folder);
+  snprintf(library_path, sizeof library_path, "%s/kernels.so", folder);
+  snprintf(include, sizeof include, "-I%s", AT_SOURCE_DIR);
+  file = fopen(source, "w");
+  assert_non_null(file);
+  fputs("#include \"tests/support/gemm_on_host.h\"\n", file);
+  for (int i = 0; i < problems; i++)
+    for (int before = job_count, tries = 0; job_count == before && tries < 10; tries++) { /* till one is supported */
+      const shape s = next(i);
+      add(family, &s);
+    }
+  assert_int_equal(fclose(file), 0);
+  const char *const words[] = {CXX,     "-std=c++17", "-w",    "-O0", "-fno-strict-aliasing", "-ffp-contract=off",
+                               "-fPIC", "-shared",    include, "-o",  library_path,           source,
+                               NULL};
+  output[0] = 0;
+  if (run_program(words, output, sizeof output) != 0) fail_msg("%s: %.4000s", source, output);
+  void *library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+  for (int i = 0; i < job_count; i++) check_job(&jobs[i], library, i);
+  print_message("%s: %d kernels, %d wrong\n", family->name, job_count, wrong);
+  assert_int_equal(wrong, 0);
+  assert_true(job_count > problems / 2);
+  dlclose(library);
+  unlink(source), unlink(library_path), rmdir(folder);
+}
+
+static void tiny_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_tiny_family, tiny_shape);
+}
+
+static void direct_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_direct_family, direct_shape);
+}
+
+static void rows_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_rows_family, rows_shape);
+}
+
+static void skinny_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_skinny_family, skinny_shape);
+}
+
+static void ring_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_ring_family, ring_shape);
+}
+
+static void mma_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_mma_family, mma_shape);
+}
+
+static void simt_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_simt_family, simt_shape);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  attune_device *host = NULL;
+  if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
+  if (access(CXX, X_OK) != 0) {
+    puts("skipped: no C++ compiler");
+    return 77;
+  }
+  if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels),
+                                     cmocka_unit_test(ring_kernels)};
+  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  attune_stream_destroy(stream);
+  return failures;
+}

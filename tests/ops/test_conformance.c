@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_conformance.c: every operation, by its own cases: texts, keys, buffers, the reference against the oracle, and
+ * every implementation of the host. What they owe their streams is in test_conformance_stream.c. */
+#include "tests/ops/conformance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#include "tests/support/toy/toy_op.h"
+#include "tests/support/toy/wide_op.h"
+#include "tuning/op/contract.h"
+#include "tuning/tuner/tuner.h"
+#include "tuning/measure/numerical_check.h"
+
+enum { CASES = 48, CONFIGURATIONS = 3, MOST = 256 };
+
+static attune_device *device;
+static attune_stream *stream;
+static at_random *data;
+
+/* Calls `test` for cases of each operation, evenly chosen. */
+static void each_case(void (*test)(const at_op *op, const void *problem, const char *text)) {
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, test) > 3);
+  assert_true(conform_cases(&toy_op, device, CASES, test) > 3);
+  assert_true(conform_cases(&wide_op, device, CASES, test) > 3);
+}
+
+/* ---- texts, keys, buffers ---- */
+
+static void describe(const at_op *op, const void *problem, const char *text) {
+  uint64_t read[AT_PROBLEM_BYTES / 8], copy[AT_PROBLEM_BYTES / 8];
+  char family[AT_FAMILY_CHARS], small[8];
+  at_key key;
+  at_buffer buffers[AT_MAX_BUFFERS];
+  at_scalar scalars[AT_MAX_SCALARS];
+  int count = 0, outputs = 0;
+  memset(read, 0xA5, sizeof read);
+  OK(op->parse(text, read));
+  const size_t bytes = at_problem_bytes(op, problem);
+  if (at_problem_bytes(op, read) != bytes || memcmp(read, problem, bytes) != 0)
+    fail_msg("%s is read as another problem", text);
+  for (size_t i = bytes; i < sizeof read; i++) /* nothing is written behind it */
+    assert_int_equal(((const unsigned char *)read)[i], 0xA5);
+  assert_int_equal(strcspn(text, " "), strlen(op->name));
+  assert_int_equal(strncmp(text, op->name, strlen(op->name)), 0);
+  FAILS(op->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
+  OK(op->family(problem, family, sizeof family));
+  assert_true(op->distance(problem, read) == 0.0 && op->flops(problem) > 0.0 && op->bytes(problem) > 0.0);
+  memcpy(copy, problem, bytes);
+  op->fold(copy, device);
+  assert_memory_equal(copy, problem, bytes); /* folded twice is folded */
+  at_key_make(&key, op, problem, device);
+  assert_true(at_key_tail_is_zero(&key));
+  OK(op->buffers(problem, buffers, &count));
+  assert_in_range(count, 1, AT_MAX_BUFFERS);
+  for (int i = 0; i < count; i++) {
+    assert_true(buffers[i].bytes > 0 && (buffers[i].input || buffers[i].output));
+    assert_true(buffers[i].alignment % attune_dtype_size(buffers[i].dtype) == 0);
+    if (buffers[i].alignment >= (size_t)at_device_alignment(device) && buffers[i].alignment < AT_ALIGNMENT)
+      fail_msg("%s: fold leaves alignment %zu, which is as good as %d here", text, buffers[i].alignment, AT_ALIGNMENT);
+    outputs += buffers[i].output;
+  }
+  assert_true(outputs > 0);
+  if (op->scalars) assert_in_range(op->scalars(problem, scalars), 0, AT_MAX_SCALARS);
+}
+
+static void problems_describe_themselves(void **state) {
+  (void)state;
+  OK(at_ops_check(at_ops, at_op_count));
+  for (int i = 0; i < at_op_count; i++) assert_int_equal(at_ops[i]->id, i);
+  OK(at_op_check(&toy_op));
+  OK(at_op_check(&wide_op));
+  each_case(describe);
+}
+
+/* ---- the reference against the oracle ---- */
+
+typedef struct scene {
+  const at_op *op;
+  const void *problem;
+  at_operand_set *set;
+  void *reference;
+  char *before[AT_MAX_BUFFERS]; /* of what is input and output */
+  at_outputs outputs;
+} scene;
+
+static void prepare_outputs(scene *s) {
+  for (int i = 0; i < s->set->buffer_count; i++) {
+    const at_buffer *buffer = &s->set->buffers[i];
+    if (!buffer->output) continue;
+    s->outputs.bytes[i] = s->set->pointers[0][i];
+    s->outputs.poison[i] = 0x77;
+    if (buffer->input)
+      memcpy(s->set->pointers[0][i], s->before[i], buffer->bytes);
+    else
+      memset(s->set->pointers[0][i], 0x77, buffer->bytes);
+  }
+}
+
+static double error_of(scene *s, const double *scalars) {
+  double error = -1.0;
+  OK(s->op->reference_compare(s->reference, scalars, &s->outputs, &error));
+  return error;
+}
+
+/* Every output is looked at: a first element far off is an error, and so is one that was not written. */
+static void spoil_each(scene *s, const double *scalars, const char *text) {
+  for (int i = 0; i < s->set->buffer_count; i++) {
+    const at_buffer *buffer = &s->set->buffers[i];
+    const size_t size = attune_dtype_size(buffer->dtype);
+    unsigned char *first = s->set->pointers[0][i], kept[8];
+    if (!buffer->output) continue;
+    memcpy(kept, first, size);
+    first[size - 1] ^= 0x44; /* in the exponent, or a high byte */
+    if (!(error_of(s, scalars) > 1.0)) fail_msg("%s: output %d is not compared", text, i);
+    memcpy(first, kept, size);
+    if (!(error_of(s, scalars) <= 1.0)) fail_msg("%s: output %d is not what it was", text, i);
+    if (buffer->input) continue;
+    memset(first, 0x77, buffer->bytes);
+    if (!(error_of(s, scalars) > 1.0)) fail_msg("%s: an unwritten output %d passes", text, i);
+    s->op->oracle(s->problem, s->set->pointers[0], scalars);
+  }
+}
+
+static void refer(const at_op *op, const void *problem, const char *text) {
+  scene s = {.op = op, .problem = problem};
+  double other[AT_MAX_SCALARS];
+  OK(at_operand_set_create(&s.set, op, problem, stream, data, 1, SIZE_MAX, true));
+  for (int i = 0; i < s.set->buffer_count; i++)
+    if (s.set->buffers[i].output) {
+      s.before[i] = malloc(s.set->buffers[i].bytes);
+      assert_non_null(s.before[i]);
+      memcpy(s.before[i], s.set->pointers[0][i], s.set->buffers[i].bytes);
+    }
+  OK(op->reference_create(&s.reference, problem, device, stream, s.set->pointers[0]));
+  for (int i = 0; i < s.set->scalar_count; i++) other[i] = at_random_number(data, i, s.set->scalars[i].range);
+  for (int turn = 0; turn < 2; turn++) {
+    const double *scalars = turn ? other : s.set->usual;
+    prepare_outputs(&s);
+    op->oracle(problem, s.set->pointers[0], scalars);
+    const double error = error_of(&s, scalars);
+    if (!(error <= 1.0)) fail_msg("%s: the oracle's result has an error of %g", text, error);
+    spoil_each(&s, scalars, text);
+  }
+  op->reference_destroy(s.reference);
+  for (int i = 0; i < AT_MAX_BUFFERS; i++) free(s.before[i]);
+  at_operand_set_destroy(s.set);
+}
+
+static void references_agree_with_oracles(void **state) {
+  (void)state;
+  each_case(refer);
+}
+
+/* ---- implementations ---- */
+
+static int checked;
+
+static void verify(at_numerical_check *verifier, const at_op *op, const at_implementation *implementation, const void *problem,
+                   const char *text) {
+  static at_configuration room[MOST];
+  const int count = implementation->configurations(problem, device, room, MOST);
+  assert_in_range(count, 1, MOST);
+  for (int i = 0; i < count && (conform_all() || i < CONFIGURATIONS); i++) {
+    at_plan *plan = NULL;
+    double error = 0.0;
+    OK(at_plan_create(&plan, op, implementation, &room[i], problem, device));
+    if (at_numerical_check_run(verifier, plan, &error) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+    at_plan_destroy(plan);
+    checked++;
+  }
+}
+
+static void implement(const at_op *op, const void *problem, const char *text) {
+  at_numerical_check *verifier = NULL;
+  OK(at_numerical_check_create(&verifier, op, problem, stream, data));
+  for (size_t i = 0; i < op->implementation_count; i++) {
+    const at_implementation *implementation = op->implementations[i];
+    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(problem, device))
+      verify(verifier, op, implementation, problem, text);
+  }
+  at_numerical_check_destroy(verifier);
+}
+
+static void implementations_are_right(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
+  toy_spins = wide_spins = spins;
+  each_case(implement);
+  assert_true(checked > 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(problems_describe_themselves),
+      cmocka_unit_test(references_agree_with_oracles),
+      cmocka_unit_test(implementations_are_right),
+  };
+  at_copy_text(toy_base, sizeof toy_base, "ns=1");
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
+  stream = attune_stream_default(device);
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  at_random_destroy(data);
+  return failed;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_device_lease.c: one process has a device at a time; the lease ends with its holder, is not a child's, and
+ * needs a safe folder. */
+#include "tests/support/check.h"
+#include "tests/support/folder.h"
+
+#include "src/device/device_lease.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char folder[40];
+static attune_device device, other;
+
+static void set_folder(const char *variable, const char *name) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_true(mkdir(path, 0700) == 0 || access(path, F_OK) == 0);
+  setenv(variable, path, 1);
+}
+
+static int fresh(void **state) {
+  (void)state;
+  snprintf(folder, sizeof folder, "/tmp/attune-device-lease-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  set_folder("XDG_RUNTIME_DIR", "run");
+  set_folder("XDG_CACHE_HOME", "cache");
+  device = (attune_device){.name = "fake:0", .identity = "GPU-1", .index = 0};
+  other = (attune_device){.name = "fake:1", .identity = "GPU-2", .index = 1};
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  return folder_remove(folder);
+}
+
+static bool in_folder(const char *name) {
+  char path[160];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+/* The device's own file in that folder, into out; how many there are. */
+static int lease_files(const char *in, char out[512]) {
+  char path[160];
+  int count = 0;
+  snprintf(path, sizeof path, "%s/%s", folder, in);
+  DIR *all = opendir(path);
+  for (const struct dirent *one; all && (one = readdir(all));)
+    if (strncmp(one->d_name, "device-", 7) == 0 && ++count) snprintf(out, 512, "%s/%s", path, one->d_name);
+  if (all) closedir(all);
+  return count;
+}
+
+/* A child that takes the lease, writes a byte when it has it, and goes on until the pipe's other end is closed. */
+typedef struct holder {
+  pid_t pid;
+  int has_it, stay;
+} holder;
+
+static attune_status nap(void *user) {
+  (void)user;
+  (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  return ATTUNE_OK;
+}
+
+static void hold(int has_it, int stay) {
+  char byte = 0;
+  const bool ok = at_device_lease_acquire(&device, nap, NULL) == ATTUNE_OK && write(has_it, "x", 1) == 1;
+  while (read(stay, &byte, 1) == 1) { /* each byte asks whether it still has it */
+    const char answer = at_device_lease_renew(&device) == ATTUNE_OK ? 'y' : 'n';
+    if (write(has_it, &answer, 1) != 1) break;
+  }
+  at_device_lease_release(&device);
+  _exit(ok ? 0 : 1);
+}
+
+static holder start_holder(void) {
+  int up[2], down[2];
+  assert_int_equal(pipe(up), 0);
+  assert_int_equal(pipe(down), 0);
+  const pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    for (int i = 3; i < 64; i++) /* those of other holders too, else they would not see the end of theirs */
+      if (i != up[1] && i != down[0]) close(i);
+    hold(up[1], down[0]);
+  }
+  close(up[1]);
+  close(down[0]);
+  return (holder){pid, up[0], down[1]};
+}
+
+static void wait_for_it(const holder *h) {
+  char byte = 0;
+  assert_int_equal(read(h->has_it, &byte, 1), 1);
+}
+
+static int end_holder(holder *h, int number) {
+  int status = 0;
+  if (number) assert_int_equal(kill(h->pid, number), 0);
+  close(h->stay);
+  close(h->has_it);
+  assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
+  return status;
+}
+
+static void one_process_at_a_time(void **state) {
+  (void)state;
+  holder h = start_holder();
+  wait_for_it(&h);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
+  assert_non_null(strstr(attune_last_message(), "another process measures on fake:0"));
+  assert_int_equal(at_device_lease_try(&other), ATTUNE_OK); /* another device is another lease */
+  at_device_lease_release(&other);
+  other.index = 0;
+  at_copy_text(other.identity, sizeof other.identity, "GPU-1"); /* whatever its number */
+  assert_int_equal(at_device_lease_try(&other), ATTUNE_BUSY);
+  assert_int_equal(end_holder(&h, 0), 0);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
+  at_device_lease_release(&device);
+  at_device_lease_release(&device); /* without one: nothing */
+}
+
+static char still_has_it(const holder *h) {
+  char byte = 0;
+  assert_int_equal(write(h->stay, "?", 1), 1);
+  assert_int_equal(read(h->has_it, &byte, 1), 1);
+  return byte;
+}
+
+static void stop(const holder *h) {
+  siginfo_t info;
+  assert_int_equal(kill(h->pid, SIGSTOP), 0);
+  assert_int_equal(waitid(P_PID, (id_t)h->pid, &info, WSTOPPED | WNOWAIT), 0);
+}
+
+/* How long it took to have the device, in ns. */
+static int64_t take_over(void) {
+  const int64_t start_ns = at_now_ns();
+  while (at_device_lease_try(&device) != ATTUNE_OK && at_now_ns() - start_ns < 300000000000) (void)nap(NULL);
+  return at_now_ns() - start_ns;
+}
+
+/* A stopped holder keeps the others away for a time only, and notices when it goes on. */
+static void a_stopped_holder_loses_it(void **state) {
+  (void)state;
+  char by[64];
+  holder h = start_holder();
+  wait_for_it(&h);
+  assert_int_equal(still_has_it(&h), 'y');
+  stop(&h);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
+  snprintf(by, sizeof by, "process %ld, since ", (long)h.pid);
+  assert_non_null(strstr(attune_last_message(), by));
+  assert_non_null(strstr(attune_last_message(), "it is stopped"));
+  assert_in_range(take_over(), (int64_t)AT_LEASE_STOPPED_MS * 1000000, 299000000000);
+  assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
+  assert_int_equal(kill(h.pid, SIGCONT), 0);
+  assert_int_equal(still_has_it(&h), 'n');
+  holder third = start_holder(); /* waits for the one who has it now, not for the one who had it */
+  assert_int_equal(end_holder(&h, 0), 0); /* and what that one gives back is not this one's */
+  assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
+  at_device_lease_release(&device);
+  wait_for_it(&third);
+  assert_int_equal(still_has_it(&third), 'y');
+  assert_int_equal(end_holder(&third, 0), 0);
+}
+
+/* One that goes on before anybody took its lease keeps it. */
+static void a_short_stop_loses_nothing(void **state) {
+  (void)state;
+  holder h = start_holder();
+  wait_for_it(&h);
+  stop(&h);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
+  assert_int_equal(kill(h.pid, SIGCONT), 0);
+  assert_int_equal(still_has_it(&h), 'y');
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
+  assert_null(strstr(attune_last_message(), "stopped"));
+  assert_int_equal(end_holder(&h, 0), 0);
+}
+
+/* Nor does one that is stopped while it waits for its turn. */
+static void a_stopped_waiter_keeps_nobody_away(void **state) {
+  (void)state;
+  holder h = start_holder();
+  wait_for_it(&h);
+  holder waiter = start_holder();
+  for (int i = 0; i < 100; i++) (void)nap(NULL); /* it most likely waits by now; else there is less to see */
+  stop(&waiter);
+  assert_int_equal(end_holder(&h, 0), 0);
+  assert_true(take_over() < 299000000000);
+  assert_int_equal(kill(waiter.pid, SIGCONT), 0);
+  at_device_lease_release(&device);
+  wait_for_it(&waiter);
+  assert_int_equal(end_holder(&waiter, 0), 0);
+}
+
+static attune_status give_up(void *user) {
+  return ++*(int *)user < 3 ? ATTUNE_OK : at_fail(ATTUNE_BUSY, "no more patience");
+}
+
+static void waiting_ends_as_told(void **state) {
+  (void)state;
+  int looks = 0;
+  holder h = start_holder();
+  wait_for_it(&h);
+  assert_int_equal(at_device_lease_acquire(&device, give_up, &looks), ATTUNE_BUSY);
+  assert_int_equal(looks, 3);
+  assert_int_equal(end_holder(&h, 0), 0);
+  assert_int_equal(at_device_lease_acquire(&device, give_up, &looks), ATTUNE_OK); /* the one who gave up left nothing */
+  at_device_lease_release(&device);
+}
+
+static void a_killed_holder_has_it_no_more(void **state) {
+  (void)state;
+  const char *text = getenv("ATTUNE_TEST_KILLS");
+  const int kills = text ? atoi(text) : 10;
+  for (int i = 0; i < kills; i++) {
+    holder h = start_holder(), next = start_holder();
+    const struct timespec moment = {.tv_nsec = 1000000 + 1000000 * (i % 5)};
+    (void)nanosleep(&moment, NULL); /* one of the two has it, the other waits */
+    end_holder(&h, SIGKILL);
+    wait_for_it(&next);
+    end_holder(&next, SIGKILL);
+    assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
+    at_device_lease_release(&device);
+  }
+}
+
+/* The parent dies while a child that it made with the lease in hand lives on. */
+static void a_child_of_fork_does_not_keep_it(void **state) {
+  (void)state;
+  int up[2], down[2];
+  char byte = 0;
+  assert_int_equal(pipe(up), 0);
+  assert_int_equal(pipe(down), 0);
+  const pid_t parent = fork();
+  assert_true(parent >= 0);
+  if (parent == 0) {
+    close(down[1]);
+    if (at_device_lease_try(&device) != ATTUNE_OK) _exit(1);
+    if (fork() == 0) {
+      (void)!write(up[1], "x", 1);
+      (void)!read(down[0], &byte, 1);
+      _exit(0);
+    }
+    (void)!read(down[0], &byte, 1);
+    _exit(0);
+  }
+  assert_int_equal(read(up[0], &byte, 1), 1); /* both live */
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
+  assert_int_equal(kill(parent, SIGKILL), 0);
+  assert_int_equal(waitpid(parent, NULL, 0), parent);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
+  at_device_lease_release(&device);
+  close(down[1]);
+  close(down[0]);
+  close(up[0]);
+  close(up[1]);
+}
+
+/* In this process by another open file: as a second copy of the library has. */
+static void where_the_file_is(void **state) {
+  (void)state;
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
+  struct stat info;
+  char path[160], file[512];
+  assert_int_equal(lease_files("run/attune", file), 1);
+  assert_int_equal(stat(file, &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+  at_device_lease_release(&device);
+  assert_false(in_folder("cache/attune"));
+
+  /* A folder that others may write is not used: the next one is. */
+  snprintf(path, sizeof path, "%s/run/attune", folder);
+  assert_int_equal(chmod(path, 0777), 0);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
+  at_device_lease_release(&device);
+  assert_int_equal(lease_files("cache/attune", file), 1);
+
+  /* Nor is a link, nor a folder that is not there. */
+  snprintf(path, sizeof path, "%s/absent", folder);
+  setenv("XDG_RUNTIME_DIR", path, 1);
+  assert_int_equal(unlink(file), 0);
+  assert_int_equal(symlink("/tmp/attune-nowhere", file), 0);
+  assert_int_equal(at_device_lease_try(&device), ATTUNE_OK); /* nobody is kept away, and nothing fails */
+  assert_int_equal(at_device_lease_try(&other), ATTUNE_OK);
+  at_device_lease_release(&other);
+  at_device_lease_release(&device);
+  assert_int_not_equal(access("/tmp/attune-nowhere", F_OK), 0);
+  assert_false(in_folder("absent"));
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(one_process_at_a_time),
+      TEST(waiting_ends_as_told),
+      TEST(a_killed_holder_has_it_no_more),
+      TEST(a_child_of_fork_does_not_keep_it),
+      TEST(where_the_file_is),
+      TEST(a_stopped_holder_loses_it),
+      TEST(a_short_stop_loses_nothing),
+      TEST(a_stopped_waiter_keeps_nobody_away),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_snapshot_file.c: statistics by PyTorch's names; snapshot files as Python reads them, with frames; what is
+ * recorded. */
+#include "tests/support/check.h"
+
+#include <attune/attune.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#define KIB ((size_t)1 << 10)
+
+static attune_device *host;
+static attune_stream *stream;
+static char path[] = "/tmp/attune_snapshot_XXXXXX";
+
+static int set_up(void **state) {
+  (void)state;
+  const int file = mkstemp(path);
+  if (file < 0 || close(file) != 0) return -1;
+  return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  attune_stream_destroy(stream);
+  return unlink(path);
+}
+
+/* What Python's pickle makes of the file. It also sees that only operations are used that Python itself writes. */
+static json_t *load(void) {
+  static const char program[] =
+      "import json,pickle,pickletools,sys\n"
+      "data=open(sys.argv[1],'rb').read()\n"
+      "usual='PROTO EMPTY_DICT EMPTY_LIST MARK SETITEMS APPENDS BININT1 BININT2 BININT LONG1 BINFLOAT NEWTRUE NEWFALSE "
+      "SHORT_BINUNICODE BINUNICODE TUPLE2 STOP'.split()\n"
+      "names=[op.name for op,arg,at in pickletools.genops(data)]\n"
+      "strange=set(names)-set(usual)\n"
+      "assert not strange, strange\n"
+      "root=pickle.loads(data)\n"
+      "assert all(type(s['segment_pool_id']) is tuple for s in root['segments'])\n"
+      "json.dump(root,sys.stdout)\n";
+  char command[2048];
+  json_error_t error;
+  snprintf(command, sizeof command, "python3 -c \"%s\" %s", program, path);
+  FILE *pipe = popen(command, "r");
+  assert_non_null(pipe);
+  json_t *root = json_loadf(pipe, 0, &error);
+  const int status = pclose(pipe);
+  if (!root || status != 0) fail_msg("python3 ended with %d; line %d: %s", status, error.line, error.text);
+  return root;
+}
+
+static json_int_t number(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_integer(value)) fail_msg("%s is no whole number", key);
+  return json_integer_value(value);
+}
+
+static const char *string(const json_t *object, const char *key) {
+  const char *value = json_string_value(json_object_get(object, key));
+  if (!value) fail_msg("%s is no text", key);
+  return value ? value : "";
+}
+
+/* ---- statistics by name ---- */
+
+typedef struct seen {
+  char last[64];
+  int count, most; /* most: where the walk is ended; 0: nowhere */
+  const char *wanted;
+  int64_t value;
+} seen;
+
+static int see(void *user, const char *name, int64_t value) {
+  seen *s = user;
+  if (strcmp(s->last, name) >= 0) fail_msg("%s comes after %s", name, s->last);
+  snprintf(s->last, sizeof s->last, "%s", name);
+  if (s->wanted && strcmp(s->wanted, name) == 0) s->value = value;
+  return ++s->count == s->most;
+}
+
+static int64_t of_memory(const char *name) {
+  seen s = {.wanted = name, .value = -77};
+  OK(attune_memory_each_statistic(host, see, &s));
+  assert_int_equal(s.count, 9 * 12 + 2 * 4 + 7);
+  assert_int_not_equal(s.value, -77);
+  return s.value;
+}
+
+static int64_t of_pinned(const char *name) {
+  seen s = {.wanted = name, .value = -77};
+  OK(attune_pinned_each_statistic(host, see, &s));
+  assert_int_equal(s.count, 6 * 4 + 2 * 5 + 2);
+  assert_int_not_equal(s.value, -77);
+  return s.value;
+}
+
+static void statistics_have_names(void **state) {
+  (void)state;
+  void *small = NULL, *large = NULL, *pinned = NULL;
+  const int64_t before = of_memory("allocation.all.allocated");
+  OK(attune_alloc(&small, stream, 1000));
+  OK(attune_alloc(&large, stream, 5000 * KIB));
+  assert_int_equal(of_memory("allocated_bytes.all.current"), 1024 + 5000 * KIB);
+  assert_int_equal(of_memory("requested_bytes.small_pool.current"), 1000);
+  assert_int_equal(of_memory("requested_bytes.large_pool.peak"), 5000 * KIB);
+  assert_int_equal(of_memory("allocation.all.allocated"), before + 2);
+  OK(attune_free(large, stream));
+  assert_int_equal(of_memory("allocation.large_pool.current"), 0);
+  assert_int_equal(of_memory("max_split_size"), -1);
+  assert_true(of_memory("num_device_alloc") >= 1);
+  assert_int_equal(of_memory("num_ooms"), 0);
+  OK(attune_pinned_alloc(&pinned, host, 3000));
+  assert_int_equal(of_pinned("allocated_bytes.current"), 4096);
+  assert_int_equal(of_pinned("allocations.current"), 1);
+  assert_int_equal(of_pinned("num_host_alloc"), of_pinned("host_alloc_time.count"));
+  assert_true(of_pinned("host_alloc_time.min") <= of_pinned("host_alloc_time.avg"));
+  assert_true(of_pinned("host_alloc_time.avg") <= of_pinned("host_alloc_time.max"));
+  attune_pinned_statistics s;
+  OK(attune_pinned_get_statistics(host, &s));
+  assert_true(s.host_alloc_least_ns > 0 && s.host_alloc_least_ns <= s.host_alloc_most_ns);
+  OK(attune_pinned_free(pinned));
+  OK(attune_free(small, stream));
+  OK(attune_memory_configure(host, "max_split_size_mb:64"));
+  assert_int_equal(of_memory("max_split_size"), 64 * KIB * KIB);
+  OK(attune_memory_configure(host, "max_split_size_mb:1048576"));
+  attune_stream *other = NULL;
+  OK(attune_stream_create(&other, host));
+  OK(attune_alloc(&small, stream, 1000));
+  OK(attune_record_use(small, other));
+  const int64_t waits = of_memory("num_sync_all_streams");
+  (void)attune_alloc(&large, NULL, 1); /* a failure, which what follows leaves alone */
+  OK(attune_free(small, stream));
+  OK(attune_memory_empty_cache(host));
+  assert_int_equal(attune_last_status(), ATTUNE_INVALID_ARGUMENT);
+  attune_stream_destroy(other);
+  assert_int_equal(of_memory("num_sync_all_streams"), waits + 1);
+  seen ended = {.most = 3};
+  OK(attune_memory_each_statistic(host, see, &ended));
+  assert_int_equal(ended.count, 3);
+}
+
+/* ---- files ---- */
+
+/* Exported, for its name. */
+void allocate_here(void **out, size_t bytes);
+__attribute__((noinline, visibility("default"))) void allocate_here(void **out, size_t bytes) {
+  OK(attune_alloc(out, stream, bytes));
+  __asm__ volatile("" ::: "memory"); /* no tail call: the function is to be on the stack */
+}
+
+static bool names(const json_t *frames, const char *function) {
+  const json_t *frame = NULL;
+  size_t i = 0;
+  json_array_foreach(frames, i, frame) {
+    assert_int_equal(number(frame, "line"), 0);
+    if (strncmp(string(frame, "name"), function, strlen(function)) == 0)
+      return strstr(string(frame, "filename"), "test_snapshot_file") != NULL;
+  }
+  return false;
+}
+
+static void a_file_has_frames(void **state) {
+  (void)state;
+  const attune_history_options options = {.entries = 1000, .frames = 20};
+  void *p = NULL;
+  OK(attune_memory_record_history_with(host, &options));
+  allocate_here(&p, 12345);
+  OK(attune_memory_snapshot_save(path, host));
+  json_t *root = load(), *one = NULL, *block = NULL;
+  size_t i = 0, j = 0;
+  int blocks = 0, events = 0;
+  json_array_foreach(json_object_get(root, "segments"), i, one) {
+    json_array_foreach(json_object_get(one, "blocks"), j, block) {
+      if (number(block, "address") != (json_int_t)(uintptr_t)p) continue;
+      blocks++;
+      assert_int_equal(number(block, "requested_size"), 12345);
+      assert_string_equal(string(block, "state"), "active_allocated");
+      assert_true(names(json_object_get(block, "frames"), "allocate_here+0x"));
+    }
+  }
+  json_array_foreach(json_array_get(json_object_get(root, "device_traces"), 0), i, one) {
+    if (strcmp(string(one, "action"), "alloc") != 0) continue;
+    events++;
+    assert_int_equal(number(one, "addr"), (json_int_t)(uintptr_t)p);
+    assert_true(names(json_object_get(one, "frames"), "allocate_here+0x"));
+  }
+  assert_int_equal(blocks, 1);
+  assert_int_equal(events, 1);
+  assert_true(json_is_true(json_object_get(json_object_get(root, "allocator_settings"), "expandable_segments")));
+  json_decref(root);
+  OK(attune_free(p, stream));
+  OK(attune_memory_record_history_with(host, NULL));
+}
+
+/* Lists longer than a batch, numbers of each length, and the devices' places: the host is behind the others. */
+static void a_long_history_is_whole(void **state) {
+  (void)state;
+  const attune_history_options options = {.entries = 10000};
+  attune_device *first = NULL;
+  void *p = NULL;
+  OK(attune_memory_record_history_with(host, &options));
+  for (size_t i = 0; i < 1500; i++) {
+    OK(attune_alloc(&p, stream, i < 1000 ? 1 + 100 * i : 1 + 5000 * i));
+    OK(attune_free(p, stream));
+  }
+  OK(attune_memory_snapshot_save(path, NULL));
+  json_t *root = load(), *traces = json_object_get(root, "device_traces"), *one = NULL;
+  size_t place = json_array_size(traces) - 1, i = 0, allocs = 0;
+  OK(attune_device_at(&first, (int)place));
+  assert_ptr_equal(first, host);
+  json_array_foreach(json_array_get(traces, place), i, one) {
+    if (strcmp(string(one, "action"), "alloc") != 0) continue;
+    const size_t bytes = allocs < 1000 ? 1 + 100 * allocs : 1 + 5000 * allocs;
+    assert_int_equal(number(one, "size"), (bytes + 511) / 512 * 512);
+    allocs++;
+  }
+  assert_int_equal(allocs, 1500);
+  json_array_foreach(json_object_get(root, "segments"), i, one) assert_int_equal(number(one, "device"), place);
+  json_decref(root);
+  OK(attune_memory_record_history(host, 0));
+}
+
+static void what_is_skipped_is_not_recorded(void **state) {
+  (void)state;
+  attune_history_options options = {0}; /* as many entries as are usual */
+  options.skip = ATTUNE_HISTORY_EVERY & ~(unsigned)ATTUNE_HISTORY_FREE_REQUESTED;
+  void *p = NULL;
+  OK(attune_memory_record_history_with(host, &options));
+  for (int i = 0; i < 3; i++) {
+    OK(attune_alloc(&p, stream, 1000));
+    OK(attune_free(p, stream));
+  }
+  OK(attune_memory_snapshot_save(path, host));
+  json_t *root = load(), *trace = json_array_get(json_object_get(root, "device_traces"), 0);
+  assert_int_equal(json_array_size(trace), 3);
+  for (size_t i = 0; i < 3; i++) assert_string_equal(string(json_array_get(trace, i), "action"), "free_requested");
+  json_decref(root);
+  OK(attune_memory_record_history(host, 0));
+  options.frames = 65;
+  assert_int_equal(attune_memory_record_history_with(host, &options), ATTUNE_INVALID_ARGUMENT);
+  options = (attune_history_options){.entries = 1, .skip = 512};
+  assert_int_equal(attune_memory_record_history_with(host, &options), ATTUNE_INVALID_ARGUMENT);
+  options = (attune_history_options){.entries = SIZE_MAX / 16, .frames = 64};
+  assert_int_equal(attune_memory_record_history_with(host, &options), ATTUNE_OUT_OF_MEMORY);
+}
+
+static void pinned_memory_has_a_history(void **state) {
+  (void)state;
+  static const char *const expected[] = {"segment_alloc",  "alloc",        "free_requested",
+                                         "free_completed", "alloc",        "free_requested",
+                                         "free_completed", "segment_free", "snapshot"};
+  const attune_history_options options = {.entries = 100, .frames = 4};
+  void *p = NULL, *kept = NULL;
+  OK(attune_pinned_empty_cache(host));
+  OK(attune_pinned_alloc(&kept, host, 5000));
+  OK(attune_pinned_record_history(host, &options));
+  attune_memory_annotate("staging");
+  for (int i = 0; i < 2; i++) {
+    OK(attune_pinned_alloc(&p, host, 100 * KIB));
+    OK(attune_pinned_free(p));
+  }
+  attune_memory_annotate(NULL);
+  OK(attune_pinned_empty_cache(host));
+  OK(attune_pinned_snapshot_save(path, host));
+  json_t *root = load(), *trace = json_array_get(json_object_get(root, "device_traces"), 0);
+  const json_t *segments = json_object_get(root, "segments"), *segment = json_array_get(segments, 0);
+  assert_int_equal(json_array_size(trace), sizeof expected / sizeof *expected);
+  for (size_t i = 0; i < json_array_size(trace); i++)
+    assert_string_equal(string(json_array_get(trace, i), "action"), expected[i]);
+  assert_string_equal(string(json_array_get(trace, 1), "user_metadata"), "staging");
+  assert_true(json_array_size(json_object_get(json_array_get(trace, 1), "frames")) > 0);
+  assert_int_equal(json_array_size(segments), 1);
+  assert_int_equal(number(segment, "total_size"), 8192);
+  assert_string_equal(string(segment, "segment_type"), "pinned");
+  assert_int_equal(number(json_array_get(json_object_get(segment, "blocks"), 0), "requested_size"), 5000);
+  json_decref(root);
+  OK(attune_pinned_record_history(host, NULL));
+  OK(attune_pinned_free(kept));
+}
+
+static void files_that_cannot_be_written(void **state) {
+  (void)state;
+  assert_int_equal(attune_memory_snapshot_save(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_pinned_snapshot_save("", host), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_memory_snapshot_save("/tmp/attune_no_such_folder/file", host), ATTUNE_NOT_FOUND);
+  assert_non_null(strstr(attune_last_message(), "attune_no_such_folder"));
+  assert_int_equal(attune_memory_snapshot_save("/dev/full", host), ATTUNE_IO_ERROR);
+  assert_int_equal(access("/dev/full", F_OK), 0);
+  assert_int_equal(attune_memory_each_statistic(host, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_memory_each_statistic(NULL, see, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_pinned_each_statistic(host, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_pinned_record_history(NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+}
+
+int main(void) {
+  if (system("python3 -c 'import pickle, pickletools'") != 0) {
+    printf("skipped: no python3, which reads the files\n");
+    return 77;
+  }
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(statistics_have_names),       cmocka_unit_test(a_file_has_frames),
+      cmocka_unit_test(a_long_history_is_whole),     cmocka_unit_test(what_is_skipped_is_not_recorded),
+      cmocka_unit_test(pinned_memory_has_a_history), cmocka_unit_test(files_that_cannot_be_written),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cli_usage.c: the command as a user meets it who asks for help, errs, or asks what is here. */
+#include "tests/support/cli_fixture.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+static void helps(void **state) {
+  (void)state;
+  expect_run(0, "--help");
+  expect_out("explain PROBLEM");
+  expect_run(0, "--version");
+  expect_out("attune ");
+  const char *const commands[] = {"devices", "tune", "show", "explain"};
+  for (int i = 0; i < 4; i++) {
+    expect_run(0, commands[i], "--help");
+    expect_out("--json");
+    expect_out(commands[i]);
+    assert_string_equal(err_text, "");
+    expect_run(2, commands[i], "--nonsense");
+    expect_error("--nonsense");
+    assert_string_equal(out_text, "");
+  }
+}
+
+/* -h is --help, of the command and of every one of its commands. */
+static void helps_by_a_letter(void **state) {
+  (void)state;
+  const char *const commands[] = {NULL, "devices", "tune", "show", "explain", "verify", "completion"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const char *const whole[] = {commands[i] ? commands[i] : "--help", "--help", NULL};
+    const char *const letter[] = {commands[i] ? commands[i] : "-h", commands[i] ? "-h" : NULL, NULL};
+    expect_code(0, start(whole, out_path));
+    char *text = strdup(out_text);
+    assert_non_null(text);
+    expect_code(0, start(letter, out_path));
+    assert_string_equal(out_text, text);
+    assert_string_equal(err_text, "");
+    free(text);
+    expect_out("-h ");
+  }
+}
+
+static void refuses_wrong_usage(void **state) {
+  (void)state;
+  expect_code(2, start((const char *const[]){NULL}, out_path));
+  expect_error("no command");
+  expect_run(2, "fly");
+  expect_error("there is no command \"fly\"");
+  expect_run(2, "tune");
+  expect_error("no WORKLOAD");
+  expect_run(2, "tune", workload, workload);
+  expect_run(2, "tune", "--budget", "-1", workload);
+  expect_error("--budget is \"-1\"; should be a number of seconds above 0, at most 1000000000");
+  expect_run(2, "tune", "--problem-budget", "1s", workload);
+  expect_run(2, "show", "more");
+  expect_run(2, "devices", "more");
+  expect_run(2, "explain");
+  expect_error("no PROBLEM");
+  expect_run(2, "explain", "gemm f99 nn 8x8x8 strict", "--db", ":memory:");
+  expect_run(2, "explain", "--device", "toaster", "gemm f32 nn 8x8x8 strict");
+}
+
+/* `attune help` and `attune version` say what the options of these names say. */
+static void helps_as_a_command(void **state) {
+  (void)state;
+  static const char *const commands[] = {NULL,   "devices", "tune",    "show",       "explain", "verify", "warm",
+                                         "eval", "bench",   "compare", "completion", "history", "help",   "version"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const char *const option[] = {commands[i] ? commands[i] : "--help", commands[i] ? "--help" : NULL, NULL};
+    const char *const command[] = {"help", commands[i], NULL};
+    expect_code(0, start(option, out_path));
+    char *text = strdup(out_text);
+    assert_non_null(text);
+    expect_code(0, start(command, out_path));
+    assert_string_equal(out_text, text);
+    assert_string_equal(err_text, "");
+    free(text);
+  }
+  expect_run(0, "--version");
+  char *text = strdup(out_text);
+  expect_run(0, "version");
+  assert_string_equal(out_text, text);
+  free(text);
+  expect_run(2, "version", "now");
+  expect_run(2, "help", "tune", "show");
+  expect_run(2, "help", "tnue");
+  expect_error("did you mean tune?");
+}
+
+/* What is near a command or an option is named; what is far from all of them is not. */
+static void suggests_what_may_be_meant(void **state) {
+  (void)state;
+  static const char *const cases[][4] = {
+      {"tnue", NULL, NULL, "there is no command \"tnue\"; did you mean tune?"},
+      {"dev", NULL, NULL, "did you mean devices?"},
+      {"explian", NULL, NULL, "did you mean explain?"},
+      {"compair", NULL, NULL, "did you mean compare?"},
+      {"list", NULL, NULL, "did you mean show?"},
+      {"fly", NULL, NULL, "should be devices, tune"},
+      {"show", "--al", "--jsno", "there is no option --jsno; did you mean --json?"},
+      {"tune", "--bugdet=5", NULL, "there is no option --bugdet; did you mean --budget?"},
+      {"tune", "--db", "--bugdet", NULL}, /* a value, not an option */
+      {"show", "--force", NULL, "show has no option --force; tune has"},
+      {"show", "--nonsense", NULL, "there is no option --nonsense"},
+      {"--db", "x", "show", "--db stands before the command; should stand behind it: attune COMMAND --db"},
+      {"--hepl", NULL, NULL, "did you mean --help?"},
+      {"show", "--hlep", NULL, "did you mean --help?"},
+      {"tune", "-b", "--bugdet", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *const words[] = {cases[i][0], cases[i][1], cases[i][1] ? cases[i][2] : NULL, NULL};
+    expect_code(2, start(words, out_path));
+    if (cases[i][3])
+      expect_error(cases[i][3]);
+    else
+      assert_null(strstr(err_text, "did you mean"));
+    assert_string_equal(out_text, "");
+  }
+}
+
+/* Every option with a number takes the same form of numbers, and says its unit and its bounds. */
+static void numbers_are_read_alike(void **state) {
+  (void)state;
+  static const struct {
+    const char *words[4], *option, *should;
+    bool whole;
+  } options[] = {{{"tune", "x.csv"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"tune", "x.csv"}, "--problem-budget", "a number of milliseconds above 0, at most 1000000000", false},
+                 {{"verify"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"verify"}, "--sample", "a whole number, 0 to 1000000, 0 for all", true},
+                 {{"eval", "a", "--shape=8"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"eval", "a", "--shape=8"}, "--sample", "a whole number, 0 to 9223372036854775807, 0 for all", true},
+                 {{"eval", "a", "--shape=8"}, "--print", "a whole number, 0 to 1000000", true},
+                 {{"eval", "a", "--shape=8"}, "--seed", "a whole number, 0 to 18446744073709551615", true},
+                 {{"devices", "--watch"}, "--interval", "a number of seconds above 0, at most 86400", false},
+                 {{"devices", "--watch"}, "--rounds", "a whole number, 1 to 1000000000", true},
+                 {{"bench", "x.csv"}, "--rounds", "a whole number, 1 to 10000", true},
+                 {{"bench", "x.csv"}, "--samples", "a whole number, 1 to 10000", true},
+                 {{"bench", "x.csv"}, "--hang", "a number of seconds above 0, at most 1000000000", false},
+                 {{"bench", "x.csv"}, "--time", "a number of seconds above 0, at most 1000000000", false},
+                 {{"bench", "x.csv"}, "--alpha", "a chance, 1e-12 to 0.5", false},
+                 {{"compare", "x.db"}, "--threshold", "a percentage, 0 to 1000", false}};
+  static const char *const wrong[] = {"-1",  "abc", "5x",    "",    " 5", "+5", "0x10",
+                                      "nan", "inf", "1e400", "1,5", "5 ", "1.5"};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong - !options[i].whole; k++) {
+      char word[64], message[160];
+      const char *words[6] = {NULL};
+      int count = 0;
+      while (options[i].words[count]) words[count] = options[i].words[count], count++;
+      snprintf(word, sizeof word, "%s=%s", options[i].option, wrong[k]);
+      words[count] = word;
+      expect_code(2, start(words, out_path));
+      snprintf(message, sizeof message, "%s is \"%s\"; should be %s", options[i].option, wrong[k], options[i].should);
+      expect_error(message);
+    }
+}
+
+static void refuses_unreadable_input(void **state) {
+  (void)state;
+  expect_code(2, start_with((const char *const[]){"tune", "-", "--db", database, NULL}, out_path, NULL));
+  expect_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
+  expect_run(2, "tune", folder, "--db", database);
+  expect_error("is a directory");
+  expect_run(2, "tune", "/nonexistent.csv", "--db", database);
+  expect_error("/nonexistent.csv: no such file");
+  assert_int_equal(access(database, F_OK), -1);
+  write_file(workload, "dtype,m,n,k\nf32,4,4,4\nf32,4,x,4\n");
+  expect_run(2, "tune", workload, "--db", database, "--device", "host");
+  expect_error("w.csv:3:7: ");
+  /* A database that is not there is not made by looking at it. */
+  expect_run(2, "show", "--db", database);
+  expect_run(2, "explain", "--db", database, "gemm f32 nn 8x8x8 strict");
+  assert_int_equal(access(database, F_OK), -1);
+}
+
+static void refuses_unusable_databases(void **state) {
+  (void)state;
+  write_file(database,
+             "this is no database, and long enough to have a header, were it one: ............................");
+  chmod(database, 0600);
+  expect_run(2, "tune", workload, "--db", database, "--device", "host");
+  expect_error(database);
+  assert_string_equal(out_text, "");
+  static const char *const readers[] = {"show", "verify", "warm"};
+  for (size_t i = 0; i < 3; i++) { /* what is no database is not called a damaged one */
+    expect_run(2, readers[i], "--db", database, "--device", "host");
+    expect_error("is not a database; should be one that `attune tune' made");
+  }
+  expect_run(2, "show", workload, "--db", workload);
+  expect_error("is not a database");
+  expect_run(2, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
+  char *kept = read_file(database);
+  assert_memory_equal(kept, "this is no", 10);
+  free(kept);
+  expect_run(2, "tune", workload, "--db", folder, "--device", "host");
+}
+
+static void lists_devices(void **state) {
+  (void)state;
+  expect_run(0, "devices");
+  expect_out("host");
+  expect_out("fingerprint");
+  assert_null(strchr(out_text, '\033'));
+  expect_run(0, "devices", "--json");
+  json_t *devices = parse_out();
+  const json_t *host = json_array_get(devices, json_array_size(devices) - 1);
+  assert_string_equal(json_string_value(json_object_get(host, "name")), "host");
+  assert_true(member(host, "memory_bytes") > 0);
+  assert_true(member(host, "processors") > 0);
+  assert_non_null(json_string_value(json_object_get(host, "fingerprint")));
+  json_decref(devices);
+  expect_run(0, "devices", "--json", "--problem", "gemm f32 nn 8x8x8 strict");
+  devices = parse_out();
+  host = json_array_get(devices, json_array_size(devices) - 1);
+  assert_true(json_array_size(json_object_get(host, "implementations")) > 0);
+  json_decref(devices);
+  expect_run(2, "devices", "--problem", "gemm");
+}
+
+static void devices_tells_what_is_wrong_in_the_environment(void **state) {
+  (void)state;
+  static const char *const wrong[][3] = {
+      {"ATTUNE_MODE", "fast", "ATTUNE_MODE is \"fast\"; should be off, cached, record or tune"},
+      {"ATTUNE_THREADS", "many", "ATTUNE_THREADS is \"many\"; should be a whole number of threads"},
+      {"ATTUNE_ALLOC", "expandable_segments:perhaps", "ATTUNE_ALLOC: expandable_segments is \"perhaps\""},
+      {"ATTUNE_ALLOC", "colour:red", "ATTUNE_ALLOC has no key \"colour\""}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    setenv(wrong[i][0], wrong[i][1], 1);
+    expect_run(2, "devices");
+    unsetenv(wrong[i][0]);
+    expect_error(wrong[i][2]);
+    assert_string_equal(out_text, "");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(helps, fresh),
+      cmocka_unit_test_setup(helps_by_a_letter, fresh),
+      cmocka_unit_test_setup(refuses_wrong_usage, fresh),
+      cmocka_unit_test_setup(helps_as_a_command, fresh),
+      cmocka_unit_test_setup(suggests_what_may_be_meant, fresh),
+      cmocka_unit_test_setup(numbers_are_read_alike, fresh),
+      cmocka_unit_test_setup(refuses_unreadable_input, fresh),
+      cmocka_unit_test_setup(refuses_unusable_databases, fresh),
+      cmocka_unit_test_setup(lists_devices, fresh),
+      cmocka_unit_test_setup(devices_tells_what_is_wrong_in_the_environment, fresh),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two runs side by side: matched, refused, counted, named. */
+#include "tests/tools/compare/gate_noise.h"
+
+#include "tools/compare/stats/comparison.h"
+
+enum { CASES = 6, ROUNDS = 20, SAMPLES = 6 };
+static suite s;
+static gate_run base, head;
+static gate_comparison c;
+
+static char *text(const char *words) {
+  return (char *)(uintptr_t)words;
+}
+
+static int begin(void **state) {
+  (void)state;
+  noise_state = 21;
+  suite_make(&s, CASES, NOISE_ROUNDS, NOISE_SAMPLES);
+  suite_draw(&s, ROUNDS, SAMPLES, &(noise){.process = 0.002, .sample = 0.002}, 0.05);
+  base = head = made_up_run("");
+  base.id = 1;
+  head.id = 2;
+  base.cases = s.base;
+  head.cases = s.head;
+  base.case_count = head.case_count = CASES;
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  gate_comparison_free(&c);
+  suite_free(&s, NOISE_ROUNDS);
+  return 0;
+}
+
+static void matches_judges_and_counts(void **state) {
+  (void)state;
+  gate_case other = s.base[5];
+  other.name = text("gone");
+  s.base[5] = other;
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_int_equal(c.row_count, CASES + 1);
+  assert_int_equal(c.rows[0].judged.verdict, GATE_SLOWER);
+  assert_ptr_equal(c.rows[1].base, &s.base[1]);
+  assert_ptr_equal(c.rows[1].head, &s.head[1]);
+  assert_null(c.rows[5].base); /* head's order, then what only the base has */
+  assert_ptr_equal(c.rows[6].base, &s.base[5]);
+  assert_null(c.rows[6].head);
+  assert_int_equal(c.counts[GATE_SLOWER], 1);
+  assert_int_equal(c.counts[GATE_SAME], 4);
+  assert_int_equal(c.counts[GATE_MISSING], 2);
+  assert_null(c.differences);
+  assert_false(c.alternated);
+  assert_true(c.rule.floor == gate_rule_default.floor && c.rule.alpha == gate_rule_default.alpha);
+}
+
+static void order_does_not_matter(void **state) {
+  (void)state;
+  const gate_case first = s.base[0];
+  s.base[0] = s.base[3];
+  s.base[3] = first;
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_ptr_equal(c.rows[0].base, &s.base[3]);
+  assert_int_equal(c.counts[GATE_MISSING], 0);
+}
+
+static void mode_and_device_are_part_of_a_case(void **state) {
+  (void)state;
+  s.head[0].mode = text("cold");
+  s.head[1].device = text("cuda:0");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_int_equal(c.row_count, CASES + 2);
+  assert_int_equal(c.counts[GATE_MISSING], 4);
+  char *cold = gate_row_name(&c, &c.rows[0]), *cuda = gate_row_name(&c, &c.rows[1]),
+       *plain = gate_row_name(&c, &c.rows[2]);
+  assert_string_equal(cold, "case/0 [cold]");
+  assert_string_equal(cuda, "case/1 [cuda:0]");
+  assert_string_equal(plain, "case/2");
+  free(cold);
+  free(cuda);
+  free(plain);
+}
+
+static void names_tell_mode_and_device(void **state) {
+  (void)state;
+  s.head[0].mode = text("cold");
+  s.head[0].device = text("cuda:0");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  char *name = gate_row_name(&c, &c.rows[0]);
+  assert_string_equal(name, "case/0 [cold cuda:0]");
+  free(name);
+}
+
+static void other_machines_are_refused(void **state) {
+  (void)state;
+  head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1]}");
+  base.fingerprint = text("{\"same\": [1], \"cpu\": \"a cpu\", \"driver\": \"\"}");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "--allow-different");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "cpu: a cpu, now another cpu");
+  assert_null(c.rows);
+  FINE(gate_compare(&c, &base, &head, NULL, true));
+  assert_string_equal(c.differences,
+                      "cpu: a cpu, now another cpu\ndriver: \"\", now not known\ncpus: not known, now 2");
+}
+
+static void fingerprints_of_equal_meaning_are_equal(void **state) {
+  (void)state;
+  base.fingerprint = text("{\"a\": 1, \"b\": \"x\"}");
+  head.fingerprint = text("{ \"b\":\"x\",\"a\":1 }");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_null(c.differences);
+}
+
+static void fingerprints_that_are_no_json_are_compared_too(void **state) {
+  (void)state;
+  base.fingerprint = text("{\"a\": 1");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "fingerprint: {\"a\": 1, now {\"cpu\": \"a cpu\"}");
+  base.fingerprint = NULL;
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "fingerprint: none");
+  head.fingerprint = NULL;
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+}
+
+/* Their device is not known, nor does it matter: cases that they share with other runs are commands. */
+static void runs_of_commands_alone(void **state) {
+  (void)state;
+  base.fingerprint = text("{\"cpu\": \"a cpu\"}");
+  head.fingerprint =
+      text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"13.0\", \"libraries\": [\"cublas 13\"]}");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_null(c.differences);
+  gate_comparison_free(&c);
+  FINE(gate_compare(&c, &head, &base, NULL, false));
+  assert_null(c.differences);
+  base.fingerprint =
+      text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"12.4\", \"libraries\": [\"cublas 13\"]}");
+  gate_comparison_free(&c);
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "(driver: 12.4, now 13.0)");
+  base.fingerprint = text("{\"cpu\": \"another\"}");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "(cpu: another, now a cpu)");
+}
+
+/* The sides of a pair differ in what was built, and are compared. */
+static void a_pair_alternated(void **state) {
+  (void)state;
+  head.pair = base.id;
+  head.fingerprint = text("{\"cpu\": \"a cpu\", \"attune\": \"next\"}");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_true(c.alternated && c.rows[0].judged.paired && c.differences);
+  gate_comparison_free(&c);
+  FINE(gate_compare(&c, &head, &base, NULL, false)); /* the other way round */
+  assert_true(c.alternated);
+  assert_int_equal(c.rows[0].judged.verdict, GATE_FASTER);
+  gate_comparison_free(&c);
+  base.started -= 3600; /* a run of another file with the same number */
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "attune: not known, now next");
+  FINE(gate_compare(&c, &base, &head, NULL, true));
+  assert_false(c.alternated);
+}
+
+static void no_common_case_is_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASES; i++) s.base[i].device = text("elsewhere");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "no case in common");
+  head.pair = base.id; /* in a pair too */
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "no case in common");
+  head.pair = 0;
+  head.case_count = 0;
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "the head has no cases");
+  base.case_count = 0;
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "has no cases");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(matches_judges_and_counts),
+      TEST(order_does_not_matter),
+      TEST(mode_and_device_are_part_of_a_case),
+      TEST(names_tell_mode_and_device),
+      TEST(other_machines_are_refused),
+      TEST(fingerprints_of_equal_meaning_are_equal),
+      TEST(fingerprints_that_are_no_json_are_compared_too),
+      TEST(runs_of_commands_alone),
+      TEST(a_pair_alternated),
+      TEST(no_common_case_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

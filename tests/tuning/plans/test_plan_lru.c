@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_plan_lru.c: more problems than a tuner has places for: products stay right and what is kept stays bounded,
+ * on streams that run them later, in graphs, in plans of the program, beside other threads. */
+#include <attune/attune.h>
+#include <attune/graph.h>
+
+#include "tests/support/check.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/tuner/tuner.h"
+
+enum { PLACES = 16, SIDE = 24, THREADS = 4 };
+
+static attune_device *host;
+static double a[SIDE * SIDE], b[SIDE * SIDE];
+
+static attune_tuner *new_tuner(void) {
+  attune_tuner *tuner = NULL;
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = "";
+  options.mode = ATTUNE_MODE_CACHED;
+  OK(attune_tuner_create(&tuner, &options));
+  tuner->plans.most = tuner->captured.most = PLACES;
+  return tuner;
+}
+
+static int open_all(void **state) {
+  (void)state;
+  for (int i = 0; i < SIDE * SIDE; i++) {
+    a[i] = i % 7 - 3;
+    b[i] = i % 5 - 2;
+  }
+  return attune_device_get(&host, "host") != ATTUNE_OK;
+}
+
+/* One of SIDE^3 problems. */
+static attune_gemm_problem problem_of(int number) {
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.dtype = ATTUNE_F64;
+  p.m = 1 + number % SIDE;
+  p.n = 1 + number / SIDE % SIDE;
+  p.k = 1 + number / SIDE / SIDE % SIDE;
+  return p;
+}
+
+static attune_status multiply(attune_tuner *tuner, attune_stream *stream, int number, double *d) {
+  const attune_gemm_problem p = problem_of(number);
+  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  return attune_gemm(tuner, stream, &p, &o);
+}
+
+/* All numbers are small and whole, so every order of adding gives the same. */
+static bool is_right(int number, const double *d) {
+  const attune_gemm_problem p = problem_of(number);
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.m; i++) {
+      double sum = 0;
+      for (int64_t l = 0; l < p.k; l++) sum += a[i + l * p.m] * b[l + j * p.k];
+      if (d[i + j * p.m] != sum) return false;
+    }
+  return true;
+}
+
+/* Each product's plan is long out of the table when the stream comes to it. */
+static void a_stream_that_lags(void **state) {
+  (void)state;
+  enum { COUNT = 4000, AT_ONCE = 200 };
+  static double d[AT_ONCE][SIDE * SIDE];
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = NULL;
+  OK(attune_stream_create(&stream, host));
+  for (int first = 0; first < COUNT; first += AT_ONCE) {
+    for (int i = 0; i < AT_ONCE; i++) OK(multiply(tuner, stream, first + i, d[i]));
+    OK(attune_stream_synchronize(stream));
+    for (int i = 0; i < AT_ONCE; i++) assert_true(is_right(first + i, d[i]));
+  }
+  assert_int_equal(tuner->plans.count, PLACES);
+  attune_stream_destroy(stream);
+  attune_tuner_destroy(tuner);
+}
+
+/* The same problem is decided once, not at each call. */
+static void the_latest_are_kept(void **state) {
+  (void)state;
+  double d[SIDE * SIDE];
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = attune_stream_default(host);
+  for (int i = 0; i < PLACES + 40; i++) OK(multiply(tuner, stream, i, d));
+  attune_gemm_problem p = problem_of(PLACES + 39);
+  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  attune_plan *first = NULL, *second = NULL;
+  OK(attune_gemm_plan_create(&first, tuner, stream, &p, &o));
+  OK(attune_gemm_plan_create(&second, tuner, stream, &p, &o));
+  assert_non_null(first->counted);
+  assert_ptr_equal(first->counted, second->counted);
+  attune_plan_destroy(first);
+  attune_plan_destroy(second);
+  attune_tuner_destroy(tuner);
+}
+
+/* A plan of the program outlives its place. */
+static void plans_of_the_program(void **state) {
+  (void)state;
+  enum { PLANS = 64 };
+  static double d[PLANS][SIDE * SIDE];
+  attune_plan *plans[PLANS];
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = NULL;
+  double other[SIDE * SIDE];
+  OK(attune_stream_create(&stream, host));
+  for (int i = 0; i < PLACES; i++) OK(multiply(tuner, stream, 9000 + i, other));
+  for (int i = 0; i < PLANS; i++) {
+    const attune_gemm_problem p = problem_of(i);
+    const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
+    OK(attune_gemm_plan_create(&plans[i], tuner, stream, &p, &o));
+  }
+  for (int i = 1000; i < 4000; i++) OK(multiply(tuner, stream, i, other)); /* every place is taken by others */
+  for (int turn = 0; turn < 2; turn++)
+    for (int i = 0; i < PLANS; i++) {
+      const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
+      OK(attune_gemm_plan_run(plans[i], stream, &o));
+    }
+  OK(attune_stream_synchronize(stream));
+  for (int i = 0; i < PLANS; i++) attune_plan_destroy(plans[i]);
+  for (int i = 0; i < PLANS; i++) assert_true(is_right(i, d[i]));
+  attune_stream_destroy(stream);
+  attune_tuner_destroy(tuner);
+}
+
+static void graphs_keep_theirs(void **state) {
+  (void)state;
+  enum { NODES = 40 };
+  static double d[NODES][SIDE * SIDE];
+  double other[SIDE * SIDE];
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = NULL;
+  attune_graph *graph = NULL;
+  OK(attune_stream_create(&stream, host));
+  for (int i = 0; i < PLACES; i++) OK(multiply(tuner, stream, 9000 + i, other));
+  OK(attune_graph_create(&graph, host));
+  OK(attune_graph_capture_begin(graph, stream, NULL));
+  for (int i = 0; i < NODES; i++) OK(multiply(tuner, stream, i, d[i]));
+  OK(attune_graph_capture_end(graph, stream));
+  for (int i = 1000; i < 4000; i++) OK(multiply(tuner, stream, i, other));
+  for (int turn = 0; turn < 3; turn++) {
+    memset(d, 0, sizeof d);
+    OK(attune_graph_replay(graph, stream));
+    OK(attune_stream_synchronize(stream));
+    for (int i = 0; i < NODES; i++) assert_true(is_right(i, d[i]));
+  }
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+  attune_tuner_destroy(tuner);
+}
+
+/* The same problems over and over, and modes that withdraw what was guessed: memory stays. */
+static void nothing_grows(void **state) {
+  (void)state;
+  enum { PROBLEMS = 3000, TURNS = 6 };
+  double d[SIDE * SIDE];
+  size_t before = 0;
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = attune_stream_default(host);
+  for (int turn = 0; turn < TURNS; turn++) {
+    for (int i = 0; i < PROBLEMS; i++) OK(multiply(tuner, stream, i, d));
+    OK(attune_tuner_set_mode(tuner, turn & 1 ? ATTUNE_MODE_OFF : ATTUNE_MODE_CACHED));
+    const size_t now = mallinfo2().uordblks;
+    if (turn == 1) before = now;
+    if (turn > 1) assert_true(now < before + 128 * 1024);
+  }
+  attune_tuner_destroy(tuner);
+}
+
+/* What was found beyond the bound is told like any other choice. */
+static void choices_are_told(void **state) {
+  (void)state;
+  double d[SIDE * SIDE];
+  char text[256];
+  attune_tuner *tuner = new_tuner();
+  attune_stream *stream = attune_stream_default(host);
+  attune_decision decision;
+  for (int i = 0; i < PLACES; i++) OK(multiply(tuner, stream, 9000 + i, d));
+  const attune_gemm_problem p = problem_of(1234);
+  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  OK(attune_gemm(tuner, stream, &p, &o));
+  OK(attune_gemm_problem_format(text, sizeof text, &p, &o));
+  OK(attune_tune(tuner, host, text, 5.0, 0, &decision));
+  OK(attune_explain(tuner, host, text, &decision));
+  assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
+  OK(multiply(tuner, stream, 1234, d));
+  assert_true(is_right(1234, d));
+  attune_tuner_destroy(tuner);
+}
+
+typedef struct worker {
+  attune_tuner *tuner;
+  int index;
+  bool right;
+} worker;
+
+static void *work(void *arg) {
+  worker *w = arg;
+  static _Thread_local double d[64][SIDE * SIDE];
+  attune_stream *stream = NULL;
+  if (attune_stream_create(&stream, host) != ATTUNE_OK) return NULL;
+  w->right = true;
+  for (int turn = 0; turn < 12; turn++) {
+    for (int i = 0; i < 64; i++)
+      w->right = multiply(w->tuner, stream, 64 * turn + i + 16 * w->index, d[i]) == ATTUNE_OK && w->right;
+    w->right = attune_stream_synchronize(stream) == ATTUNE_OK && w->right;
+    for (int i = 0; i < 64; i++) w->right = is_right(64 * turn + i + 16 * w->index, d[i]) && w->right;
+    if (w->index == 0) (void)attune_tuner_set_mode(w->tuner, turn & 1 ? ATTUNE_MODE_OFF : ATTUNE_MODE_CACHED);
+  }
+  attune_stream_destroy(stream);
+  return NULL;
+}
+
+static void threads_share_the_rest(void **state) {
+  (void)state;
+  pthread_t threads[THREADS];
+  worker workers[THREADS];
+  attune_tuner *tuner = new_tuner();
+  for (int i = 0; i < THREADS; i++) {
+    workers[i] = (worker){tuner, i, false};
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) assert_true(workers[i].right);
+  attune_tuner_destroy(tuner);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_stream_that_lags),     cmocka_unit_test(the_latest_are_kept),
+      cmocka_unit_test(plans_of_the_program),   cmocka_unit_test(graphs_keep_theirs),
+      cmocka_unit_test(nothing_grows),          cmocka_unit_test(choices_are_told),
+      cmocka_unit_test(threads_share_the_rest),
+  };
+  return cmocka_run_group_tests(tests, open_all, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_candidate_build.c: what candidates need is made by a thread of its own, list after list, while the caller does something
+ * else. */
+#include "tests/support/check.h"
+
+#include <string.h>
+
+#include "tuning/search/candidate_build.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char made[200][AT_CONFIGURATION_CHARS];
+static int made_count;
+static pthread_t maker;
+static const int problem = 7;
+
+/* Begins only when the test lets it. */
+static void make(const void *what, attune_device *device, const at_configuration *configurations, int count) {
+  pthread_mutex_lock(&lock);
+  assert_ptr_equal(what, &problem);
+  assert_null(device);
+  maker = pthread_self();
+  for (int i = 0; i < count; i++) at_copy_text(made[made_count++], sizeof made[0], configurations[i].text);
+  pthread_mutex_unlock(&lock);
+}
+
+static const at_implementation one = {.name = "one", .prepare_many = make}, two = {.name = "two", .prepare_many = make};
+
+static void a_thread_makes_all(void **state) {
+  (void)state;
+  static at_candidate_build making;
+  const at_configuration a[] = {{"a=1"}, {"a=2"}}, b[] = {{"b=1"}};
+  made_count = 0;
+  assert_int_equal(at_candidate_build_add(&making, &one, a, 2), 2);
+  assert_int_equal(at_candidate_build_add(&making, &two, b, 1), 1);
+  pthread_mutex_lock(&lock);
+  at_candidate_build_start(&making, &problem, NULL);
+  assert_false(at_candidate_build_done(&making));
+  pthread_mutex_unlock(&lock);
+  at_candidate_build_wait(&making);
+  assert_true(at_candidate_build_done(&making));
+  assert_int_equal(at_candidate_build_made(&making), 3);
+  assert_int_equal(made_count, 3);
+  assert_string_equal(made[0], "a=1");
+  assert_string_equal(made[1], "a=2");
+  assert_string_equal(made[2], "b=1");
+  assert_false(pthread_equal(maker, pthread_self()));
+  at_candidate_build_wait(&making);
+}
+
+/* What was left is not begun; what was under way is made, and counted from the first on. */
+static void what_is_left_is_not_made(void **state) {
+  (void)state;
+  static at_candidate_build making;
+  const at_configuration a[] = {{"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, {"a=5"}};
+  made_count = 0;
+  making.at_once = 2;
+  assert_int_equal(at_candidate_build_add(&making, &one, a, 5), 5);
+  pthread_mutex_lock(&lock);
+  at_candidate_build_start(&making, &problem, NULL);
+  assert_int_equal(at_candidate_build_made(&making), 0);
+  assert_false(at_candidate_build_left(&making));
+  at_candidate_build_leave(&making);
+  assert_true(at_candidate_build_left(&making));
+  pthread_mutex_unlock(&lock);
+  at_candidate_build_wait(&making);
+  assert_false(at_candidate_build_done(&making));
+  assert_in_range(made_count, 0, 2);
+  assert_int_equal(at_candidate_build_made(&making), made_count);
+}
+
+static void nothing_to_make_is_done(void **state) {
+  (void)state;
+  static at_candidate_build making;
+  at_candidate_build_start(&making, &problem, NULL);
+  assert_true(at_candidate_build_done(&making));
+  at_candidate_build_wait(&making);
+}
+
+static void it_takes_what_there_is_room_for(void **state) {
+  (void)state;
+  static at_candidate_build making;
+  static at_configuration many[AT_CANDIDATE_BUILD_ROOM];
+  assert_int_equal(at_candidate_build_add(&making, &one, many, 0), 0);
+  assert_int_equal(at_candidate_build_add(&making, &one, many, AT_CANDIDATE_BUILD_ROOM - 1), AT_CANDIDATE_BUILD_ROOM - 1);
+  assert_int_equal(at_candidate_build_add(&making, &two, many, 5), 1);
+  assert_int_equal(making.count, AT_CANDIDATE_BUILD_ROOM);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_thread_makes_all),
+      cmocka_unit_test(what_is_left_is_not_made),
+      cmocka_unit_test(nothing_to_make_is_done),
+      cmocka_unit_test(it_takes_what_there_is_room_for),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * suite.c: the list of cases. */
+#include "tools/bench/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/support.h"
+
+#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+
+static const unsigned FLAGS = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
+
+attune_status attune_bench_create(attune_bench **out) {
+  if (!out) return FAIL("out is NULL; should point to where the bench goes");
+  *out = calloc(1, sizeof **out);
+  return *out ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a bench");
+}
+
+/* --- names: a table of hashes with open addressing, half empty at least --- */
+
+static uint32_t hash_of(const char *name) { /* FNV-1a */
+  uint32_t hash = 2166136261u;
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+  return hash;
+}
+
+/* The entry of that name; NULL: there is none. */
+static at_bench_entry *find(const attune_bench *bench, const char *name) {
+  if (!bench->slot_count) return NULL;
+  const size_t mask = bench->slot_count - 1;
+  for (size_t i = hash_of(name) & mask; bench->slots[i]; i = (i + 1) & mask)
+    if (strcmp(bench->entries[bench->slots[i] - 1].shown.name, name) == 0) return &bench->entries[bench->slots[i] - 1];
+  return NULL;
+}
+
+static void put(attune_bench *bench, size_t index) {
+  const size_t mask = bench->slot_count - 1;
+  size_t i = hash_of(bench->entries[index].shown.name) & mask;
+  while (bench->slots[i]) i = (i + 1) & mask;
+  bench->slots[i] = index + 1;
+}
+
+static void put_all(attune_bench *bench) {
+  memset(bench->slots, 0, bench->slot_count * sizeof *bench->slots);
+  for (size_t i = 0; i < bench->count; i++) put(bench, i);
+}
+
+void at_bench_cut(attune_bench *bench, size_t count) {
+  while (bench->count > count) {
+    at_bench_entry *entry = &bench->entries[--bench->count];
+    if (entry->release) entry->release(entry->shown.arg);
+    free((char *)(uintptr_t)entry->shown.name);
+    free((char *)(uintptr_t)entry->shown.peer_of);
+  }
+  for (size_t i = 0; i < count; i++) bench->entries[i].copies = 0;
+  if (bench->slot_count) put_all(bench);
+}
+
+void attune_bench_destroy(attune_bench *bench) {
+  if (!bench) return;
+  at_bench_cut(bench, 0);
+  at_random_destroy(bench->random);
+  free(bench->entries);
+  free(bench->slots);
+  free(bench);
+}
+
+static attune_status check_name(const attune_bench *bench, const char *name) {
+  if (!name || !*name) return FAIL("name is %s; should be what the case is called", name ? "empty" : "NULL");
+  if (strlen(name) >= AT_BENCH_NAME_CHARS)
+    return FAIL("name has %zu bytes; should have at most %d", strlen(name), AT_BENCH_NAME_CHARS - 1);
+  for (const char *c = name; *c; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7f)
+      return FAIL("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
+  if (find(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
+  return ATTUNE_OK;
+}
+
+#define WORK_MOST 1e24 /* what a result file takes */
+
+static attune_status check_number(const char *what, double number) {
+  if (number >= 0.0 && number <= WORK_MOST) return ATTUNE_OK;
+  return FAIL("%s is %g; should be 0 to %g", what, number, WORK_MOST);
+}
+
+static attune_status check_flags(unsigned flags, const attune_device *device) {
+  if (flags & ~FLAGS) return FAIL("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
+  if ((flags & ATTUNE_BENCH_GRAPH) && !device)
+    return FAIL("device is NULL, but flags has ATTUNE_BENCH_GRAPH; should be the device whose work is captured");
+  return ATTUNE_OK;
+}
+
+static attune_status check_peer(const attune_bench *bench, const char *name) {
+  const at_bench_entry *found = name ? find(bench, name) : NULL;
+  if (name && !found) return FAIL("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
+  if (found && found->shown.peer_of)
+    return FAIL("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->shown.peer_of);
+  return ATTUNE_OK;
+}
+
+static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
+  if (c->size != sizeof *c)
+    return FAIL("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
+  attune_status status = check_name(bench, c->name);
+  if (status == ATTUNE_OK && !c->run) status = FAIL("run is NULL; should be the function to be timed");
+  if (status == ATTUNE_OK) status = check_number("bytes", c->bytes);
+  if (status == ATTUNE_OK) status = check_number("flops", c->flops);
+  if (status == ATTUNE_OK && c->flops > 0.0 && attune_dtype_size(c->dtype) == 0)
+    status = FAIL("dtype is %d; should be what the flops are in", (int)c->dtype);
+  if (status == ATTUNE_OK && (unsigned)c->accuracy > ATTUNE_REDUCED)
+    status = FAIL("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);
+  if (status == ATTUNE_OK) status = check_peer(bench, c->peer_of);
+  return status == ATTUNE_OK ? check_flags(c->flags, c->device) : status;
+}
+
+void at_bench_arithmetic(char out[AT_BENCH_ARITHMETIC_CHARS], const attune_bench_case *c) {
+  static const char *const accuracies[] = {"", "-equivalent", "-reduced"};
+  snprintf(out, AT_BENCH_ARITHMETIC_CHARS, "%s%s", attune_dtype_name(c->dtype), accuracies[c->accuracy]);
+}
+
+static bool make_slots(attune_bench *bench) {
+  if (2 * (bench->count + 1) <= bench->slot_count) return true;
+  const size_t count = bench->slot_count ? 2 * bench->slot_count : 64;
+  size_t *slots = malloc(count * sizeof *slots);
+  if (!slots) return false;
+  free(bench->slots);
+  bench->slots = slots;
+  bench->slot_count = count;
+  put_all(bench);
+  return true;
+}
+
+static bool make_room(attune_bench *bench) {
+  if (!make_slots(bench)) return false;
+  if (bench->count < bench->capacity) return true;
+  const size_t capacity = bench->capacity ? 2 * bench->capacity : 16;
+  at_bench_entry *larger = realloc(bench->entries, capacity * sizeof *larger);
+  if (!larger) return false;
+  bench->entries = larger;
+  bench->capacity = capacity;
+  return true;
+}
+
+/* The name, with a number behind it where it is taken; NULL without memory. */
+static char *own_name(const attune_bench *bench, const char *name) {
+  char text[AT_BENCH_NAME_CHARS + 16];
+  at_bench_entry *first = find(bench, name);
+  snprintf(text, sizeof text, "%s", name);
+  while (first && find(bench, text)) {
+    const unsigned number = ++first->copies + 1;
+    const int room = AT_BENCH_NAME_CHARS - 1 - snprintf(NULL, 0, " #%u", number);
+    snprintf(text, sizeof text, "%.*s #%u", room, name, number);
+  }
+  return strdup(text);
+}
+
+attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
+  char *name = own_name(bench, entry->shown.name), *peer = entry->shown.peer_of ? strdup(entry->shown.peer_of) : NULL;
+  if (!name || (entry->shown.peer_of && !peer) || !make_room(bench)) {
+    free(name);
+    free(peer);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", bench->count + 1);
+  }
+  at_bench_entry *added = &bench->entries[bench->count++];
+  *added = *entry;
+  added->shown.size = sizeof added->shown;
+  added->shown.name = name;
+  added->copies = 0;
+  put(bench, bench->count - 1);
+  added->shown.peer_of = peer;
+  return ATTUNE_OK;
+}
+
+attune_status attune_bench_add(attune_bench *bench, const attune_bench_case *c) {
+  if (!bench || !c) return FAIL("%s is NULL; should be given", bench ? "c" : "bench");
+  const attune_status status = check(bench, c);
+  return status == ATTUNE_OK ? at_bench_add(bench, &(at_bench_entry){.shown = *c}) : status;
+}
+
+size_t attune_bench_size(const attune_bench *bench) {
+  return bench ? bench->count : 0;
+}
+
+const attune_bench_case *attune_bench_at(const attune_bench *bench, size_t index) {
+  return bench && index < bench->count ? &bench->entries[index].shown : NULL;
+}

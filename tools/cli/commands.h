@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commands.h: the one table of commands and options. Help, the manual page and shell completion are made from it. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include <argp.h>
+#include <stddef.h>
+
+#include "tools/cli/cli.h"
+
+/* What a value is, for completion. */
+typedef enum cli_value { CLI_NO_VALUE, CLI_ANY, CLI_FILE, CLI_DEVICE, CLI_SHELL, CLI_COMMAND } cli_value;
+
+typedef struct cli_option {
+  const char *name;  /* NULL ends a list */
+  int key;           /* a letter, or above 255 for an option without one */
+  const char *label; /* of its value, "FILE"; NULL: none */
+  cli_value value;
+  const char *help;
+} cli_option;
+
+typedef struct cli_command {
+  const char *name;
+  const char *argument; /* "WORKLOAD"; "" for none */
+  cli_value value;      /* of the argument */
+  const char *summary;  /* a line of `attune --help` */
+  const char *purpose;  /* the first words of `attune COMMAND --help` */
+  const char *details;  /* the words after the options; NULL: none */
+  const cli_option *options;
+  int (*run)(int argc, char **argv);
+} cli_command;
+
+extern const cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+/* NULL: there is none of that name. */
+const cli_command *cli_command_find(const char *name);
+
+/* Escapes words that begin with - and that the command (NULL: before its name) cannot know. */
+void cli_clean_options(int argc, char **argv, const cli_command *command);
+
+/* Keys of the options without a letter. */
+enum {
+  CLI_OPTION_PROBLEM_BUDGET = 256,
+  CLI_OPTION_WIDE,
+  CLI_OPTION_WATCH,
+  CLI_OPTION_INTERVAL,
+  CLI_OPTION_ROUNDS_OF_WATCH,
+  CLI_OPTION_SHAPE,
+  CLI_OPTION_DTYPE,
+  CLI_OPTION_INPUTS,
+  CLI_OPTION_OUTPUTS,
+  CLI_OPTION_SCALARS,
+  CLI_OPTION_CONTRACT,
+  CLI_OPTION_PRINT,
+  CLI_OPTION_SEED,
+  CLI_OPTION_NO_TUNE,
+  CLI_OPTION_SUITE,
+  CLI_OPTION_PROGRAM,
+  CLI_OPTION_COMMAND,
+  CLI_OPTION_BUILD,
+  CLI_OPTION_AGAINST,
+  CLI_OPTION_LABEL,
+  CLI_OPTION_ROUNDS,
+  CLI_OPTION_SAMPLES,
+  CLI_OPTION_HANG,
+  CLI_OPTION_TIME,
+  CLI_OPTION_COLD,
+  CLI_OPTION_GRAPH,
+  CLI_OPTION_FILTER,
+  CLI_OPTION_LIST,
+  CLI_OPTION_THRESHOLD,
+  CLI_OPTION_ALPHA,
+  CLI_OPTION_ALLOW_DIFFERENT,
+  CLI_OPTION_MARKDOWN,
+  CLI_OPTION_JUNIT,
+  CLI_OPTION_HTML,
+  CLI_OPTION_RESULTS,
+  CLI_OPTION_EXPORT,
+  CLI_OPTION_FORMAT,
+  CLI_OPTION_TRIALS,
+  CLI_OPTION_RECORDED,
+  CLI_OPTION_CSV
+};
+
+/* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */
+extern const struct argp_option cli_help_option;
+bool cli_help(int key, const struct argp_state *state);
+
+/* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other key,
+ * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
+int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
+
+/* numbers.c. A decimal number; false: it is none. The others end the command with CLI_USAGE where the option's value is
+ * none, or not within its bounds; `note` follows these in the message. */
+bool cli_read_number(const char *text, double *out);
+double cli_positive(const char *option, const char *text, const char *unit, double most,
+                    const struct argp_state *state);
+uint64_t cli_whole(const char *option, const char *text, uint64_t least, uint64_t most, const char *note,
+                   const struct argp_state *state);
+
+/* suggest.c: the command that a mistyped word may mean; NULL: none is near. */
+const char *cli_suggest_command(const char *word);
+
+/* Ends the command with CLI_USAGE at the first option of state->argv that `command` (NULL: before its name) does not
+ * have, and says which one may be meant. */
+void cli_check_options(const cli_command *command, struct argp_state *state);
+
+/* main.c */
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* manual.c, completion.c: what is made of the table for man(1) and for shells. */
+void cli_print_manual(FILE *out);
+int cmd_completion(int argc, char **argv);
+
+#endif

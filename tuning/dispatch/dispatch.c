@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dispatch.c: decides what runs: stored winner, tuning, or the best guess. Whatever fails on the way is a miss, never a
+ * failed call. */
+#include "tuning/dispatch/dispatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/process/cancel.h"
+#include "src/process/floating.h"
+#include "src/process/stack.h"
+#include "tuning/dispatch/dispatch_log.h"
+#include "tuning/plans/guard.h"
+#include "tuning/compile/deferred_decision.h"
+#include "tuning/tuner/other_threads.h"
+#include "tuning/workload/recording.h"
+#include "tuning/tune/tune.h"
+
+/* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
+static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
+enum { NEIGHBOUR_ROWS = 512 };
+
+static const int64_t BUSY_NS = 1000000000; /* after a wait in vain: until then no other call waits */
+
+/* What a choice is asked for. */
+typedef struct question {
+  attune_tuner *tuner;
+  const at_op *op;
+  const void *problem;
+  attune_device *device;
+  attune_mode mode;
+} question;
+
+/* Too large for the stack of a small thread. */
+typedef struct nearest {
+  const question *q;
+  bool *uncompiled; /* NULL: kernels that must be compiled are waited for */
+  double distance;
+  int rows;
+  attune_decision decision;
+  uint64_t other[AT_PROBLEM_BYTES / 8];
+  char family[AT_FAMILY_CHARS];
+} nearest;
+
+static int consider(void *user, const char *fingerprint, const attune_decision *row) {
+  nearest *n = user;
+  char words[AT_DIFFERENCE_CHARS];
+  if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
+      n->q->op->parse(row->problem, n->other) == ATTUNE_OK) {
+    const double distance = n->q->op->distance(n->q->problem, n->other);
+    const bool older = strcmp(row->problem, n->decision.problem) == 0 && row->tuned_at < n->decision.tuned_at;
+    if (distance <= n->distance && !older &&
+        at_winner_difference(n->q->op, n->q->device, fingerprint, row, words, sizeof words) == 0) {
+      n->distance = distance;
+      n->decision = *row;
+    }
+  }
+  return ++n->rows >= NEIGHBOUR_ROWS;
+}
+
+/* A near problem's winner that can do this problem too. */
+static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **plan) {
+  const attune_tuner *tuner = n->q->tuner;
+  const char *fingerprint = NULL;
+  if (n->q->op->family(n->q->problem, n->family, sizeof n->family) != ATTUNE_OK ||
+      at_tuner_fingerprint(n->q->tuner, n->q->device, &fingerprint) != ATTUNE_OK)
+    return ATTUNE_NOT_FOUND;
+  if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, n->family, out->measure, consider, n);
+  if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, n->family, out->measure, consider, n);
+  const attune_decision *found = &n->decision;
+  if (!found->problem[0]) return ATTUNE_NOT_FOUND;
+  if (n->uncompiled && at_compiles_first(n->q->op, n->q->problem, n->q->device, found)) {
+    *n->uncompiled = true;
+    return ATTUNE_NOT_FOUND;
+  }
+  const attune_status status = at_plan_of_decision(n->q->op, n->q->problem, n->q->device, found, plan);
+  if (status != ATTUNE_OK) return status;
+  at_copy_text(out->implementation, sizeof out->implementation, found->implementation);
+  out->implementation_version = found->implementation_version;
+  at_copy_text(out->configuration, sizeof out->configuration, found->configuration);
+  out->source = ATTUNE_SOURCE_NEIGHBOUR;
+  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s%s", found->problem,
+           strlen(found->problem) > 100 ? "..." : "");
+  return ATTUNE_OK;
+}
+
+static attune_status guess_neighbour(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
+  if ((!q->tuner->user && !q->tuner->system) || at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
+  nearest *n = calloc(1, sizeof *n);
+  if (!n) return ATTUNE_NOT_FOUND;
+  n->q = q;
+  n->uncompiled = uncompiled;
+  n->distance = NEIGHBOUR_DISTANCE;
+  const attune_status status = find_neighbour(n, out, plan);
+  free(n);
+  return status;
+}
+
+static attune_status guess_other_threads(const question *q, attune_decision *out, at_plan **plan) {
+  if ((!q->tuner->user && !q->tuner->system) || at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
+  attune_decision *found = malloc(sizeof *found); /* the stack may be small */
+  const attune_status status =
+      found ? at_guess_other_threads(q->tuner, q->op, q->problem, q->device, found, plan) : ATTUNE_NOT_FOUND;
+  if (status == ATTUNE_OK) *out = *found;
+  free(found);
+  return status;
+}
+
+/* By a rule of an implementation; nothing is measured. */
+static attune_status guess_by_rule(const question *q, attune_decision *out, at_plan **plan) {
+  at_configuration configuration = {""};
+  if (at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
+  for (size_t i = 0; i < q->op->implementation_count; i++) {
+    const at_implementation *one = q->op->implementations[i];
+    if (!one->untuned || !at_registry_usable(one, q->problem, q->device) ||
+        !one->untuned(q->problem, q->device, &configuration))
+      continue;
+    const attune_status status = at_plan_create(plan, q->op, one, &configuration, q->problem, q->device);
+    if (status != ATTUNE_OK) return status;
+    at_copy_text(out->implementation, sizeof out->implementation, one->name);
+    out->implementation_version = one->version;
+    at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
+    out->source = ATTUNE_SOURCE_NEIGHBOUR;
+    snprintf(out->note, sizeof out->note, "a guess: by a rule for problems of these sizes");
+    return ATTUNE_OK;
+  }
+  return ATTUNE_NOT_FOUND;
+}
+
+static attune_status guess_default(const question *q, attune_decision *out, at_plan **plan) {
+  const at_implementation *base = at_registry_default(q->op, q->problem, q->device);
+  if (!base) return at_registry_fail(q->op, out->problem, q->device);
+  at_configuration configuration = {""};
+  if (base->configurations(q->problem, q->device, &configuration, 1) < 1)
+    return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  at_copy_text(out->implementation, sizeof out->implementation, base->name);
+  out->implementation_version = base->version;
+  at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
+  out->source = ATTUNE_SOURCE_DEFAULT;
+  snprintf(out->note, sizeof out->note, "the vendor default: %s",
+           q->mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
+  return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
+}
+
+/* A call waited in vain for a process that measures: for a time none waits. */
+static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
+  return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
+}
+
+/* The same of a database that was locked. */
+static bool is_locked(const attune_tuner *tuner) {
+  return at_now_ns() < atomic_load_explicit(&tuner->locked_until_ns, memory_order_relaxed);
+}
+
+/* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for
+ * now. */
+static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
+  attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
+  if (status != ATTUNE_OK) return status;
+  const bool may = q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled);
+  if (may && !is_locked(q->tuner) &&
+      (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
+    return ATTUNE_OK;
+  if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK)
+    return ATTUNE_OK;
+  status = guess_default(q, out, plan);
+  if (uncompiled && *uncompiled)
+    snprintf(out->note, sizeof out->note, "the vendor default, until the kernel of what won is compiled");
+  return status;
+}
+
+/* On the thread of deferred_decision.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What
+ * was tuned meanwhile stays. */
+static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device) {
+  const question q = {tuner, op, key->words + 1, device, attune_tuner_get_mode(tuner)};
+  at_plan *plan = NULL;
+  attune_decision *d = malloc(sizeof *d);
+  if (!d) return;
+  attune_status status = at_find_winner(tuner, op, q.problem, device, d, &plan);
+  if (status != ATTUNE_OK) {
+    status = at_decision_begin(tuner, op, q.problem, device, d);
+    if (status == ATTUNE_OK) status = guess_neighbour(&q, d, &plan, NULL);
+  }
+  attune_decision *now = status == ATTUNE_OK ? malloc(sizeof *now) : NULL;
+  const bool tuned = now && at_plan_table_decision(&tuner->plans, key, now) && now->source > ATTUNE_SOURCE_NEIGHBOUR;
+  free(now);
+  if (status != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "the default stays, since a winner could not be compiled: %s", attune_last_message());
+  else if (tuned || attune_tuner_get_mode(tuner) == ATTUNE_MODE_OFF)
+    at_plan_destroy(plan);
+  else if (at_plan_table_put(&tuner->plans, key, &plan, d, false) == ATTUNE_OK)
+    at_plan_lru_release(plan);
+  free(d);
+}
+
+/* Tunes and makes the winner's plan; else why it did not come to a winner. */
+static attune_status tune(const question *q, attune_decision *out, at_plan **plan) {
+  attune_status status = at_tune_call(q->tuner, q->op, q->problem, q->device, out);
+  if (status == ATTUNE_OK) status = at_plan_of_decision(q->op, q->problem, q->device, out, plan);
+  if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
+  if (status == ATTUNE_BUSY) atomic_store(&q->tuner->busy_until_ns[q->device->index], at_now_ns() + BUSY_NS);
+  return status;
+}
+
+/* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
+ * compiled. */
+static void note(const question *q, at_plan_table *table, const at_key *key, int as, const attune_decision *decision,
+                 bool uncompiled) {
+  const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
+  const bool records = q->mode == ATTUNE_MODE_RECORD;
+  const char *fingerprint = NULL;
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) { /* which tells, perhaps at the process's end, what is stored */
+    at_tuner_open(q->tuner);
+    (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
+  }
+  at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
+  if (records) at_recording_flush_sometimes(q->tuner);
+  if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
+}
+
+/* May a call run the default while kernels are compiled? A graph would keep it. */
+static bool may_run_before(const attune_tuner *tuner, attune_mode mode, attune_stream *stream) {
+  return (mode == ATTUNE_MODE_CACHED || mode == ATTUNE_MODE_RECORD) &&
+         atomic_load_explicit(&tuner->compile, memory_order_relaxed) == ATTUNE_COMPILE_BACKGROUND &&
+         !at_stream_capturing(stream);
+}
+
+static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                            bool waits, const at_plan **out) {
+  const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
+  const question q = {tuner, op, key->words + 1, stream->device, mode};
+  const bool locked = mode != ATTUNE_MODE_OFF && is_locked(tuner);
+  const bool late = mode == ATTUNE_MODE_TUNE && /* would tune, may not now */
+                    (at_stream_capturing(stream) || is_busy(tuner, stream->device));
+  if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
+  if ((late || locked) &&
+      ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
+    return ATTUNE_OK;
+  at_plan *plan = NULL;
+  attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
+  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
+  bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
+  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
+                         : locked ? ATTUNE_BUSY
+                                  : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
+  if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
+  bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
+  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
+  if (status != ATTUNE_OK) {
+    if (mode == ATTUNE_MODE_TUNE && !late) {
+      status = tune(&q, decision, &plan);
+      unsure = unsure || status == ATTUNE_BUSY;
+    }
+    if (status != ATTUNE_OK) status = guess(&q, decision, &plan, before);
+  }
+  if (status == ATTUNE_OK) {
+    at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
+    status = at_plan_table_put(table, key, &plan, decision, true);
+    *out = plan;
+    if (status == ATTUNE_OK) note(&q, table, key, as, decision, uncompiled);
+  }
+  free(decision);
+  if (status == ATTUNE_OK && uncompiled && !at_deferred_add(tuner, op, key, q.device, decide_later))
+    at_log(ATTUNE_LOG_INFO, "a winner is not compiled beside the calls: too many wait for that, or no thread starts");
+  return status;
+}
+
+static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                          bool waits, const at_plan **out) {
+  const at_backend *backend = stream->device->backend;
+  const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
+  if (room != ATTUNE_OK) return room;
+  at_message kept;
+  at_message_keep(&kept);
+  const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
+  at_floating floating;
+  at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
+  const attune_status status = decide(tuner, op, key, as, stream, waits, out);
+  at_floating_leave(&floating);
+  if (backend->relax) backend->restore(before);
+  at_cancel_let(cancel);
+  return at_message_settle(&kept, status);
+}
+
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                               const at_plan **out) {
+  return miss(tuner, op, key, as, stream, false, out);
+}
+
+attune_status at_dispatch_kept(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                               const at_plan **out) {
+  at_deferred_wait(tuner, key);
+  *out = at_plan_table_find(&tuner->plans, key);
+  return *out ? ATTUNE_OK : miss(tuner, op, key, as, stream, true, out);
+}
+
+size_t attune_tuner_compiling(const attune_tuner *tuner, int wait) {
+  if (!tuner) return 0;
+  if (wait) at_deferred_wait(tuner, NULL);
+  return at_deferred_left(tuner);
+}
+
+/* Says what has changed since a winner was measured: of one in use what is known of it, else what differs from one that
+ * does not hold. */
+static void tell_changes(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                         attune_decision *d) {
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR) at_why_no_winner(tuner, op, device, d, d->changed, sizeof d->changed);
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR || d->source == ATTUNE_SOURCE_TUNED) return;
+  attune_decision *stored = malloc(sizeof *stored); /* the stack may be small */
+  if (stored && at_weigh_winner(tuner, op, problem, device, stored) == ATTUNE_OK && stored->tuned_at == d->tuned_at)
+    at_copy_text(d->changed, sizeof d->changed, stored->changed);
+  free(stored);
+}
+
+static attune_status explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
+  at_key key = {{0}};
+  const at_op *op = at_tuner_op(tuner, problem);
+  if (!op) return ATTUNE_INVALID_ARGUMENT;
+  attune_status status = op->parse(problem, at_key_problem(&key));
+  if (status != ATTUNE_OK) return status;
+  at_key_set(&key, op, device);
+  const at_plan *used = at_plan_table_find(&tuner->plans, &key);
+  if (at_plan_table_decision(&tuner->plans, &key, out)) {
+    if (attune_tuner_get_mode(tuner) != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
+    if (used) at_guard_tell(used, out);
+    return ATTUNE_OK;
+  }
+  const attune_mode mode = attune_tuner_get_mode(tuner);
+  if (mode != ATTUNE_MODE_OFF && at_weigh_winner(tuner, op, at_key_problem(&key), device, out) == ATTUNE_OK)
+    return ATTUNE_OK;
+  at_plan *plan = NULL;
+  const question q = {tuner, op, at_key_problem(&key), device, mode};
+  status = guess(&q, out, &plan, NULL);
+  if (status == ATTUNE_OK && mode != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
+  at_plan_destroy(plan);
+  return status;
+}
+
+attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
+  if (!tuner || !device || !problem || !out)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
+                   !tuner     ? "tuner"
+                   : !device  ? "device"
+                   : !problem ? "problem"
+                              : "out");
+  const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
+  if (room != ATTUNE_OK) return room;
+  at_message kept;
+  at_message_keep(&kept);
+  const int cancel = at_cancel_hold();
+  const attune_status status = explain(tuner, device, problem, out);
+  at_cancel_let(cancel);
+  return at_message_settle(&kept, status);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sampler_host.c: how a sample is taken on the host: the default stream runs inline, so the clock around the calls is
+ * the time. The vendor's own call is made bare; attune's short ones go through the public function, so that what
+ * dispatch costs counts. A sample that keeps more CPUs busy than the machine sustains counts as long as it would take
+ * with those that it does sustain: a burst is no evidence. Nor is a sample whose threads others kept from the CPUs: it
+ * is taken again. */
+#include "tuning/measure/sampler_host.h"
+
+#include <math.h>
+
+#include "src/host/cpu_capacity.h"
+#include "src/host/cpu_preemption.h"
+
+/* Calls longer than this hide what dispatch costs. */
+static const double CALLER_BELOW_NS = 5000.0;
+
+void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject) {
+  const at_op *op = profile->op;
+  if (subject->bare || subject->called || !op->caller_create || profile->once_ns >= CALLER_BELOW_NS) return;
+  subject->called = true;
+  if (op->caller_create(&subject->caller, subject->plan, profile->operands->operands, profile->profiler->stream) !=
+      ATTUNE_OK)
+    subject->caller = NULL; /* launched, then */
+}
+
+void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject) {
+  if (subject->caller) profile->op->caller_destroy(subject->caller);
+  subject->caller = NULL;
+}
+
+static attune_status make_calls(at_sampler *profile, const at_timing_target *subject, int from, int to) {
+  const at_operand_set *set = profile->operands;
+  const at_bare_calls calls = {.operands = set->operands,
+                               .stride = set->operands_stride,
+                               .copies = set->copies,
+                               .from = subject->first_copy + from,
+                               .to = subject->first_copy + to};
+  if (subject->bare) return subject->plan->implementation->bare(subject->plan, &calls);
+  if (subject->caller) return profile->op->caller_run(subject->caller, &calls, profile->profiler->stream);
+  return at_sampler_launch_calls(profile, subject, from, to);
+}
+
+/* CPUs that a sample of a team kept busy: its threads at most, for a library's may spin on after its calls. */
+static double busy_cpus(int64_t cpu_ns, int64_t wall_ns, int threads) {
+  const double cpus = wall_ns > 0 ? (double)cpu_ns / (double)wall_ns : 1.0;
+  return cpus < 1.0 ? 1.0 : cpus > (double)threads ? (double)threads : cpus;
+}
+
+/* Threads that a subject may have at work. */
+static int threads_of(const at_timing_target *subject) {
+  const at_plan *plan = subject->plan;
+  int64_t threads = 1;
+  if (subject->bare && plan->implementation->bare_threads) return plan->implementation->bare_threads(plan);
+  return at_configuration_get(&plan->configuration, "threads", &threads) && threads > 1 ? (int)threads : 1;
+}
+
+/* What the CPUs gave to a stretch of work. */
+typedef struct stretch {
+  at_waits waits; /* of a team */
+  int threads;
+  int64_t start_ns, thread_ns, cpu_ns;
+} stretch;
+
+/* A thread that others keep from its CPU loses milliseconds at a time; what a team's threads lose to each other and to
+ * waking up is less than this. */
+static const double MOST_TAKEN = 0.05, MOST_TAKEN_OF_TEAM = 0.15;
+
+static void begin(stretch *s, int threads) {
+  s->threads = threads;
+  if (threads > 1) at_waits_look(&s->waits);
+  s->cpu_ns = threads > 1 ? at_cpu_time_ns() : 0;
+  s->thread_ns = at_thread_time_ns();
+  s->start_ns = at_now_ns();
+}
+
+/* How long it took; and into the subject: the CPUs that were busy, and what others took. One thread alone does nothing
+ * but compute, so what it lacks of the clock's time was taken; those of a team may also sleep. */
+static int64_t end(const stretch *s, at_timing_target *subject) {
+  const int64_t wall = at_now_ns() - s->start_ns, own = at_thread_time_ns() - s->thread_ns;
+  int64_t lost = wall - own;
+  subject->cpus = 1.0;
+  if (s->threads > 1) {
+    at_waits now;
+    subject->cpus = busy_cpus(at_cpu_time_ns() - s->cpu_ns, wall, s->threads);
+    at_waits_look(&now);
+    lost = at_waits_most(&s->waits, &now);
+  }
+  subject->taken = wall > 0 && lost > 0 ? (double)lost / (double)wall : 0.0;
+  subject->rough = subject->taken > (s->threads > 1 ? MOST_TAKEN_OF_TEAM : MOST_TAKEN);
+  return wall;
+}
+
+/* A call's time with the CPUs that the machine sustains. */
+static double sustained_ns(const at_timing_target *subject, const stretch *s, int64_t wall, int calls) {
+  const double sustained = s->threads > 1 ? at_cpu_capacity() : 1.0;
+  return (double)wall / calls * (subject->cpus > sustained ? subject->cpus / sustained : 1.0);
+}
+
+/* What came before left other data in the caches, another clock, threads asleep: a program that calls it again and
+ * again sees none of that, nor does `attune verify`. So the first calls do not count, where they are short. */
+static const double LEAD_SHARE = 0.1, LEAD_BELOW_NS = 1e6;
+
+static attune_status lead(at_sampler *profile, const at_timing_target *subject, int calls) {
+  if (profile->once_ns >= LEAD_BELOW_NS) return ATTUNE_OK;
+  return make_calls(profile, subject, 0, 1 + (int)(LEAD_SHARE * calls));
+}
+
+/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU)
+ * is stopped after one. */
+static attune_status sample_host(at_sampler *profile, at_timing_target *subject, double *ns, int64_t *wall) {
+  enum { PARTS = 8 };
+  const int calls = profile->calls * profile->turns, part = (calls + PARTS - 1) / PARTS;
+  const int64_t limit = (int64_t)(4.0 * AT_SAMPLER_QUICK_NS_HOST);
+  stretch s;
+  const attune_status led = lead(profile, subject, calls);
+  if (led != ATTUNE_OK) return led;
+  begin(&s, threads_of(subject));
+  int done = 0;
+  while (done < calls && (done == 0 || at_now_ns() - s.start_ns < limit)) {
+    const int to = done + part < calls ? done + part : calls;
+    const attune_status status = make_calls(profile, subject, done, to);
+    if (status != ATTUNE_OK) return status;
+    done = to;
+  }
+  *wall = end(&s, subject);
+  *ns = sustained_ns(subject, &s, *wall, done);
+  return ATTUNE_OK;
+}
+
+/* Taken again when others disturbed it; the one that they took least from counts. */
+enum { TAKES = 3 };
+static const int64_t AGAIN_BELOW_NS = 20000000;
+
+static attune_status take_sample(at_sampler *profile, at_timing_target *subject, double *ns) {
+  at_timing_target best = {.taken = HUGE_VAL};
+  for (int take = 0; take < TAKES; take++) {
+    double one = 0.0;
+    int64_t wall = 0;
+    const attune_status status = sample_host(profile, subject, &one, &wall);
+    if (status != ATTUNE_OK) return status;
+    profile->disturbed += take > 0;
+    if (subject->taken < best.taken) {
+      best.taken = subject->taken;
+      best.rough = subject->rough;
+      best.cpus = subject->cpus;
+      *ns = one;
+    }
+    if (!subject->rough || wall > AGAIN_BELOW_NS) break;
+  }
+  subject->taken = best.taken;
+  subject->rough = best.rough;
+  subject->cpus = best.cpus;
+  profile->sampled++;
+  profile->rough += subject->rough;
+  return ATTUNE_OK;
+}
+
+attune_status at_sampler_round_host(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    status = take_sample(profile, subjects[i], &ns[i]);
+    if (status != ATTUNE_OK) profile->failed = subjects[i];
+  }
+  return status;
+}
+
+/* What is not timed before a sample alone, and the calls between two looks at the clock. */
+static const double ALONE_LEAD = 0.15, ALONE_LEAD_BELOW_NS = 20e6, ALONE_PART_NS = 100e3;
+
+/* Calls until so much time has passed, once at least; their count into *done. */
+static attune_status call_for(at_sampler *profile, const at_timing_target *subject, double ns, int *done) {
+  const int64_t start_ns = at_now_ns();
+  const double most = ALONE_PART_NS / profile->once_ns;
+  const int part = most < 1.0 ? 1 : most > 1000.0 ? 1000 : (int)most;
+  attune_status status = ATTUNE_OK;
+  for (*done = 0; status == ATTUNE_OK && (*done == 0 || (double)(at_now_ns() - start_ns) < ns); *done += part)
+    status = make_calls(profile, subject, 0, part);
+  return status;
+}
+
+attune_status at_sampler_alone_host(at_sampler *profile, at_timing_target *subject, double slice_ns, double *ns) {
+  int done = 0;
+  stretch s;
+  attune_status status = ATTUNE_OK;
+  if (profile->once_ns < ALONE_LEAD_BELOW_NS) status = call_for(profile, subject, ALONE_LEAD * slice_ns, &done);
+  if (status != ATTUNE_OK) return status;
+  begin(&s, threads_of(subject));
+  status = call_for(profile, subject, slice_ns, &done);
+  const int64_t wall = end(&s, subject);
+  *ns = sustained_ns(subject, &s, wall, done);
+  return status;
+}
+
+attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject) {
+  double least = HUGE_VAL;
+  for (int take = 0; take < TAKES; take++) {
+    stretch s;
+    begin(&s, threads_of(subject));
+    attune_status status = at_sampler_launch(profile, subject->plan, profile->next_copy + 1);
+    if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);
+    if (status != ATTUNE_OK) return status;
+    const int64_t wall = end(&s, subject);
+    if ((double)wall < least) least = (double)wall;
+    if (!subject->rough || wall > AGAIN_BELOW_NS) break;
+  }
+  subject->once_ns = least;
+  return ATTUNE_OK;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sampler_host.h: samples on the host, for sampler.c. */
+#ifndef AT_SAMPLER_HOST_H
+#define AT_SAMPLER_HOST_H
+
+#include "tuning/measure/timing_target.h"
+
+#define AT_SAMPLER_QUICK_NS_HOST 300e3 /* a sample of the screening */
+
+/* One sample of each subject. */
+attune_status at_sampler_round_host(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns);
+
+/* One of calls that go on for `slice_ns`, or longer where one call does, behind some that are not timed; in time by the
+ * clock, for nothing else runs. */
+attune_status at_sampler_alone_host(at_sampler *profile, at_timing_target *subject, double slice_ns, double *ns);
+
+/* One more launch, timed into subject->once_ns. */
+attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject);
+
+/* Makes a short call ready to go through the public function. */
+void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject);
+void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject);
+
+#endif

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search.c: collects candidates, screens them, widens around the leaders, races the best, verifies the winner. */
+#include "tuning/search/search_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/process/floating.h"
+#include "src/host/threads.h"
+#include "src/process/limit.h"
+#include "tuning/search/good_configs.h"
+#include "tuning/tuner/winner.h"
+
+typedef at_search_state search;
+
+enum {
+  MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
+  FIELD = 16,                /* kept after screening */
+  KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
+  LEADERS = 2,               /* and in a later one */
+  NEIGHBOURS = 64,           /* of one leader: those that change one tunable come first; the best lead the next wave */
+  WAVES = 16,
+  MOST_LOST = 3 /* winners of the race who are slower than the default alone; then nobody else is tried */
+};
+
+static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
+                         DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 0.0, 0.0};
+
+/* Of a hard limit, for warm-ups. */
+static const double WARM_PART = 0.3;
+
+/* What a claim may take of a budget that somebody set. */
+static const double CLAIM_SHARE = 0.33;
+
+/* What was waited for, kernels that were compiled beside, is measured: so much time there is for that at least, where
+ * nobody set a budget. */
+static const double MADE_NS = 60e6;
+
+static const double SIGMAS = 3.0;
+
+/* The trusted result in calls of the default; what verification reads and compares; the part of what it should take
+ * without which it is not begun. */
+static const double TRUSTED_CALLS_HOST = 4.0, TRUSTED_CALLS_DEVICE = 30.0, VERIFIED_A_NS = 2.0, LEAST_OF_RESERVE = 0.25;
+
+/* Where noise leaves the choice open the race goes on, for so much of the time more. */
+static const double LONGER = 0.5;
+
+static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
+
+/* A stage is over: what passed since the one before it is its time. */
+static void end_stage(search *s, at_stage stage) {
+  const int64_t now = at_now_ns();
+  s->stage_ms[stage] += (double)(now - s->stage_ns) * 1e-6;
+  s->stage_ns = now;
+}
+
+/* No stage goes on beyond a hard limit, whatever was late, nor into what verifying the winner will take of it. */
+static int64_t within_limit(const search *s, int64_t end) {
+  const int64_t most = s->start_ns + (int64_t)(s->most_ns - s->reserve_ns);
+  return s->most_ns > 0.0 && most < end ? most : end;
+}
+
+static int64_t until(const search *s, double fraction) {
+  const double length_ns = (double)(s->deadline_ns - s->start_ns);
+  return within_limit(s, s->start_ns + s->opened_ns + s->late_ns + (int64_t)(fraction * length_ns));
+}
+
+/* The winner so far, second after the default, if this build still has it. */
+static void add_known(search *s) {
+  const at_implementation *implementation =
+      s->known ? at_registry_find(s->op, s->known->implementation, s->device) : NULL;
+  at_configuration configuration;
+  if (!implementation || implementation->version != s->known->implementation_version ||
+      !at_registry_usable(implementation, s->problem, s->device) ||
+      !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
+    return;
+  at_candidate *contender = at_race_add(&s->race, implementation, &configuration);
+  if (contender) contender->kept = true;
+  s->known_one = contender; /* not where it is the default: then it claims nothing */
+}
+
+/* What this race says of the winner so far, which claims what it gains alone: by the winner's claim where it is that,
+ * else by how far it is behind the winner. */
+static void weigh_known(const search *s, double alone, at_search_result *out) {
+  const at_candidate *c = s->known_one;
+  if (!c) return;
+  const double claim = s->known->time_ns > 0.0 ? s->known->default_time_ns / s->known->time_ns : 0.0;
+  out->broken = c->state == AT_WRONG || c->state == AT_FAILED;
+  out->refuted =
+      out->broken || (c->count > 0 && alone * c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
+}
+
+/* Has what they need made beside the search, and adds them. */
+static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
+  const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
+  for (int i = 0; i < taken; i++) {
+    at_candidate *contender = at_race_add(&s->race, implementation, &list[i]);
+    if (!contender) continue;
+    contender->beside = before + i + 1;
+    contender->made = true;
+  }
+}
+
+static int most_configurations(const search *s) {
+  const int wanted = s->profile.profiler->settings.configurations;
+  return wanted > 0 && wanted < MOST_CONFIGURATIONS ? wanted : MOST_CONFIGURATIONS;
+}
+
+/* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
+ * budget sees the best of each. */
+static attune_status collect(search *s) {
+  const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
+  if (!base) return at_registry_fail(s->op, "this problem", s->device);
+  const size_t n = s->op->implementation_count;
+  at_configuration **lists = calloc(n, sizeof *lists);
+  int *counts = calloc(n, sizeof *counts), most = 0;
+  attune_status status = lists && counts ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
+  for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
+    const at_implementation *implementation = s->op->implementations[i];
+    if (!at_registry_usable(implementation, s->problem, s->device)) continue;
+    if (implementation->fallback && implementation != base) continue;
+    counts[i] = implementation->configurations(s->problem, s->device, s->room, most_configurations(s));
+    lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
+    if (lists[i])
+      memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
+    else if (counts[i] > 0)
+      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d candidates", counts[i]);
+    if (counts[i] > most) most = counts[i];
+  }
+  for (size_t i = 0; i < n && status == ATTUNE_OK; i++)
+    if (s->op->implementations[i] == base && counts[i] > 0) at_race_add_default(&s->race, base, &lists[i][0]);
+  if (status == ATTUNE_OK && s->race.count != (base->bare ? 2 : 1))
+    status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  if (status == ATTUNE_OK) add_known(s);
+  for (size_t i = 0; i < n && status == ATTUNE_OK && s->race.steady; i++) {
+    const int first = s->op->implementations[i] == base; /* the default is made before all others */
+    if (counts[i] > first && s->op->implementations[i]->prepare_many)
+      add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
+  }
+  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->making.at_once = at_cpu_count();
+  if (status == ATTUNE_OK) at_candidate_build_start(&s->making, s->problem, s->device);
+  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
+    for (size_t i = 0; i < n; i++)
+      if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
+    if (turn == 0 && s->race.steady) at_good_configs_add(s->profile.profiler, &s->race, s->problem);
+  }
+  for (size_t i = 0; i < n && lists; i++) free(lists[i]);
+  free(lists);
+  free(counts);
+  return status;
+}
+
+/* Do two configurations share their first tunable (the algorithm or path, by convention)? Then one leads for both. */
+static bool same_kind(const at_candidate *a, const at_candidate *b) {
+  const size_t chars = strcspn(a->configuration.text, ",");
+  return a->implementation == b->implementation && strcspn(b->configuration.text, ",") == chars &&
+         strncmp(a->configuration.text, b->configuration.text, chars) == 0;
+}
+
+static bool kind_widened(const search *s, const at_candidate *contender) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->widened && same_kind(s->race.contenders[i], contender)) return true;
+  return false;
+}
+
+/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
+ * none worth it. */
+static at_candidate *next_leader(search *s, bool new_kind) {
+  at_candidate *leader = NULL;
+  for (int i = 0; i < s->race.count; i++) {
+    at_candidate *contender = s->race.contenders[i];
+    if (contender->quick == 0.0 || contender->widened || !contender->implementation->neighbours) continue;
+    if (contender->state != AT_SCREENED && !(new_kind && contender->state == AT_SLOWER)) continue;
+    if ((!leader || contender->quick < leader->quick) && !(new_kind && kind_widened(s, contender))) leader = contender;
+  }
+  return leader && leader->quick <= (new_kind ? KIND_WITHIN : LEADER_WITHIN) * s->race.best_quick ? leader : NULL;
+}
+
+static attune_status widen(search *s) {
+  attune_status status = ATTUNE_OK;
+  for (int wave = 0; wave < WAVES && status == ATTUNE_OK && at_now_ns() < until(s, s->times->widen_until); wave++) {
+    int added = 0;
+    for (int i = 0; i < (wave ? LEADERS : KINDS); i++) {
+      at_candidate *leader = next_leader(s, wave == 0);
+      if (!leader) break;
+      leader->widened = true;
+      const int count =
+          leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+      for (int j = 0; j < count; j++) {
+        at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
+        if (contender) contender->leader = leader;
+        added += contender != NULL;
+      }
+    }
+    if (!added && wave) break;
+    status = at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
+  }
+  return status;
+}
+
+/* What verification takes, about: launches of the plan, and for the first plan operands and the trusted result; after
+ * the first problem as much more or less as it took then. */
+static double verify_ns(const search *s) {
+  const at_op *op = s->op;
+  const double launches = 2.0 + (op->deterministic(s->problem) ? 3.0 : 0.0) +
+                          (op->special_count ? (double)op->special_count(s->problem) : 0.0);
+  const double trusted = s->verifier ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
+  size_t bytes = 0;
+  (void)at_operand_bytes(op, s->problem, &bytes);
+  return (launches + trusted) * s->once_ns + (launches + (s->verifier ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
+}
+
+/* So much of a hard limit is left for it. */
+static void reserve(search *s) {
+  const double known = s->profile.profiler->verify_ratio;
+  s->reserve_ns = s->most_ns > 0.0 ? (known > 0.0 ? known : 1.0) * verify_ns(s) : 0.0;
+}
+
+static attune_status open_verifier(search *s, double expected_ns) {
+  const at_timer *profiler = s->profile.profiler;
+  const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
+  return status == ATTUNE_OK ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
+                             : status;
+}
+
+/* A plan that verified in full, with the making of the verifier, says how good the estimate is. */
+static void note_verified(search *s, double expected_ns, double took_ns) {
+  double *ratio = &s->profile.profiler->verify_ratio;
+  const double now = expected_ns > 0.0 ? took_ns / expected_ns : 1.0, most = 20.0;
+  const double bounded = now > most ? most : now < 1.0 / most ? 1.0 / most : now;
+  *ratio = *ratio > 0.0 ? 0.5 * (*ratio + bounded) : bounded;
+}
+
+/* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be
+ * verified. */
+static at_candidate *verified_winner(search *s, at_search_result *out, attune_status *status) {
+  const bool first = !s->verifier;
+  const double expected_ns = verify_ns(s);
+  const int64_t start_ns = at_now_ns(), limit_ns = at_limit_of();
+  if (limit_ns != AT_NO_LIMIT) (void)at_limit_set(limit_ns + 2 * AT_LIMIT_GRACE_NS);
+  if (first) *status = open_verifier(s, expected_ns);
+  at_candidate *winner = NULL;
+  while (*status == ATTUNE_OK && !winner) {
+    at_candidate *contender = at_race_winner(&s->race);
+    const attune_status checked = at_numerical_check_run(s->verifier, contender->plan, &out->decision.max_error);
+    const double tolerance = s->profile.profiler->settings.tolerance;
+    const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
+    if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
+      winner = contender;
+      if (first) note_verified(s, expected_ns, (double)(at_now_ns() - start_ns));
+    } else if (checked == ATTUNE_BUDGET_EXHAUSTED) {
+      *status = checked;
+    } else if (checked == ATTUNE_OK) {
+      snprintf(out->warning, sizeof out->warning,
+               "%s: its error is %.3g of what the contract allows; tolerance is %.3g", contender->implementation->name,
+               out->decision.max_error, tolerance);
+      at_race_drop(&s->race, contender, AT_WRONG);
+    } else if (contender == at_race_incumbent(&s->race)) {
+      *status = checked;
+    } else {
+      at_copy_text(out->warning, sizeof out->warning, attune_last_message());
+      at_race_drop(&s->race, contender, AT_WRONG);
+    }
+  }
+  (void)at_limit_set(limit_ns);
+  return winner;
+}
+
+/* Those that are wrong, and those that were measured before they failed: what they were faster than may have been
+ * dropped for it. */
+static int broken_ones(const search *s) {
+  int count = 0;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_candidate *c = s->race.contenders[i];
+    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->ran);
+  }
+  return count;
+}
+
+/* What was fast because it is wrong, or in short samples alone, or until it failed, had the others dropped: they come
+ * back. */
+static attune_status reopen(search *s) {
+  s->broken = broken_ones(s);
+  at_candidate *base = s->race.contenders[0];
+  base->count = 0;
+  s->race.best_quick = at_race_incumbent(&s->race)->quick;
+  s->race.best_once_ns = base->subject.once_ns;
+  at_race_incumbent(&s->race)->count = 0;
+  for (int i = 1; i < s->race.count; i++) {
+    at_candidate *contender = s->race.contenders[i];
+    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent ||
+        contender->lost)
+      continue;
+    at_race_drop(&s->race, contender, AT_WAITING);
+    contender->ran = false;
+    contender->quick = 0.0;
+    contender->count = 0;
+  }
+  return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
+}
+
+/* Races and verifies; again without the broken ones when only the default is left beside them. */
+static at_candidate *raced_winner(search *s, at_search_result *out, attune_status *status) {
+  for (int pass = 0;; pass++) {
+    *status = at_race_run(&s->race, until(s, s->times->race_until));
+    if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
+      s->race.longer = true;
+      *status = at_race_run(&s->race, until(s, s->times->race_until + LONGER));
+      s->race.longer = false;
+    }
+    end_stage(s, AT_STAGE_RACE);
+    if (*status != ATTUNE_OK) return NULL;
+    if (s->race.contenders[0]->count == 0)
+      *status = at_fail(ATTUNE_BUDGET_EXHAUSTED, "there was no time to measure the default; give this problem more");
+    at_candidate *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
+    s->reserve_ns = 0.0;
+    end_stage(s, AT_STAGE_VERIFY);
+    if (!winner || winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
+        at_now_ns() >= until(s, s->times->widen_until))
+      return winner;
+    *status = reopen(s);
+    if (*status != ATTUNE_OK) return NULL;
+  }
+}
+
+/* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
+static double claim_left_ns(const search *s) {
+  const double two_ns = 2.0 * s->profile.profiler->settings.candidate_ns,
+               all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
+               most = two_ns > 0.0 && two_ns < all ? two_ns : all,
+               left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
+  return left < most ? left : most;
+}
+
+/* Measures it alone. What noise disturbs takes longer, but not beyond that part, nor beyond a hard limit. */
+static attune_status claim(search *s, at_candidate *one) {
+  const int64_t start_ns = at_now_ns();
+  const double left_ns = s->claim_most_ns - s->claimed_ns;
+  const int64_t until_ns = within_limit(s, s->budget_ns > 0.0 ? start_ns + (int64_t)left_ns : INT64_MAX);
+  const attune_status status = at_confirm_measure(&s->claim, &s->race, one, claim_left_ns(s), until_ns);
+  s->claimed_ns += (double)(at_now_ns() - start_ns);
+  end_stage(s, AT_STAGE_CLAIM);
+  return status;
+}
+
+/* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that
+ * one. NULL: nobody. */
+static at_candidate *claimant(search *s, at_candidate *winner) {
+  at_candidate *could = NULL;
+  if (winner != at_race_incumbent(&s->race)) return winner;
+  if (at_race_open(&s->race, &could) && !at_race_shaken(&s->race, winner)) return could;
+  return NULL;
+}
+
+/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it,
+ * once. */
+static at_candidate *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
+  const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
+  if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
+    s->late_ns += (int64_t)longer_ns;
+    reserve(s);
+    *status = reopen(s);
+    return *status == ATTUNE_OK ? raced_winner(s, out, status) : NULL;
+  }
+  at_candidate *winner = verified_winner(s, out, status);
+  end_stage(s, AT_STAGE_VERIFY);
+  return winner;
+}
+
+/* `one` is no faster than the default alone, or it failed there; after a few nobody is. */
+static void lose(search *s, at_candidate *one, int lost) {
+  if (!s->claim.failed) {
+    s->settled = one->lost = true;
+    at_race_drop(&s->race, one, AT_SLOWER);
+  }
+  for (int i = 1; i < s->race.count && lost == MOST_LOST; i++)
+    if (s->race.contenders[i] != at_race_incumbent(&s->race) && s->race.contenders[i]->state == AT_SCREENED)
+      at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
+}
+
+/* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a
+ * few the default. Where the race could not tell whether one is faster than the default, this may. */
+static at_candidate *settled_winner(search *s, at_search_result *out, attune_status *status) {
+  at_candidate *winner = raced_winner(s, out, status), *one = NULL;
+  for (int lost = 1; winner && (one = claimant(s, winner)); lost++) {
+    *status = claim(s, one);
+    if (*status != ATTUNE_OK) return NULL;
+    if (one == winner && !s->claim.failed && !at_confirm_lost(&s->claim)) break;
+    if (one == winner) {
+      lose(s, one, lost);
+      winner = next_winner(s, out, lost, status);
+    } else if (s->claim.failed || at_confirm_no_gain(&s->claim)) {
+      lose(s, one, lost);
+    } else {
+      if (at_confirm_gains(&s->claim)) {
+        at_confirm_take(&s->claim, one);
+        winner = next_winner(s, out, 0, status);
+      }
+      break;
+    }
+  }
+  if (winner != one) s->claim.rounds = 0; /* of another */
+  return winner;
+}
+
+static bool any_waiting(const search *s) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->state == AT_WAITING) return true;
+  return false;
+}
+
+static bool any_beside(const search *s) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->beside && s->race.contenders[i]->state == AT_WAITING) return true;
+  return false;
+}
+
+/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
+ * they are not all made by then. */
+static bool wait_for_kernels(search *s) {
+  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, until(s, s->times->widen_until));
+  if (s->most_ns > 0.0)
+    return at_candidate_build_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
+  at_candidate_build_wait(&s->making);
+  return true;
+}
+
+/* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
+ * that have them by then are screened. With a budget that nobody set all that comes behind is later by the wait, and by
+ * what the screening of these candidates takes: they are the best guesses. */
+static attune_status screen(search *s) {
+  attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
+  if (status != ATTUNE_OK || !any_beside(s)) return status;
+  const int64_t before = at_now_ns();
+  if (!wait_for_kernels(s)) at_candidate_build_leave(&s->making);
+  const int64_t made = at_now_ns();
+  int64_t end = until(s, s->times->widen_until);
+  if (s->budget_ns <= 0.0) {
+    s->late_ns = made - before;
+    end = until(s, s->times->widen_until);
+    if (end < made + (int64_t)MADE_NS) end = made + (int64_t)MADE_NS;
+    end = within_limit(s, end);
+  }
+  status = at_race_screen(&s->race, end, FIELD);
+  const int64_t over = at_now_ns() - until(s, s->times->widen_until);
+  if (s->budget_ns <= 0.0 && over > 0) s->late_ns += over;
+  return status;
+}
+
+/* Level debug: how each candidate ended. */
+static void log_contenders(const search *s) {
+  static const char *const states[] = {"not looked at", "raced", "slower", "failed", "wrong"};
+  if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_candidate *c = s->race.contenders[i];
+    if (c->count > 0)
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default in %d rounds, %.4g us a call",
+             c->implementation->name, c->configuration.text[0] ? " " : "", c->configuration.text, states[c->state],
+             c->speedup > 0.0 ? 1.0 / c->speedup : 1.0, c->count, at_race_time(c, NULL) * 1e-3);
+    else
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s", c->implementation->name, c->configuration.text[0] ? " " : "",
+             c->configuration.text, states[c->state]);
+  }
+}
+
+/* A budget and a limit end warm-ups too; 0: there is neither. Of a limit, beyond which nothing is measured any more,
+ * they take a part. */
+static int64_t warm_until(const search *s) {
+  const double most_ns = WARM_PART * s->most_ns, least_ns = s->budget_ns > 0.0 && most_ns > 0.0
+                                                                ? fmin(s->budget_ns, most_ns)
+                                                                : fmax(s->budget_ns, most_ns);
+  return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
+}
+
+static attune_status run(search *s, at_search_result *out) {
+  double once_ns = 0.0;
+  s->profile.warm_until_ns = warm_until(s);
+  attune_status status = collect(s);
+  if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
+  const int64_t opened_ns =
+      at_now_ns() - s->start_ns; /* libraries and their first kernels: no part of what nobody set */
+  if (s->budget_ns <= 0.0) s->opened_ns = opened_ns;
+  s->once_ns = once_ns;
+  reserve(s);
+  if (status == ATTUNE_OK) status = at_limit_afford(s->reserve_ns - AT_LIMIT_GRACE_NS);
+  double length_ns = s->budget_ns > 0.0 ? s->budget_ns : s->times->auto_ns + s->times->auto_calls * once_ns;
+  if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
+  s->deadline_ns = s->start_ns + (int64_t)length_ns;
+  end_stage(s, AT_STAGE_OPEN);
+  if (status == ATTUNE_OK) status = screen(s);
+  end_stage(s, AT_STAGE_SCREEN);
+  out->decision.complete =
+      !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
+  if (status == ATTUNE_OK) status = widen(s);
+  end_stage(s, AT_STAGE_WIDEN);
+  if (status != ATTUNE_OK) return status;
+  s->claim_most_ns =
+      s->budget_ns > 0.0 ? CLAIM_SHARE * s->budget_ns : s->times->claim_ns + s->times->claim_calls * once_ns;
+  at_candidate *winner = settled_winner(s, out, &status);
+  if (!winner) return status;
+  const double raced = winner->speedup; /* at_search_describe sets what it claims */
+  if (s->claim.rounds) out->raced = raced;
+  log_contenders(s);
+  at_search_describe(s, winner, &out->decision);
+  if (s->race.steady) at_good_configs_note(s->profile.profiler, &s->race, winner);
+  weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
+  at_search_list_trials(s, winner, out);
+  return ATTUNE_OK;
+}
+
+attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
+                        attune_measure measure, double budget_ns, double most_ns) {
+  return at_search_again(out, profiler, op, problem, measure, budget_ns, most_ns, NULL);
+}
+
+attune_status at_search_again(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
+                              attune_measure measure, double budget_ns, double most_ns, const attune_decision *known) {
+  memset(out, 0, sizeof *out);
+  search s = {.op = op,
+              .problem = problem,
+              .device = profiler->device,
+              .budget_ns = budget_ns,
+              .most_ns = most_ns,
+              .known = known,
+              .stage_ms = out->stage_ms,
+              .start_ns = at_now_ns()};
+  const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
+  s.stage_ns = s.start_ns;
+  atomic_init(&s.making.done, true);
+  s.race.profile = &s.profile;
+  s.race.making = &s.making;
+  s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
+  s.times = s.race.steady ? &DEVICE : &HOST;
+  at_floating floating;
+  at_floating_enter(&floating); /* what is stored must not depend on the caller's */
+  s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
+  attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
+  if (status == ATTUNE_OK) status = at_sampler_open(&s.profile, profiler, op, problem, measure);
+  if (status == ATTUNE_OK) status = run(&s, out);
+  at_candidate_build_stop(&s.making);
+  at_numerical_check_destroy(s.verifier);
+  at_race_free(&s.race);
+  at_sampler_close(&s.profile);
+  free(s.room);
+  (void)at_limit_set(limit_ns);
+  at_floating_leave(&floating);
+  out->decision.tuning_ms = (double)(at_now_ns() - s.start_ns) * 1e-6;
+  return status;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fingerprint.c: makes fingerprints and takes them apart. */
+#include "tuning/store/fingerprint.h"
+
+#include <attune/device.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/host/threads.h"
+
+static const char WITH[] = "; with ";
+
+static attune_status fail_room(size_t size) {
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give %d", size,
+                 AT_FINGERPRINT_CHARS);
+}
+
+attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
+  attune_device_properties p;
+  const attune_status status = attune_device_get_properties(device, &p);
+  if (status != ATTUNE_OK) return status;
+  size_t at = 0;
+  bool ok = at_append(out, size, &at, "%s; %s", p.name, p.features);
+  if (p.kind == ATTUNE_DEVICE_CUDA) ok = ok && at_append(out, size, &at, "; %d processors", p.processors);
+  ok = ok && at_append(out, size, &at, "; %llu KiB cache", (unsigned long long)(p.cache_bytes >> 10));
+  if (p.kind == ATTUNE_DEVICE_CUDA)
+    ok = ok &&
+         at_append(out, size, &at, "; cc %d.%d; driver %d", p.capability_major, p.capability_minor, p.driver_version);
+  ok = ok && at_append(out, size, &at, "; attune %d", AT_MEASURE_VERSION);
+  return ok ? ATTUNE_OK : fail_room(size);
+}
+
+/* "; with NAME VERSION WORDS; NAME ..." */
+static bool append_op(attune_device *device, const at_op *op, char *out, size_t size, size_t *at, int *count) {
+  for (size_t i = 0; i < op->implementation_count; i++) {
+    const at_implementation *implementation = op->implementations[i];
+    char words[AT_DIFFERENCE_CHARS] = "";
+    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
+    if (!at_append(out, size, at, "%s%s %d%s%s", (*count)++ ? "; " : WITH, implementation->name,
+                   implementation->version, *words ? " " : "", words))
+      return false;
+  }
+  return true;
+}
+
+attune_status at_fingerprint_whole(attune_device *device, const at_op *const *ops, int op_count, char *out,
+                                   size_t size) {
+  at_message kept; /* a library that is not here is part of it */
+  at_message_keep(&kept);
+  attune_status status = at_fingerprint(device, out, size);
+  size_t at = status == ATTUNE_OK ? strlen(out) : 0;
+  int count = 0;
+  if (status == ATTUNE_OK && device->properties.kind == ATTUNE_DEVICE_HOST) {
+    count++;
+    if (!at_append(out, size, &at, "%s%s%d", WITH, AT_FINGERPRINT_THREADS, at_cpu_count())) status = fail_room(size);
+  }
+  for (int i = 0; i < op_count && status == ATTUNE_OK; i++)
+    if (!append_op(device, ops[i], out, size, &at, &count)) status = fail_room(size);
+  return at_message_settle(&kept, status);
+}
+
+size_t at_fingerprint_device_chars(const char *fingerprint) {
+  const char *with = strstr(fingerprint, WITH);
+  return with ? (size_t)(with - fingerprint) : strlen(fingerprint);
+}
+
+const char *at_fingerprint_implementations(const char *fingerprint) {
+  const char *with = strstr(fingerprint, WITH);
+  return with ? with + sizeof WITH - 1 : "";
+}
+
+int at_fingerprint_threads(const char *fingerprint) {
+  const char *first = at_fingerprint_implementations(fingerprint);
+  const size_t chars = sizeof AT_FINGERPRINT_THREADS - 1;
+  return strncmp(first, AT_FINGERPRINT_THREADS, chars) == 0 ? (int)strtol(first + chars, NULL, 10) : 0;
+}
+
+bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementations) {
+  size_t at = strlen(fingerprint);
+  return !*implementations || at_append(fingerprint, size, &at, "%s%s", WITH, implementations);
+}
+
+void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size) {
+  const size_t chars = strlen(winner->implementation);
+  size_t at = 0;
+  int count = 0;
+  (void)at_append(out, size, &at, "%.*s", (int)at_fingerprint_device_chars(fingerprint), fingerprint);
+  for (const char *entry = at_fingerprint_implementations(fingerprint); *entry;) {
+    const char *end = strstr(entry, "; ");
+    const size_t length = end ? (size_t)(end - entry) : strlen(entry);
+    const bool threads = strncmp(entry, AT_FINGERPRINT_THREADS, sizeof AT_FINGERPRINT_THREADS - 1) == 0;
+    if (entry[0] == '*' || threads || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
+      (void)at_append(out, size, &at, "%s%.*s", count++ ? "; " : WITH, (int)length, entry);
+    entry += end ? length + 2 : length;
+  }
+}
+
+/* --- from version 2: "A; B; N KiB cache; cublas 13.1.0 cublaslt 130100; attune 1", "...; openblas-0.3.21 blis-1.0;
+ * ..." --- */
+
+/* A part that is of the device though it comes third or later. */
+static bool is_of_device(const char *part, size_t length) {
+  static const char *const begins[] = {"cc ", "driver ", "attune "}, *const ends[] = {" processors", " KiB cache"};
+  for (size_t i = 0; i < AT_COUNT(begins); i++)
+    if (strncmp(part, begins[i], strlen(begins[i])) == 0) return true;
+  for (size_t i = 0; i < AT_COUNT(ends); i++) {
+    const size_t chars = strlen(ends[i]);
+    if (length > chars && memcmp(part + length - chars, ends[i], chars) == 0) return true;
+  }
+  return false;
+}
+
+/* " NAME-VERSION" for each word, and for each "NAME VERSION"; a lone "none" was no library at all. */
+static bool append_libraries(const char *part, size_t length, char *out, size_t size, size_t *at) {
+  for (const char *word = part, *end = part + length; word < end;) {
+    const size_t chars = strcspn(word, " ;");
+    const char *next = word + chars + 1;
+    const size_t next_chars = next < end ? strcspn(next, " ;") : 0;
+    const bool none = next_chars == 4 && memcmp(next, "none", 4) == 0;
+    const bool pair = next_chars && !memchr(word, '-', chars) && (isdigit((unsigned char)*next) || none);
+    if (!(chars == 4 && memcmp(word, "none", 4) == 0) &&
+        !at_append(out, size, at, " %.*s%s%.*s", (int)chars, word, pair ? "-" : "", pair ? (int)next_chars : 0, next))
+      return false;
+    word = next + (pair ? next_chars + 1 : 0);
+  }
+  return true;
+}
+
+attune_status at_fingerprint_from_version_2(const char *text, char *out, size_t size) {
+  char libraries[AT_FINGERPRINT_CHARS] = "";
+  size_t at = 0, used = 0;
+  bool ok = true;
+  int index = 0;
+  *out = '\0';
+  for (const char *part = text; part && ok; index++) {
+    const char *end = strstr(part, "; ");
+    const size_t length = end ? (size_t)(end - part) : strlen(part);
+    if (index < 2 || is_of_device(part, length))
+      ok = at_append(out, size, &at, "%s%.*s", index ? "; " : "", (int)length, part);
+    else
+      ok = append_libraries(part, length, libraries, sizeof libraries, &used);
+    part = end ? end + 2 : NULL;
+  }
+  ok = ok && (!used || at_append(out, size, &at, "%s*%s", WITH, libraries));
+  return ok ? ATTUNE_OK : fail_room(size);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile_report.c: writes profiles. Numbers are written by hand: printf follows the program's locale, JSON does
+ * not. */
+#include "tuning/workload/profile_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/process/fork.h"
+#include "tuning/workload/dispatch_stats.h"
+
+enum { DONE_MOST = 256, TABLE_ROWS = 40 };
+
+static const char *source_name(attune_source source) {
+  static const char *const names[] = {"", "default", "neighbour", "stored", "system", "tuned"};
+  return (unsigned)source < AT_COUNT(names) ? names[source] : "";
+}
+
+static const char *mode_name(attune_mode mode) {
+  static const char *const names[] = {"", "off", "cached", "record", "tune"};
+  return (unsigned)mode < AT_COUNT(names) ? names[mode] : "";
+}
+
+/* ---- JSON ---- */
+
+/* What is not ASCII becomes an escape, so that the file is valid whatever a driver calls its device. */
+static void put_text(FILE *out, const char *text) {
+  fputc('"', out);
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    if (*c == '"' || *c == '\\')
+      fprintf(out, "\\%c", *c);
+    else if (*c < 0x20 || *c >= 0x7F)
+      fprintf(out, "\\u%04x", *c);
+    else
+      fputc(*c, out);
+  }
+  fputc('"', out);
+}
+
+/* With `digits` decimals; null for what JSON has no number for. */
+static void put_number(FILE *out, double value, int digits) {
+  double scale = 1.0;
+  for (int i = 0; i < digits; i++) scale *= 10.0;
+  const double scaled = round(fabs(value) * scale);
+  if (!(scaled < 9e18)) {
+    fputs("null", out);
+    return;
+  }
+  const unsigned long long all = (unsigned long long)scaled, unit = (unsigned long long)scale;
+  fprintf(out, "%s%llu", value < 0.0 && all ? "-" : "", all / unit);
+  if (digits) fprintf(out, ".%0*llu", digits, all % unit);
+}
+
+static void put_named(FILE *out, const char *name, double value, int digits) {
+  fprintf(out, ", \"%s\": ", name);
+  put_number(out, value, digits);
+}
+
+/* A time of 0 is one that is not known. */
+static void put_time(FILE *out, const char *name, double ns) {
+  fprintf(out, ", \"%s\": ", name);
+  if (ns > 0.0)
+    put_number(out, ns, 1);
+  else
+    fputs("null", out);
+}
+
+static void put_entry(FILE *out, const attune_profile_entry *e) {
+  const attune_decision *d = e->decision;
+  fputs("{\"problem\": ", out);
+  put_text(out, e->problem);
+  fputs(", \"stored_as\": ", out);
+  put_text(out, d->problem);
+  fputs(", \"device\": ", out);
+  put_text(out, d->device);
+  fprintf(out, ", \"calls\": %llu, \"implementation\": ", (unsigned long long)e->calls);
+  put_text(out, d->implementation);
+  fputs(", \"configuration\": ", out);
+  put_text(out, d->configuration);
+  fprintf(out, ", \"source\": \"%s\", \"untuned\": %s", source_name(d->source), e->untuned ? "true" : "false");
+  put_time(out, "time_ns", e->time_ns);
+  put_time(out, "one_ns", d->time_ns);
+  put_time(out, "default_one_ns", d->default_time_ns);
+  put_named(out, "share", e->share, 6);
+  put_named(out, "saved_ns", e->saved_ns, 1);
+  put_named(out, "worth_ns", e->worth_ns, 1);
+  put_named(out, "flops", e->flops, 0);
+  fputc('}', out);
+}
+
+static void put_tuner(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner) {
+  const attune_profile_totals *t = &usage->totals;
+  fprintf(out, "{\"tuner\": %llu, \"mode\": \"%s\", \"calls\": %llu, \"untuned_calls\": %llu, \"unknown_calls\": %llu",
+          (unsigned long long)tuner->id, mode_name(attune_tuner_get_mode(tuner)), (unsigned long long)t->calls,
+          (unsigned long long)t->untuned_calls, (unsigned long long)t->unknown_calls);
+  fprintf(out, ", \"other_calls\": %llu", (unsigned long long)t->other_calls);
+  put_time(out, "time_ns", t->time_ns);
+  put_named(out, "saved_ns", t->saved_ns, 1);
+  put_named(out, "worth_ns", t->worth_ns, 1);
+  fputs(",\n  \"problems\": [", out);
+  for (size_t i = 0; i < usage->count; i++) {
+    fputs(i ? ",\n   " : "\n   ", out);
+    put_entry(out, &usage->items[i].entry);
+  }
+  fputs("]}", out);
+}
+
+/* ---- the table ---- */
+
+static const char *time_text(char out[32], double ns) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  int unit = 0;
+  double value = fabs(ns);
+  for (; unit < 3 && value >= 1000.0; unit++) value /= 1000.0;
+  const unsigned long long tenths = (unsigned long long)(value * 10.0 + 0.5);
+  snprintf(out, 32, "%s%llu.%llu %s", ns < 0.0 ? "-" : "", tenths / 10, tenths % 10, units[unit]);
+  return out;
+}
+
+static void put_row(FILE *out, const attune_profile_entry *e) {
+  char time[32] = "?", share[32] = "";
+  const attune_decision *d = e->decision;
+  if (e->time_ns > 0.0) {
+    const unsigned tenths = (unsigned)(e->share * 1000.0 + 0.5);
+    time_text(time, e->time_ns);
+    snprintf(share, sizeof share, "%u.%u%%", tenths / 10, tenths % 10);
+  }
+  fprintf(out, "%12llu %10s %7s  %-9s  %s on %s: %s%s%s\n", (unsigned long long)e->calls, time, share,
+          source_name(d->source), e->problem, d->device, d->implementation, *d->configuration ? " " : "",
+          d->configuration);
+}
+
+static bool is_to_be_tuned(const at_dispatch_stats_item *item) {
+  return item->entry.untuned && !item->stored;
+}
+
+static void put_summary(FILE *out, const at_dispatch_stats *usage) {
+  const attune_profile_totals *t = &usage->totals;
+  char text[32];
+  if (t->other_calls) fprintf(out, "%12llu calls of further problems\n", (unsigned long long)t->other_calls);
+  if (t->saved_ns != 0.0) fprintf(out, "saved against the default: %s\n", time_text(text, t->saved_ns));
+  if (t->worth_ns > 0.0)
+    fprintf(out, "stored winners that do not run (mode off) would save %s: run with ATTUNE_MODE=cached\n",
+            time_text(text, t->worth_ns));
+  uint64_t untuned = 0;
+  for (size_t i = 0; i < usage->count; i++)
+    if (is_to_be_tuned(&usage->items[i])) untuned += usage->items[i].entry.calls;
+  if (!untuned) return;
+  fprintf(out, "%llu of %llu calls run untuned:\n", (unsigned long long)untuned, (unsigned long long)t->calls);
+  int rows = 0;
+  for (size_t i = 0; i < usage->count; i++) {
+    const attune_profile_entry *e = &usage->items[i].entry;
+    if (is_to_be_tuned(&usage->items[i]) && ++rows <= TABLE_ROWS)
+      fprintf(out, "%12llu  %s on %s\n", (unsigned long long)e->calls, e->problem, e->decision->device);
+  }
+  if (rows > TABLE_ROWS) fprintf(out, "              and %d more\n", rows - TABLE_ROWS);
+  fputs("tune them: run with ATTUNE_MODE=record, then `attune tune recorded'\n", out);
+}
+
+static void put_table(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner) {
+  const attune_profile_totals *t = &usage->totals;
+  char text[32];
+  fprintf(out, "attune: profile of process %ld, tuner %llu, mode %s: %llu calls of %zu problem%s, ", (long)getpid(),
+          (unsigned long long)tuner->id, mode_name(attune_tuner_get_mode(tuner)), (unsigned long long)t->calls,
+          usage->count, usage->count == 1 ? "" : "s");
+  if (t->time_ns > 0.0) fprintf(out, "%s estimated", time_text(text, t->time_ns));
+  if (t->unknown_calls)
+    fprintf(out, "%snothing is stored of %llu calls", t->time_ns > 0.0 ? "; " : "",
+            (unsigned long long)t->unknown_calls);
+  fputs("\n       calls       time   share  source     problem, device, implementation\n", out);
+  for (size_t i = 0; i < usage->count && i < TABLE_ROWS; i++) put_row(out, &usage->items[i].entry);
+  if (usage->count > TABLE_ROWS) fprintf(out, "%12s and %zu problems more\n", "", usage->count - TABLE_ROWS);
+  put_summary(out, usage);
+}
+
+/* ---- to files ---- */
+
+static attune_status fail_file(const char *path, int error) {
+  const attune_status status = error == ENOENT || error == ENOTDIR                   ? ATTUNE_NOT_FOUND
+                               : error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION
+                                                                                     : ATTUNE_IO_ERROR;
+  return at_fail(status, "the profile cannot be written to %s: %s", path, strerror(error));
+}
+
+/* The text of a tuner, which the caller frees; NULL: no memory. */
+typedef void (*put_fn)(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner);
+static char *text_of(put_fn put, const at_dispatch_stats *usage, const attune_tuner *tuner) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  put(out, usage, tuner);
+  const bool ok = !ferror(out);
+  if (fclose(out) == 0 && ok) return text;
+  free(text);
+  return NULL;
+}
+
+static attune_status write_file(const char *path, const char *const *tuners, size_t count) {
+  FILE *out = fopen(path, "we");
+  if (!out) return fail_file(path, errno);
+  fprintf(out, "{\"process\": %ld, \"tuners\": [", (long)getpid());
+  for (size_t i = 0; i < count; i++) fprintf(out, "%s\n %s", i ? "," : "", tuners[i]);
+  fputs("]}\n", out);
+  errno = 0;
+  const bool bad = ferror(out) != 0, unwritten = fclose(out) != 0;
+  return bad || unwritten ? fail_file(path, errno ? errno : EIO) : ATTUNE_OK;
+}
+
+attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) {
+  if (!tuner || !path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s",
+                   !tuner ? "tuner is NULL; should be given" : "path is NULL or empty; should be a file");
+  at_tuner_open(tuner);
+  at_message kept;
+  at_dispatch_stats usage;
+  at_message_keep(&kept);
+  attune_status status = at_dispatch_stats_take(&usage, tuner);
+  if (status != ATTUNE_OK) return status;
+  char *text = text_of(put_tuner, &usage, tuner);
+  at_dispatch_stats_free(&usage);
+  status = text ? write_file(path, (const char *const *)&text, 1)
+                : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile");
+  free(text);
+  return at_message_settle(&kept, status);
+}
+
+/* ---- ATTUNE_PROFILE ---- */
+
+/* The profiles of this process so far, for each writes its file again: those of tuners that are gone, and at the end of
+ * the process of all. */
+typedef struct done_profile {
+  char *path, *text;
+} done_profile;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the two below */
+static done_profile done[DONE_MOST];
+static size_t done_count;
+
+static void before_fork(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&done_lock);
+}
+
+/* A child tells of itself only. */
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  for (; child && done_count; done_count--) {
+    free(done[done_count - 1].path);
+    free(done[done_count - 1].text);
+  }
+  pthread_mutex_unlock(&done_lock);
+}
+
+static void watch_forks(void) {
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
+}
+
+/* "%p" is the process's number. */
+static bool expand(const char *path, char *out, size_t size) {
+  size_t at = 0;
+  bool ok = true;
+  *out = '\0';
+  for (; *path && ok; path++) {
+    const bool process = path[0] == '%' && path[1] == 'p';
+    ok = process ? at_append(out, size, &at, "%ld", (long)getpid()) : at_append(out, size, &at, "%c", *path);
+    path += process;
+  }
+  return ok;
+}
+
+/* Both texts become the list's. *out: the texts of that file, borrowed: none is freed while the process lives but in a
+ * child of fork. */
+static size_t add_done(char *path, char *text, const char *out[DONE_MOST]) {
+  size_t count = 0;
+  pthread_mutex_lock(&done_lock);
+  if (done_count < DONE_MOST) {
+    done[done_count++] = (done_profile){path, text};
+  } else {
+    free(path);
+    free(text);
+    path = NULL;
+  }
+  for (size_t i = 0; i < done_count && path; i++)
+    if (strcmp(done[i].path, path) == 0) out[count++] = done[i].text;
+  pthread_mutex_unlock(&done_lock);
+  return count;
+}
+
+static void end_in_file(const attune_tuner *tuner, char *text) {
+  char path[4352];
+  const char *texts[DONE_MOST];
+  char *own = expand(tuner->profile, path, sizeof path) ? strdup(path) : NULL;
+  if (!own) {
+    free(text);
+    return;
+  }
+  pthread_once(&once, watch_forks);
+  const size_t count = add_done(own, text, texts);
+  if (count && write_file(path, texts, count) != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
+}
+
+void at_profile_end(attune_tuner *tuner) {
+  at_dispatch_stats usage;
+  if (!tuner->profile) return;
+  if (at_dispatch_stats_take(&usage, tuner) != ATTUNE_OK) {
+    at_log(ATTUNE_LOG_WARNING, "no profile is written: %s", attune_last_message());
+    return;
+  }
+  const bool table = strcmp(tuner->profile, "stderr") == 0;
+  char *text = usage.totals.calls ? text_of(table ? put_table : put_tuner, &usage, tuner) : NULL;
+  at_dispatch_stats_free(&usage);
+  if (!text) return;
+  if (table) {
+    fputs(text, stderr);
+    free(text);
+  } else {
+    end_in_file(tuner, text);
+  }
+}
