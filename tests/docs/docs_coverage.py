@@ -31,10 +31,10 @@ def check_sums(counts, rows, failures):
 
 def proof_of(tree, proof):
     """The text of the test or program, None: there is none."""
-    for path in (f"tests/{proof}.c", f"tests/{proof}.sh", f"tests/{proof}.py", f"examples/{proof}.c"):
-        if tree.has(path):
-            return tree.read(path)
-    return None
+    if tree.has(f"examples/{proof}.c"):
+        return tree.read(f"examples/{proof}.c")
+    wanted = {f"{proof}.c", f"{proof}.sh", f"{proof}.py"}
+    return next((tree.read(path) for path in tree.files() if path.startswith("tests/") and path.split("/")[-1] in wanted), None)
 
 
 def check_row(tree, functions, headers, row, failures):

@@ -87,7 +87,7 @@ def rows(text):
 
 def environment(tree, failures):
     code = set()
-    for path in tree.sources("src", "tuning", "ops"):
+    for path in tree.sources("src", "tuning", "ops", "tools"):
         text = tree.bare(path)
         code |= set(re.findall(r'"(ATTUNE_[A-Z0-9_]+)"', text))
         for call in re.findall(r"\b(?:secure_getenv|getenv|\w*variable|read_path)\(([^;{]*)", text):

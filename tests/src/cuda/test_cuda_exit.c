@@ -7,6 +7,7 @@
 #include <attune/attune.h>
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -124,11 +125,21 @@ static void *exit_elsewhere(void *unused) {
   return unused;
 }
 
+/* Where it crashed, for whoever reads the log. */
+static void trace(int signal_number) {
+  void *frames[48];
+  backtrace_symbols_fd(frames, backtrace(frames, 48), 2);
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
 static int end_by(const char *way) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   void *library = NULL;
   pthread_t thread;
   options.database = ":memory:";
+  signal(SIGSEGV, trace);
+  signal(SIGABRT, trace);
   alarm((unsigned)(100 * test_patience())); /* it hangs */
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   if (strcmp(way, "dlclose") == 0 && !open_shared(&library)) return 2;

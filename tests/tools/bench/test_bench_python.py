@@ -130,7 +130,7 @@ def refuses(root, folder):
 
 def compares(root, folder, library):
     """attune's own products, on the host, beside those of the stand-ins for PyTorch and cuBLAS, which take the same memory in their own ways."""
-    with open(os.path.join(root, "tests", "gemm_torch.py"), encoding="utf-8") as file:
+    with open(os.path.join(root, "tests", "ops", "gemm", "gemm_torch.py"), encoding="utf-8") as file:
         write(folder, "torch.py", file.read())
     words = [library, write(folder, "w.csv", WORKLOAD), "--device", "host", "--db", os.path.join(folder, "none.db"), "--rotate", "0"]
     out = os.path.join(folder, "out.md")
