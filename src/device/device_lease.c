@@ -197,12 +197,9 @@ static uint64_t next_beat(void) {
 }
 
 static attune_status fail_busy(const attune_device *device, const holder *h) {
-  char since[32] = "";
-  struct tm parts;
-  const time_t when = (time_t)h->since;
-  if (h->pid < 1 || h->since < 1 || !gmtime_r(&when, &parts) ||
-      !strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts))
-    return at_fail(ATTUNE_BUSY, "another process measures on %s", device->name);
+  char since[AT_UTC_CHARS];
+  if (h->pid < 1 || h->since < 1) return at_fail(ATTUNE_BUSY, "another process measures on %s", device->name);
+  at_utc_text(since, h->since);
   return at_fail(ATTUNE_BUSY, "another process measures on %s: process %lld%s, since %s%s", device->name,
                  (long long)h->pid, h->place == this_place() ? "" : " of another container or machine", since,
                  h->place == this_place() && at_process_stopped(h->pid) ? "; it is stopped" : "");

@@ -20,6 +20,7 @@
 
 #include "ops/gemm/problem/problem.h"
 #include "src/process/floating.h"
+#include "src/host/cpu_capacity.h"
 #include "src/host/threads.h"
 #include "tuning/op/registry.h"
 
@@ -272,6 +273,21 @@ static void the_caller_keeps_its_own(void **state) {
 #endif
 }
 
+/* A program that traps what is inexact: what attune measures of the CPUs in its thread does not trap. */
+static void a_trapping_caller(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    feenableexcept(FE_ALL_EXCEPT);
+    const double capacity = at_cpu_capacity();
+    fedisableexcept(FE_ALL_EXCEPT);
+    _exit(capacity > 0.0 ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 static int open_reports(void **state) {
   (void)state;
   reports = mmap(NULL, 2 * sizeof *reports, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -280,6 +296,7 @@ static int open_reports(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_trapping_caller), /* first: the CPUs are measured once */
       cmocka_unit_test(the_same_bits),
       cmocka_unit_test(threads_are_usual),
       cmocka_unit_test(a_winner_does_not_depend_on_it),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/base/support.h"
 #include "tuning/measure/search_settings.h"
@@ -158,11 +159,29 @@ static void another_locale(void **state) {
   setlocale(LC_ALL, "C");
 }
 
+/* Dates without the C library's lock, beside the C library's. */
+static void dates(void **state) {
+  (void)state;
+  char own[AT_UTC_CHARS], other[64];
+  for (int64_t i = -20000; i < 40000; i++) {
+    const time_t when = (time_t)(i * 3155761 + i % 86401);
+    struct tm parts;
+    assert_non_null(gmtime_r(&when, &parts));
+    assert_true(strftime(other, sizeof other, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0);
+    at_utc_text(own, when);
+    if (parts.tm_year + 1900 >= 1000) assert_string_equal(own, other);
+  }
+  at_utc_text(own, INT64_MAX);
+  assert_string_equal(own, "9999-12-31 23:59:59 UTC");
+  at_utc_text(own, INT64_MIN);
+  assert_string_equal(own, "0000-01-01 00:00:00 UTC");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integers),       cmocka_unit_test(reals),
       cmocka_unit_test(many_digits),    cmocka_unit_test(settings_hold_no_nan),
-      cmocka_unit_test(another_locale),
+      cmocka_unit_test(another_locale), cmocka_unit_test(dates),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
