@@ -204,6 +204,14 @@ def one_process(folder):
     out, _ = run(0, "compare", base, little)  # as much as another process of one build may take
     says(out, "+5.0 %", "2 same")
     says(run(1, "compare", base, little, "--threshold", "1")[0], "slower")  # the user's word
+    out, err = run(0, "compare", base, little, "--threshold", "same=50")  # of some cases: the others keep theirs
+    says(out, "+5.0 %", "2 same", "changes from 10 % count, but for cases with a threshold of their own")
+    assert err == "", err
+    report = json.loads(run(0, "compare", base, slower, "--threshold", "x/8=50", "--json")[0])
+    assert {row["case"]: row["floor"] for row in report["rows"]} == {"BM_x/8": 0.5, "BM_same": 0.1}
+    says(run(1, "compare", base, slower, "--threshold", "BM_y=50")[1], "--threshold BM_y=50 is for no case: no name holds \"BM_y\"")
+    for option in ("--markdown", "--html"):
+        says(run(0, "compare", base, little, "--threshold", "same=50", option, "-")[0], "but for cases with a threshold of their own")
     report = json.loads(run(1, "compare", base, slower, "--json")[0])
     row = report["rows"][0]
     assert report["rule"]["floor"] == 0.1 and row["regression"] and len(row["head"]["visits"]) == 20 and not row["paired"]

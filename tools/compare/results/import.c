@@ -305,7 +305,7 @@ bool gate_import_is_one_process(const gate_run *run) {
   return is;
 }
 
-char *gate_import_note(const gate_run *run, double floor) {
+char *gate_import_note(const gate_run *run, double floor, bool others) {
   int most = 0;
   if (!gate_import_is_one_process(run)) return NULL;
   for (size_t i = 0; i < run->case_count; i++)
@@ -317,6 +317,6 @@ char *gate_import_note(const gate_run *run, double floor) {
         run->suite);
   return gate_say(
       "%s is of one process: its repetitions do not show what another process of the same build would take, so changes "
-      "from %.3g %% count; several files as one run (attune import) are judged by processes",
-      run->suite, 100 * floor);
+      "from %.3g %% count%s; several files as one run (attune import) are judged by processes",
+      run->suite, 100 * floor, others ? ", but for cases with a threshold of their own" : "");
 }
