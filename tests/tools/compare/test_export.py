@@ -234,6 +234,27 @@ def no_repetitions(folder):
     assert [row["head"]["ns"] for row in report["rows"]] == [2e6]
 
 
+def intervals(folder):
+    """value is the median, and the bounds are the times of the ranks that the sign test gives, however skewed the times are."""
+    for count, outside in ((5, None), (6, 0), (8, 0), (9, 1), (12, 2), (20, 5), (30, 9)):
+        for power in (1, 2, 6, -6):
+            times = [(10 + (i * 7) % 31) ** power * 31 ** -min(power, 0) for i in range(count)]
+            measure = bmf(run(0, "export", google_json(folder, "skewed.json", times), "--format", "bmf")[0], ["BM_x/8", "BM_same"])["BM_x/8"]["latency"]
+            times.sort()
+            near(measure["value"], 1000 * (times[(count - 1) // 2] + times[count // 2]) / 2)
+            assert ("lower_value" in measure) == (outside is not None), (count, measure)
+            if outside is not None:
+                near(measure["lower_value"], 1000 * times[outside])
+                near(measure["upper_value"], 1000 * times[count - 1 - outside])
+    # Of a process: the mean of the faster half of its samples.
+    files = [google_json(folder, f"samples{i}.json", [5.0 + i, 1.0 + i, 90.0, 3.0 + i, 80.0]) for i in range(6)]
+    run(0, "import", *files, "--save", f"{folder}/samples.db")
+    measure = bmf(run(0, "export", f"{folder}/samples.db", "--format", "bmf")[0], ["BM_x/8", "BM_same"])["BM_x/8"]["latency"]
+    near(measure["value"], 5500)
+    near(measure["lower_value"], 3000)
+    near(measure["upper_value"], 8000)
+
+
 def failures(folder):
     good, bad = google_json(folder, "good.json", [1.0] * 9), google_json(folder, "bad.json", [1.0] * 9, error=True)
     out, _ = run(1, "compare", good, bad)
@@ -295,7 +316,7 @@ def several_processes(folder):
     near(report["rows"][0]["head"]["ns"], row["head"]["ns"])
 
 
-for test in (exports, exports_of_pairs, wrong_usage, one_process, no_repetitions, failures, criterion, several_processes):
+for test in (exports, exports_of_pairs, wrong_usage, one_process, no_repetitions, intervals, failures, criterion, several_processes):
     with tempfile.TemporaryDirectory() as place:
         if test is wrong_usage:
             bench("--save", f"{place}/r.db", rounds="1")

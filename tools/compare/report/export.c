@@ -42,16 +42,14 @@ char *gate_export_name(const gate_case *c) {
 }
 
 void gate_export_interval(const gate_case *c, double *low, double *high) {
-  double values[GATE_MOST_VALUES], ns;
+  double *values = gate_alloc((size_t)c->visit_count + 1, sizeof *values);
   int count = 0;
-  gate_case_summary(c, &ns, NULL);
-  for (int i = 0; i < c->visit_count && count < GATE_MOST_VALUES; i++) {
-    const double value = gate_visit_value(&c->visits[i]);
-    if (value > 0) values[count++] = log(value / ns);
-  }
-  const gate_estimate middle = gate_paired_shift(values, count, 0.95);
-  *low = isnan(middle.low) ? NAN : ns * fmin(exp(middle.low), 1.0);
-  *high = isnan(middle.high) ? NAN : ns * fmax(exp(middle.high), 1.0);
+  for (int i = 0; i < c->visit_count; i++)
+    if (c->visits[i].sample_count > 0) values[count++] = gate_visit_value(&c->visits[i]);
+  const gate_estimate middle = gate_median_estimate(values, count, 0.95);
+  *low = middle.low;
+  *high = middle.high;
+  free(values);
 }
 
 static bool is_timed(const gate_case *c) {
