@@ -260,12 +260,14 @@ def failures(folder):
     out, _ = run(1, "compare", good, bad)
     says(out, "failed", "no; file")
     says(run(2, "compare", good, google_json(folder, "debug.json", [1.0] * 9, build="debug"))[1], "build: release, now debug")
-    for text, words in (("{\"benchmarks\": [", "should be JSON of Google Benchmark or of Criterion"), ("{}", "neither Google Benchmark's"),
+    for text, words in (("", "wrong.json is empty; should be JSON"), (" \n", "wrong.json is empty"), ("{\"benchmarks\": [", "should be JSON of Google Benchmark or of Criterion"), ("{}", "neither Google Benchmark's"),
                         ("[1]", "neither Google Benchmark's nor Criterion's"), ("{\"benchmarks\": []}", "has no benchmark with a time"),
                         ("{\"reason\": \"group-complete\"}", "has no message \"benchmark-complete\"")):
         with open(f"{folder}/wrong.json", "w", encoding="utf-8") as file:
             file.write(text)
-        says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
+        says(run(2, "import", f"{folder}/wrong.json", "--save", f"{folder}/i.db")[1], words)
+        if text.strip():
+            says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
     says(run(2, "compare", good)[1], "is JSON of one run; name a second one")
     says(run(2, "compare", good + ":1", good)[1], "should be named without \":1\"")
 

@@ -210,6 +210,8 @@ static char *load_one(const char *path, gate_run *run) {
   *run = (gate_run){.state = GATE_RUN_COMPLETE};
   char *error = read_text(path, &text, &size);
   if (!error && stat(path, &info) == 0 && info.st_mtime > 0) run->started = (int64_t)info.st_mtime;
+  if (!error && strspn(text, " \t\r\n") == size)
+    error = gate_say("%s is empty; should be JSON of Google Benchmark or of Criterion", path);
   if (!error) {
     const size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     mend_numbers(text);
