@@ -98,6 +98,7 @@ def exports(folder):
     read = {name: open(path, encoding="utf-8").read() for name, path in files.items()}
     made = {name: FORMATS[name](text, NAMES) for name, text in read.items()}
     assert made["bmf"]["a"]["latency"] == {"value": 1500, "lower_value": 1500, "upper_value": 1500}
+    assert made["github"][1]["extra"].startswith("processes: 8\n")
     assert made["github"][1]["value"] == 2500000 and made["github"][1]["range"] == "\u00b1 0"
     repetitions = [e for e in made["google"]["benchmarks"] if e["run_type"] == "iteration" and e["name"] == "a"]
     assert [e["repetition_index"] for e in repetitions] == list(range(8)) and all(e["real_time"] == 1500 for e in repetitions)
@@ -219,7 +220,10 @@ def one_process(folder):
     near(row["base"]["ns"], 10000)
     out, _ = run(1, "compare", base, slower, "--markdown", "-")
     says(out, "is of one process")
+    says(run(1, "compare", base, slower, "--junit", "-")[0], "20 and 20 repetitions</failure>")
+    assert github(run(0, "export", base, "--format", "github")[0], ["BM_x/8", "BM_same"])[0]["extra"].startswith("repetitions: 20\n")
     run(1, "compare", base, slower, "--html", f"{folder}/page.html")
+    says(open(f"{folder}/page.html", encoding="utf-8").read(), '"counted":{"base":"repetitions","head":"repetitions"}')
     says(open(f"{folder}/page.html", encoding="utf-8").read(), "is of one process")
 
 
@@ -292,6 +296,10 @@ def criterion(folder):
     assert report["rows"][0]["head"]["ns"] == 51 and len(report["rows"][0]["head"]["visits"]) == 1
 
 
+def slower_alone(folder):
+    return google_json(folder, "alone.json", [15.0 + 0.01 * i for i in range(20)])
+
+
 def several_processes(folder):
     results = f"{folder}/i.db"
     for label, factor in (("base", 1.0), ("head", 1.03 * 1.03)):
@@ -300,6 +308,10 @@ def several_processes(folder):
         says(out, "2 cases; saved in ", " as run ")
     out, _ = run(1, "compare", f"{results}:base", f"{results}:head")  # judged by processes: 1 % counts
     says(out, "+6.1 %", "slower")
+    says(run(1, "compare", f"{results}:base", f"{results}:head", "--junit", "-")[0], "9 and 9 processes</failure>")
+    out, _ = run(1, "compare", f"{results}:base", slower_alone(folder), "--allow-different", "--junit", "-")
+    says(out, "9 processes and 20 repetitions</failure>")
+    out, _ = run(1, "compare", f"{results}:base", f"{results}:head")
     assert "of one process" not in out
     report = json.loads(run(1, "compare", f"{results}:base", f"{results}:head", "--json")[0])
     row = next(row for row in report["rows"] if row["case"] == "BM_x/8")

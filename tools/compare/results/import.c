@@ -307,6 +307,10 @@ bool gate_import_is_one_process(const gate_run *run) {
   return is;
 }
 
+const char *gate_import_counted(const gate_run *run) {
+  return gate_import_is_one_process(run) ? "repetitions" : "processes";
+}
+
 char *gate_import_note(const gate_run *run, double floor, bool others) {
   int most = 0;
   if (!gate_import_is_one_process(run)) return NULL;
