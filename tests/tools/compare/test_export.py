@@ -144,6 +144,16 @@ def exports_of_pairs(folder):
     assert [row[2:] for row in rows[1:]] == [["2", "1200"]]
 
 
+def a_factor_in_a_table(folder):
+    for side, time in (("new", 50000), ("old", 5)):
+        os.mkdir(f"{folder}/{side}")
+        with open(f"{folder}/{side}/run", "w", encoding="utf-8") as script:
+            script.write(f"#!/bin/sh\nexec {WORKER} a=time:{time} \"$@\"\n")
+        os.chmod(f"{folder}/{side}/run", 0o755)
+    out, _ = run(1, "bench", "--program", "{build}/run", "--build", f"{folder}/new", "--against", f"{folder}/old", "--rounds", "12", "--samples", "1")
+    says(out, " 10000x ", "slower")
+
+
 def wrong_usage(folder):
     results = f"{folder}/r.db"
     for words, text in ((("bench", "--program", "x", "--export", "bmf"), "--export is \"bmf\"; should be FORMAT=FILE, where FORMAT is bmf, github"),
@@ -205,6 +215,10 @@ def one_process(folder):
     out, _ = run(0, "compare", base, little)  # as much as another process of one build may take
     says(out, "+5.0 %", "2 same")
     says(run(1, "compare", base, little, "--threshold", "1")[0], "slower")  # the user's word
+    short, long = google_json(folder, "short.json", [0.005 * n for n in noise]), google_json(folder, "long.json", [50 * n for n in noise])
+    says(run(1, "compare", short, long)[0], " 10000x ", "x to 1", "slower")  # no percentage of six digits
+    says(run(0, "compare", long, short)[0], " 0.0001x ", "faster")
+    says(run(1, "compare", short, long, "--junit", "-")[0], "message=\"10000x, ")
     out, err = run(0, "compare", base, little, "--threshold", "same=50")  # of some cases: the others keep theirs
     says(out, "+5.0 %", "2 same", "changes from 10 % count, but for cases with a threshold of their own")
     assert err == "", err
@@ -330,7 +344,7 @@ def several_processes(folder):
     near(report["rows"][0]["head"]["ns"], row["head"]["ns"])
 
 
-for test in (exports, exports_of_pairs, wrong_usage, one_process, no_repetitions, intervals, failures, criterion, several_processes):
+for test in (exports, exports_of_pairs, a_factor_in_a_table, wrong_usage, one_process, no_repetitions, intervals, failures, criterion, several_processes):
     with tempfile.TemporaryDirectory() as place:
         if test is wrong_usage:
             bench("--save", f"{place}/r.db", rounds="1")
