@@ -94,7 +94,8 @@ static void names_tell_mode_and_device(void **state) {
 
 static void other_machines_are_refused(void **state) {
   (void)state;
-  head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1], \"kernel\": \"\", \"governor\": \"fast\"}");
+  head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1], "
+                          "\"kernel\": \"\", \"governor\": \"fast\"}");
   base.fingerprint = text("{\"same\": [1], \"cpu\": \"a cpu\", \"libc\": \"\", \"governor\": \"\"}");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "--allow-different");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "cpu: a cpu, now another cpu");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rank_shift.c: how large a difference is, as the tests of rank_test.c see it: the median of all means of two (Hodges and
  * Lehmann, Estimates of location based on rank tests, Annals of Mathematical Statistics 34, 1963), or of all differences
- * between two groups; and the values that the test at that level would not refuse. And where the median of one group lies. */
+ * between two groups; and the values that the test at that level would not refuse. And where
+ * the median of one group lies. */
 #include "tools/compare/ranks/rank_test.h"
 
 #include <math.h>

@@ -89,7 +89,8 @@ static json_t *github_case(const gate_case *c, const char *name, const gate_run 
     snprintf(range, sizeof range, "\u00b1 %.4g", fmax(ns - low, high - ns));
     json_object_set_new(object, "range", json_string(range));
   }
-  char *extra = gate_say("%s: %d\nspread between them: %.2f %%%s%s", gate_import_counted(run), c->visit_count, 100 * spread,
+  char *extra = gate_say("%s: %d\nspread between them: %.2f %%%s%s", gate_import_counted(run), c->visit_count,
+                         100 * spread,
                          *run->label ? "\nlabel: " : "", run->label);
   json_object_set_new(object, "extra", gate_json_string(extra));
   free(extra);
