@@ -229,9 +229,10 @@ static void print_words(const evaluating *e) {
   snprintf(text, sizeof text, "%s%s%s, %s", d->implementation, *d->configuration ? " " : "", d->configuration,
            origin(d->source));
   line("runs", text);
-  snprintf(text, sizeof text, "%lld of %lld elements are %s: largest error %.3g of what the contract allows, %.3g ulp",
-           (long long)e->errors.checked, (long long)e->errors.elements, is_right(e) ? "right" : "WRONG",
-           e->errors.max_error, e->errors.max_ulps);
+  snprintf(text, sizeof text,
+           "%s %lld checked of %lld elements are %s: largest error %.3g of what the contract allows, %.3g ulp",
+           is_right(e) ? "all" : "some of the", (long long)e->errors.checked, (long long)e->errors.elements,
+           is_right(e) ? "right" : "WRONG", e->errors.max_error, e->errors.max_ulps);
   line("checked", text);
   snprintf(text, sizeof text, "%s a call (%s, median of %d round%s)", cli_time_text(call, t->call_ns), t->measure,
            t->rounds, t->rounds == 1 ? "" : "s");

@@ -83,6 +83,10 @@ static void the_threshold_is_the_users(void **state) {
   expect_out("6 same");
   expect_run(0, "compare", in_folder("r.db"), "--threshold", "case/0=10");
   expect_out("6 same");
+  assert_string_equal(err_text, "");
+  expect_run(1, "compare", in_folder("r.db"), "--threshold", "case/0=10", "--threshold", "case/6=10", "--threshold",
+             "case/0=1");
+  expect_error("--threshold case/6=10 is for no case: no name holds \"case/6\"");
   expect_run(1, "compare", in_folder("r.db"), "--threshold", "10", "--threshold", "/0=2", "--markdown", "-");
   expect_out("changes from 10 %, from 2 % where the name holds /0 on count");
   expect_run(1, "compare", in_folder("r.db"), "--threshold", "case/5=10");

@@ -98,6 +98,7 @@ def exports(folder):
     read = {name: open(path, encoding="utf-8").read() for name, path in files.items()}
     made = {name: FORMATS[name](text, NAMES) for name, text in read.items()}
     assert made["bmf"]["a"]["latency"] == {"value": 1500, "lower_value": 1500, "upper_value": 1500}
+    assert made["github"][1]["extra"].startswith("processes: 8\n")
     assert made["github"][1]["value"] == 2500000 and made["github"][1]["range"] == "\u00b1 0"
     repetitions = [e for e in made["google"]["benchmarks"] if e["run_type"] == "iteration" and e["name"] == "a"]
     assert [e["repetition_index"] for e in repetitions] == list(range(8)) and all(e["real_time"] == 1500 for e in repetitions)
@@ -141,6 +142,16 @@ def exports_of_pairs(folder):
     assert github(out, ["a"])[0]["value"] == 1200
     rows = otava(run(0, "export", f"{folder}/p.db", "--format", "otava")[0], ["a"])
     assert [row[2:] for row in rows[1:]] == [["2", "1200"]]
+
+
+def a_factor_in_a_table(folder):
+    for side, time in (("new", 50000), ("old", 5)):
+        os.mkdir(f"{folder}/{side}")
+        with open(f"{folder}/{side}/run", "w", encoding="utf-8") as script:
+            script.write(f"#!/bin/sh\nexec {WORKER} a=time:{time} \"$@\"\n")
+        os.chmod(f"{folder}/{side}/run", 0o755)
+    out, _ = run(1, "bench", "--program", "{build}/run", "--build", f"{folder}/new", "--against", f"{folder}/old", "--rounds", "12", "--samples", "1")
+    says(out, " 10000x ", "slower")
 
 
 def wrong_usage(folder):
@@ -204,6 +215,18 @@ def one_process(folder):
     out, _ = run(0, "compare", base, little)  # as much as another process of one build may take
     says(out, "+5.0 %", "2 same")
     says(run(1, "compare", base, little, "--threshold", "1")[0], "slower")  # the user's word
+    short, long = google_json(folder, "short.json", [0.005 * n for n in noise]), google_json(folder, "long.json", [50 * n for n in noise])
+    says(run(1, "compare", short, long)[0], " 10000x ", "x to 1", "slower")  # no percentage of six digits
+    says(run(0, "compare", long, short)[0], " 0.0001x ", "faster")
+    says(run(1, "compare", short, long, "--junit", "-")[0], "message=\"10000x, ")
+    out, err = run(0, "compare", base, little, "--threshold", "same=50")  # of some cases: the others keep theirs
+    says(out, "+5.0 %", "2 same", "changes from 10 % count, but for cases with a threshold of their own")
+    assert err == "", err
+    report = json.loads(run(0, "compare", base, slower, "--threshold", "x/8=50", "--json")[0])
+    assert {row["case"]: row["floor"] for row in report["rows"]} == {"BM_x/8": 0.5, "BM_same": 0.1}
+    says(run(1, "compare", base, slower, "--threshold", "BM_y=50")[1], "--threshold BM_y=50 is for no case: no name holds \"BM_y\"")
+    for option in ("--markdown", "--html"):
+        says(run(0, "compare", base, little, "--threshold", "same=50", option, "-")[0], "but for cases with a threshold of their own")
     report = json.loads(run(1, "compare", base, slower, "--json")[0])
     row = report["rows"][0]
     assert report["rule"]["floor"] == 0.1 and row["regression"] and len(row["head"]["visits"]) == 20 and not row["paired"]
@@ -211,7 +234,10 @@ def one_process(folder):
     near(row["base"]["ns"], 10000)
     out, _ = run(1, "compare", base, slower, "--markdown", "-")
     says(out, "is of one process")
+    says(run(1, "compare", base, slower, "--junit", "-")[0], "20 and 20 repetitions</failure>")
+    assert github(run(0, "export", base, "--format", "github")[0], ["BM_x/8", "BM_same"])[0]["extra"].startswith("repetitions: 20\n")
     run(1, "compare", base, slower, "--html", f"{folder}/page.html")
+    says(open(f"{folder}/page.html", encoding="utf-8").read(), '"counted":{"base":"repetitions","head":"repetitions"}')
     says(open(f"{folder}/page.html", encoding="utf-8").read(), "is of one process")
 
 
@@ -226,17 +252,40 @@ def no_repetitions(folder):
     assert [row["head"]["ns"] for row in report["rows"]] == [2e6]
 
 
+def intervals(folder):
+    """value is the median, and the bounds are the times of the ranks that the sign test gives, however skewed the times are."""
+    for count, outside in ((5, None), (6, 0), (8, 0), (9, 1), (12, 2), (20, 5), (30, 9)):
+        for power in (1, 2, 6, -6):
+            times = [(10 + (i * 7) % 31) ** power * 31 ** -min(power, 0) for i in range(count)]
+            measure = bmf(run(0, "export", google_json(folder, "skewed.json", times), "--format", "bmf")[0], ["BM_x/8", "BM_same"])["BM_x/8"]["latency"]
+            times.sort()
+            near(measure["value"], 1000 * (times[(count - 1) // 2] + times[count // 2]) / 2)
+            assert ("lower_value" in measure) == (outside is not None), (count, measure)
+            if outside is not None:
+                near(measure["lower_value"], 1000 * times[outside])
+                near(measure["upper_value"], 1000 * times[count - 1 - outside])
+    # Of a process: the mean of the faster half of its samples.
+    files = [google_json(folder, f"samples{i}.json", [5.0 + i, 1.0 + i, 90.0, 3.0 + i, 80.0]) for i in range(6)]
+    run(0, "import", *files, "--save", f"{folder}/samples.db")
+    measure = bmf(run(0, "export", f"{folder}/samples.db", "--format", "bmf")[0], ["BM_x/8", "BM_same"])["BM_x/8"]["latency"]
+    near(measure["value"], 5500)
+    near(measure["lower_value"], 3000)
+    near(measure["upper_value"], 8000)
+
+
 def failures(folder):
     good, bad = google_json(folder, "good.json", [1.0] * 9), google_json(folder, "bad.json", [1.0] * 9, error=True)
     out, _ = run(1, "compare", good, bad)
     says(out, "failed", "no; file")
     says(run(2, "compare", good, google_json(folder, "debug.json", [1.0] * 9, build="debug"))[1], "build: release, now debug")
-    for text, words in (("{\"benchmarks\": [", "should be JSON of Google Benchmark or of Criterion"), ("{}", "neither Google Benchmark's"),
+    for text, words in (("", "wrong.json is empty; should be JSON"), (" \n", "wrong.json is empty"), ("{\"benchmarks\": [", "should be JSON of Google Benchmark or of Criterion"), ("{}", "neither Google Benchmark's"),
                         ("[1]", "neither Google Benchmark's nor Criterion's"), ("{\"benchmarks\": []}", "has no benchmark with a time"),
                         ("{\"reason\": \"group-complete\"}", "has no message \"benchmark-complete\"")):
         with open(f"{folder}/wrong.json", "w", encoding="utf-8") as file:
             file.write(text)
-        says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
+        says(run(2, "import", f"{folder}/wrong.json", "--save", f"{folder}/i.db")[1], words)
+        if text.strip():
+            says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
     says(run(2, "compare", good)[1], "is JSON of one run; name a second one")
     says(run(2, "compare", good + ":1", good)[1], "should be named without \":1\"")
 
@@ -261,6 +310,10 @@ def criterion(folder):
     assert report["rows"][0]["head"]["ns"] == 51 and len(report["rows"][0]["head"]["visits"]) == 1
 
 
+def slower_alone(folder):
+    return google_json(folder, "alone.json", [15.0 + 0.01 * i for i in range(20)])
+
+
 def several_processes(folder):
     results = f"{folder}/i.db"
     for label, factor in (("base", 1.0), ("head", 1.03 * 1.03)):
@@ -269,6 +322,10 @@ def several_processes(folder):
         says(out, "2 cases; saved in ", " as run ")
     out, _ = run(1, "compare", f"{results}:base", f"{results}:head")  # judged by processes: 1 % counts
     says(out, "+6.1 %", "slower")
+    says(run(1, "compare", f"{results}:base", f"{results}:head", "--junit", "-")[0], "9 and 9 processes</failure>")
+    out, _ = run(1, "compare", f"{results}:base", slower_alone(folder), "--allow-different", "--junit", "-")
+    says(out, "9 processes and 20 repetitions</failure>")
+    out, _ = run(1, "compare", f"{results}:base", f"{results}:head")
     assert "of one process" not in out
     report = json.loads(run(1, "compare", f"{results}:base", f"{results}:head", "--json")[0])
     row = next(row for row in report["rows"] if row["case"] == "BM_x/8")
@@ -287,7 +344,7 @@ def several_processes(folder):
     near(report["rows"][0]["head"]["ns"], row["head"]["ns"])
 
 
-for test in (exports, exports_of_pairs, wrong_usage, one_process, no_repetitions, failures, criterion, several_processes):
+for test in (exports, exports_of_pairs, a_factor_in_a_table, wrong_usage, one_process, no_repetitions, intervals, failures, criterion, several_processes):
     with tempfile.TemporaryDirectory() as place:
         if test is wrong_usage:
             bench("--save", f"{place}/r.db", rounds="1")

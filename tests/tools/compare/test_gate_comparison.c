@@ -94,14 +94,20 @@ static void names_tell_mode_and_device(void **state) {
 
 static void other_machines_are_refused(void **state) {
   (void)state;
-  head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1]}");
-  base.fingerprint = text("{\"same\": [1], \"cpu\": \"a cpu\", \"driver\": \"\"}");
+  head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1], "
+                          "\"kernel\": \"\", \"governor\": \"fast\"}");
+  base.fingerprint = text("{\"same\": [1], \"cpu\": \"a cpu\", \"libc\": \"\", \"governor\": \"\"}");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "--allow-different");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "cpu: a cpu, now another cpu");
   assert_null(c.rows);
   FINE(gate_compare(&c, &base, &head, NULL, true));
   assert_string_equal(c.differences,
-                      "cpu: a cpu, now another cpu\ndriver: \"\", now not known\ncpus: not known, now 2");
+                      "cpu: a cpu, now another cpu\ngovernor: not known, now fast\ncpus: not known, now 2");
+  gate_comparison_free(&c);
+  base.fingerprint = text("{\"cpu\": \"a cpu\", \"governor\": \"\"}"); /* neither side knows it */
+  head.fingerprint = text("{\"cpu\": \"a cpu\", \"libc\": \"\"}");
+  FINE(gate_compare(&c, &base, &head, NULL, false));
+  assert_null(c.differences);
 }
 
 static void fingerprints_of_equal_meaning_are_equal(void **state) {

@@ -107,6 +107,27 @@ static void large_groups_are_close(void **state) {
   if (normal < exact || normal > 20.0 * exact || exact > 1e-4) fail_msg("%g; exact is %g", normal, exact);
 }
 
+/* Also where the values lean to one side, which the interval of paired differences is not for. */
+static void a_median_has_an_interval(void **state) {
+  (void)state;
+  enum { RUNS = 2000, VALUES = 24 };
+  int held = 0;
+  noise_state = 5;
+  for (int run = 0; run < RUNS; run++) {
+    double values[VALUES];
+    for (int i = 0; i < VALUES; i++) values[i] = exp(3.0 * noise_normal());
+    const gate_estimate e = gate_median_estimate(values, VALUES, 0.95);
+    held += e.low <= 1.0 && e.high >= 1.0;
+    assert_true(e.shift == 0.5 * (values[11] + values[12]) && e.low == values[6] && e.high == values[17]);
+  }
+  if (held < 0.95 * RUNS || held > 0.99 * RUNS) fail_msg("%d of %d intervals hold the median", held, RUNS);
+  for (int count = 0; count <= 6; count++) {
+    double values[] = {4, 2, 6, 1, 3, 5};
+    const gate_estimate e = gate_median_estimate(values, count, 0.95);
+    assert_true(count == 6 ? e.low == 1 && e.high == 6 && e.shift == 3.5 : isnan(e.low) && isnan(e.high));
+  }
+}
+
 static void intervals_hold_the_truth(void **state) {
   (void)state;
   enum { RUNS = 2000, VALUES = 14 };
@@ -141,6 +162,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(signed_ranks_are_exact),          cmocka_unit_test(rank_sums_are_exact),
       cmocka_unit_test(large_groups_are_close),          cmocka_unit_test(intervals_hold_the_truth),
+      cmocka_unit_test(a_median_has_an_interval),
       cmocka_unit_test(too_few_values_have_no_interval),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

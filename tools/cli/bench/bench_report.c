@@ -200,6 +200,7 @@ static int code_of(const bench_report *r) {
   if (!r->outcome->judged) return count(r).failed ? CLI_FAILED : CLI_DONE;
   gate_row *rows = cli_alloc(count_of_cases + 1, sizeof *rows);
   for (size_t i = 0; i < count_of_cases; i++) rows[i] = row_of(r, i);
+  compare_name_unused(&r->options->rule, rows, count_of_cases);
   const int code = compare_code(rows, count_of_cases, !r->base->run.case_count || r->outcome->interrupted);
   free(rows);
   return code;

@@ -53,13 +53,6 @@ static const char *rate_text(char out[CLI_CELL], double work, double ns, double 
   return out;
 }
 
-static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
-  if (!j || !(j->ratio > 0)) return "-";
-  const double percent = 100 * (j->ratio - 1);
-  snprintf(out, CLI_CELL, "%+.1f %%", fabs(percent) < 0.05 ? 0.0 : percent);
-  return out;
-}
-
 double bench_share(const bench_report *r, const gate_case *c, double ns) {
   attune_device *device = NULL;
   attune_device_properties p = {.cache_bytes = 0};
@@ -128,7 +121,7 @@ static int choose(const bench_report *r, int which[CELLS], cli_column columns[CE
 
 static void add_row(const bench_report *r, cli_table *table, const int *which, size_t i) {
   const gate_case *c = bench_shown(r, i), *base = bench_base_of(r, i);
-  char state[512], time[CLI_CELL], base_time[CLI_CELL], change[CLI_CELL], spread_cell[CLI_CELL], bytes[CLI_CELL],
+  char state[512], time[CLI_CELL], base_time[CLI_CELL], change[GATE_CELL], spread_cell[CLI_CELL], bytes[CLI_CELL],
       flops[CLI_CELL], roof[CLI_CELL], beside[CLI_CELL];
   double ns = 0, spread = 0, base_ns = 0;
   if (bench_head_of(r, i)) gate_case_summary(bench_head_of(r, i), &ns, &spread);
@@ -138,7 +131,8 @@ static void add_row(const bench_report *r, cli_table *table, const int *which, s
                                   [MODE] = c->mode,
                                   [BASE] = cli_time_text(base_time, base_ns),
                                   [TIME] = cli_time_text(time, ns),
-                                  [CHANGE] = change_text(change, bench_judged(r, i)),
+                                  [CHANGE] = bench_judged(r, i)
+                                                 ? gate_change_text(change, bench_judged(r, i)->ratio) : "-",
                                   [SPREAD] = ns > 0 ? cli_percent_text(spread_cell, spread) : "-",
                                   [BYTES] = rate_text(bytes, c->bytes, ns, 1),
                                   [FLOPS] = rate_text(flops, c->flops, ns, 1e3),

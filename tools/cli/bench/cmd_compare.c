@@ -74,7 +74,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     o->sides[o->side_count++] = argument;
     return 0;
   case ARGP_KEY_END: check(o, state); return 0;
-  case CLI_OPTION_THRESHOLD: o->floor_given = true; return compare_parse(key, argument, state, &o->rule, &o->reports);
+  case CLI_OPTION_THRESHOLD:
+    if (!strchr(argument, '=')) o->floor_given = true; /* one for some cases leaves the others theirs */
+    return compare_parse(key, argument, state, &o->rule, &o->reports);
   default: return compare_parse(key, argument, state, &o->rule, &o->reports);
   }
 }

@@ -47,7 +47,7 @@ static char *save(const char *path, gate_run *run) {
 }
 
 static int tell(const options *o, const gate_run *run) {
-  char *note = gate_import_note(run, GATE_ONE_PROCESS_FLOOR);
+  char *note = gate_import_note(run, GATE_ONE_PROCESS_FLOOR, false);
   int code = CLI_DONE;
   if (o->common.json) {
     code = cli_print_json(json_pack("{s:I, s:I, s:o}", "run", (json_int_t)run->id, "cases", (json_int_t)run->case_count,

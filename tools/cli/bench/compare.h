@@ -45,6 +45,10 @@ int compare_output(const compare_options *o, const gate_comparison *comparison, 
  * cases. */
 int compare_code(const gate_row *rows, size_t count, bool first);
 
+/* Says which --threshold TEXT=PERCENT no case's name holds:
+ * a mistyped one would judge its cases by another threshold. */
+void compare_name_unused(const gate_rule *rule, const gate_row *rows, size_t count);
+
 /* Writes one report, unless the path is NULL or leads to a database; an exit code. */
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg);
 

@@ -52,7 +52,7 @@ static void print_side(const char *side, const gate_comparison *c, const gate_ru
 static void print_notes(const gate_comparison *c) {
   const gate_run *const runs[] = {c->base, c->head};
   for (int i = 0; i < 2; i++) {
-    char *note = gate_import_note(runs[i], c->rule.floor), *clean = note ? cli_clean(note) : NULL;
+    char *note = gate_import_note(runs[i], c->rule.floor, c->rule.floor_count > 0), *clean = note ? cli_clean(note) : NULL;
     if (clean) printf("%s: %s.\n", i ? "head" : "base", clean);
     free(clean);
     free(note);
@@ -206,6 +206,22 @@ int compare_code(const gate_row *rows, size_t count, bool first) {
   return CLI_USAGE;
 }
 
+static bool holds(const gate_row *row, const gate_floor *f) {
+  const char *name = gate_row_case(row)->name;
+  return memmem(name, strlen(name), f->text, f->length) != NULL;
+}
+
+void compare_name_unused(const gate_rule *rule, const gate_row *rows, size_t count) {
+  for (int i = 0; i < rule->floor_count; i++) {
+    const gate_floor *f = &rule->floors[i];
+    size_t k = 0;
+    while (k < count && !holds(&rows[k], f)) k++;
+    if (k == count)
+      cli_error("--threshold %s is for no case: no name holds \"%.*s\"; should be a part of a case's name", f->text,
+                (int)f->length, f->text);
+  }
+}
+
 typedef struct export_source {
   const gate_exported *what;
   char *error;
@@ -261,5 +277,6 @@ int compare_output(const compare_options *o, const gate_comparison *c, const cha
     (void)gate_report_json(stdout, c);
   else if (!compare_reports_printed(&o->reports))
     print_table(o, c);
+  compare_name_unused(&c->rule, c->rows, c->row_count);
   return code != CLI_DONE ? code : compare_code(c->rows, c->row_count, !c->base->case_count);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rank_shift.c: how large a difference is, as the tests of rank_test.c see it: the median of all means of two (Hodges and
  * Lehmann, Estimates of location based on rank tests, Annals of Mathematical Statistics 34, 1963), or of all differences
- * between two groups; and the values that the test at that level would not refuse. */
+ * between two groups; and the values that the test at that level would not refuse. And where
+ * the median of one group lies. */
 #include "tools/compare/ranks/rank_test.h"
 
 #include <math.h>
@@ -47,6 +48,20 @@ gate_estimate gate_paired_shift(const double *differences, int count, double lev
   const gate_estimate out = of_sorted(means, pairs, outside_paired(count, level));
   free(means);
   return out;
+}
+
+/* As many values lie below the median of what they are drawn from as coins fall on one side. */
+static int outside_median(int count, double level) {
+  double below = 0.0;
+  for (int k = 0; k < count; k++) {
+    below += exp(lgamma(count + 1.0) - lgamma(k + 1.0) - lgamma(count - k + 1.0) - count * log(2.0));
+    if (below > 0.5 * (1.0 - level)) return k - 1;
+  }
+  return -1;
+}
+
+gate_estimate gate_median_estimate(double *values, int count, double level) {
+  return of_sorted(values, count, outside_median(count, level));
 }
 
 /* The normal quantile, by halving: far enough for an interval. */

@@ -9,6 +9,7 @@
 
 #include "tools/compare/report/report_json.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/import.h"
 #include "tools/compare/stats/summary.h"
 #include "tools/compare/stats/per_process_values.h"
 
@@ -42,16 +43,14 @@ char *gate_export_name(const gate_case *c) {
 }
 
 void gate_export_interval(const gate_case *c, double *low, double *high) {
-  double values[GATE_MOST_VALUES], ns;
+  double *values = gate_alloc((size_t)c->visit_count + 1, sizeof *values);
   int count = 0;
-  gate_case_summary(c, &ns, NULL);
-  for (int i = 0; i < c->visit_count && count < GATE_MOST_VALUES; i++) {
-    const double value = gate_visit_value(&c->visits[i]);
-    if (value > 0) values[count++] = log(value / ns);
-  }
-  const gate_estimate middle = gate_paired_shift(values, count, 0.95);
-  *low = isnan(middle.low) ? NAN : ns * fmin(exp(middle.low), 1.0);
-  *high = isnan(middle.high) ? NAN : ns * fmax(exp(middle.high), 1.0);
+  for (int i = 0; i < c->visit_count; i++)
+    if (c->visits[i].sample_count > 0) values[count++] = gate_visit_value(&c->visits[i]);
+  const gate_estimate middle = gate_median_estimate(values, count, 0.95);
+  *low = middle.low;
+  *high = middle.high;
+  free(values);
 }
 
 static bool is_timed(const gate_case *c) {
@@ -90,7 +89,8 @@ static json_t *github_case(const gate_case *c, const char *name, const gate_run 
     snprintf(range, sizeof range, "\u00b1 %.4g", fmax(ns - low, high - ns));
     json_object_set_new(object, "range", json_string(range));
   }
-  char *extra = gate_say("processes: %d\nspread between them: %.2f %%%s%s", c->visit_count, 100 * spread,
+  char *extra = gate_say("%s: %d\nspread between them: %.2f %%%s%s", gate_import_counted(run), c->visit_count,
+                         100 * spread,
                          *run->label ? "\nlabel: " : "", run->label);
   json_object_set_new(object, "extra", gate_json_string(extra));
   free(extra);

@@ -44,8 +44,8 @@ static bool put_runs(FILE *out, const gate_page *page) {
 }
 
 /* What a run that was imported cannot tell. */
-static void put_note(FILE *out, const gate_run *run, double floor) {
-  char *note = gate_import_note(run, floor);
+static void put_note(FILE *out, const gate_run *run, const gate_rule *rule) {
+  char *note = gate_import_note(run, rule->floor, rule->floor_count > 0);
   if (note) fputs("<p>", out), gate_put(out, GATE_XML, note, 0), fputs(".</p>\n", out);
   free(note);
 }
@@ -63,8 +63,8 @@ static bool put_foot(FILE *out, const gate_page *page) {
   fputs("<p>", out);
   gate_put_basis(out, GATE_XML, &basis);
   fputs(".</p>\n", out);
-  put_note(out, page->comparison->base, rule->floor);
-  put_note(out, page->comparison->head, rule->floor);
+  put_note(out, page->comparison->base, rule);
+  put_note(out, page->comparison->head, rule);
   fputs("<dl>\n", out);
   gate_each_fact(page->comparison->head, put_fact, out);
   put_fact(out, "command", page->comparison->head->command);

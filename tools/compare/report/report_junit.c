@@ -3,7 +3,10 @@
  * Failures and errors are what makes the exit code 1, no more and no less. */
 #include "tools/compare/report/report_text.h"
 
+#include "tools/compare/results/import.h"
+
 #include <math.h>
+#include <string.h>
 
 static void put_attribute(FILE *out, const char *name, const char *value) {
   fprintf(out, " %s=\"", name);
@@ -15,12 +18,20 @@ static double seconds(double ns) {
   return ns > 0 && isfinite(ns) ? ns / 1e9 : 0;
 }
 
-static void put_slower(FILE *out, const gate_judgement *judged) {
+/* "20 and 20 processes", or where they are not alike, what each of both is. */
+static void put_counted(FILE *out, const gate_comparison *c, const gate_judgement *judged) {
+  const char *base = gate_import_counted(c->base), *head = gate_import_counted(c->head);
+  const bool alike = strcmp(base, head) == 0;
+  fprintf(out, "%d%s%s and %d %s", judged->base_visits, alike ? "" : " ", alike ? "" : base, judged->head_visits, head);
+}
+
+static void put_slower(FILE *out, const gate_comparison *c, const gate_judgement *judged) {
   char change[GATE_CELL], interval[GATE_CELL], base[GATE_CELL], head[GATE_CELL];
-  fprintf(out, "      <failure type=\"slower\" message=\"%s, %s\">%s before, %s now, %d and %d processes</failure>\n",
+  fprintf(out, "      <failure type=\"slower\" message=\"%s, %s\">%s before, %s now, ",
           gate_change_text(change, judged->ratio), gate_interval_text(interval, judged),
-          gate_time_text(base, judged->base_ns), gate_time_text(head, judged->head_ns), judged->base_visits,
-          judged->head_visits);
+          gate_time_text(base, judged->base_ns), gate_time_text(head, judged->head_ns));
+  put_counted(out, c, judged);
+  fputs("</failure>\n", out);
 }
 
 static void put_skipped(FILE *out, const char *name, const char *reason) {
@@ -29,11 +40,11 @@ static void put_skipped(FILE *out, const char *name, const char *reason) {
   fputs("\"/>\n", out);
 }
 
-static void put_result(FILE *out, const gate_row *row) {
+static void put_result(FILE *out, const gate_comparison *comparison, const gate_row *row) {
   const char *name = gate_verdict_name(row->judged.verdict), *reason = gate_row_reason(row);
   if (!reason) reason = name;
   switch (row->judged.verdict) {
-  case GATE_SLOWER: put_slower(out, &row->judged); break;
+  case GATE_SLOWER: put_slower(out, comparison, &row->judged); break;
   case GATE_FAILED:
     if (!gate_row_regressed(row)) {
       put_skipped(out, "failed in the base too", reason);
@@ -67,7 +78,7 @@ static void put_case(FILE *out, const gate_comparison *comparison, const gate_ro
   gate_put(out, GATE_XML, c->mode, 0);
   fprintf(out, "\" time=\"%.9f\"%s>\n", seconds(judged->head_ns), passed ? "/" : "");
   if (passed) return;
-  put_result(out, row);
+  put_result(out, comparison, row);
   fputs("    </testcase>\n", out);
 }
 

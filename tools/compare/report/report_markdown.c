@@ -113,8 +113,8 @@ static void put_machine(FILE *out, const gate_run *run) {
 }
 
 /* What a run that was imported cannot tell. */
-static void put_note(FILE *out, const gate_run *run, double floor) {
-  char *note = gate_import_note(run, floor);
+static void put_note(FILE *out, const gate_run *run, const gate_rule *rule) {
+  char *note = gate_import_note(run, rule->floor, rule->floor_count > 0);
   if (note) fputs("- ", out), gate_put(out, GATE_MARKDOWN, note, 1000), fputc('\n', out);
   free(note);
 }
@@ -139,8 +139,8 @@ static void put_foot(FILE *out, const gate_comparison *comparison) {
           "ratios\n",
           out);
   if (comparison->differences && *comparison->differences) put_differences(out, comparison->differences);
-  put_note(out, comparison->base, comparison->rule.floor);
-  put_note(out, comparison->head, comparison->rule.floor);
+  put_note(out, comparison->base, &comparison->rule);
+  put_note(out, comparison->head, &comparison->rule);
   put_machine(out, comparison->head);
 }
 

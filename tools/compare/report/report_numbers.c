@@ -17,28 +17,40 @@ const char *gate_time_text(char out[GATE_CELL], double ns) {
   return out;
 }
 
+#define FACTOR 100 /* from so many times as long, or so many times less, a percentage says little */
+
 /* "+0.4", "+112". A minus of nothing is no minus. */
 static int percent(char *out, size_t size, double ratio) {
   const double change = 100 * (ratio - 1), size_of = fabs(change);
   if (size_of < 0.05) return snprintf(out, size, "0.0");
-  if (size_of > 999999) return snprintf(out, size, "%cmore", change < 0 ? '-' : '+');
   return snprintf(out, size, "%+.*f", size_of < 99.95 ? 1 : 0, change);
+}
+
+/* "10000x", "0.0001x": how many times as long. */
+static int factor(char *out, size_t size, double ratio) {
+  return snprintf(out, size, ratio >= 100 && ratio < 1e7 ? "%.0fx" : "%.3gx", ratio);
+}
+
+static bool is_factor(double ratio) {
+  return ratio >= FACTOR || ratio <= 1.0 / FACTOR;
 }
 
 const char *gate_change_text(char out[GATE_CELL], double ratio) {
   if (!(ratio > 0) || !isfinite(ratio)) return "-";
   char change[GATE_CELL / 2];
-  percent(change, sizeof change, ratio);
-  snprintf(out, GATE_CELL, "%s %%", change);
+  const bool times = is_factor(ratio);
+  (times ? factor : percent)(change, sizeof change, ratio);
+  snprintf(out, GATE_CELL, "%s%s", change, times ? "" : " %");
   return out;
 }
 
 const char *gate_interval_text(char out[GATE_CELL], const gate_judgement *judged) {
   if (!(judged->low > 0) || !(judged->high > 0) || !isfinite(judged->low) || !isfinite(judged->high)) return "-";
   char low[GATE_CELL / 3], high[GATE_CELL / 3];
-  percent(low, sizeof low, judged->low);
-  percent(high, sizeof high, judged->high);
-  snprintf(out, GATE_CELL, "%s to %s %%", low, high);
+  const bool times = is_factor(judged->low) || is_factor(judged->high);
+  (times ? factor : percent)(low, sizeof low, judged->low);
+  (times ? factor : percent)(high, sizeof high, judged->high);
+  snprintf(out, GATE_CELL, "%s to %s%s", low, high, times ? "" : " %");
   return out;
 }
 

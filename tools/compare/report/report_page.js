@@ -102,8 +102,8 @@ function facts(parent, item) {
     const s = item[side];
     if (!s) continue;
     const clock = s.clock_mhz ? `, at ${s.clock_mhz.toFixed(0)} MHz` : "";
-    const spread = s.spread !== null ? `, processes differ by ${(100 * s.spread).toFixed(1)} %` : "";
-    put(side, s.ns ? `${time(s.ns, 4)}${spread}, ${s.visits.length} processes${clock}` : s.message || s.state);
+    const spread = s.spread !== null ? `, ${data.counted[side]} differ by ${(100 * s.spread).toFixed(1)} %` : "";
+    put(side, s.ns ? `${time(s.ns, 4)}${spread}, ${s.visits.length} ${data.counted[side]}${clock}` : s.message || s.state);
     if (s.ns && item.bytes) put(`${side} moves`, rate(item.bytes / s.ns * 1e9, "B/s"));
     if (s.ns && item.flops) put(`${side} does`, rate(item.flops / s.ns * 1e9, "FLOP/s"));
   }
@@ -189,7 +189,7 @@ function listChanges(history) {
   place.replaceChildren();
   add(
     place, "p", {class: "note"},
-    "A dot is a run, the line through it how far its processes differ, a band the median between two changes.");
+    "A dot is a run, the line through it how far its processes (of one imported file, its repetitions) differ, a band the median between two changes.");
   if (!history.changes.length) add(place, "p", {class: "note"}, "No change was found.");
   const list = add(place, "ul");
   for (const c of history.changes) {

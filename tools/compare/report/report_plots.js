@@ -28,7 +28,9 @@ function scaled(value, units, step, digits) {
 const time = (ns, digits = 3) => ns > 0 ? scaled(ns, ["ns", "us", "ms", "s"], 1000, digits) : "-";
 const rate = (value, unit) =>
   value > 0 ? scaled(value, ["", "k", "M", "G", "T", "P"].map((p) => p + unit), 1000, 3) : "-";
-const percent = (ratio) => (ratio >= 1 ? "+" : "\u2212") + (100 * Math.abs(ratio - 1)).toFixed(1) + " %";
+const percent = (ratio) => ratio >= 100 || ratio <= 0.01 ?
+  (ratio >= 100 && ratio < 1e7 ? ratio.toFixed(0) : String(Number(ratio.toPrecision(3)))) + "x" :
+  (ratio >= 1 ? "+" : "\u2212") + (100 * Math.abs(ratio - 1)).toFixed(1) + " %";
 
 const small = (p) => p > 0 && p < 0.001 ? p.toExponential(0) : p.toPrecision(2);
 

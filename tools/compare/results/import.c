@@ -210,6 +210,8 @@ static char *load_one(const char *path, gate_run *run) {
   *run = (gate_run){.state = GATE_RUN_COMPLETE};
   char *error = read_text(path, &text, &size);
   if (!error && stat(path, &info) == 0 && info.st_mtime > 0) run->started = (int64_t)info.st_mtime;
+  if (!error && strspn(text, " \t\r\n") == size)
+    error = gate_say("%s is empty; should be JSON of Google Benchmark or of Criterion", path);
   if (!error) {
     const size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     mend_numbers(text);
@@ -305,7 +307,11 @@ bool gate_import_is_one_process(const gate_run *run) {
   return is;
 }
 
-char *gate_import_note(const gate_run *run, double floor) {
+const char *gate_import_counted(const gate_run *run) {
+  return gate_import_is_one_process(run) ? "repetitions" : "processes";
+}
+
+char *gate_import_note(const gate_run *run, double floor, bool others) {
   int most = 0;
   if (!gate_import_is_one_process(run)) return NULL;
   for (size_t i = 0; i < run->case_count; i++)
@@ -317,6 +323,6 @@ char *gate_import_note(const gate_run *run, double floor) {
         run->suite);
   return gate_say(
       "%s is of one process: its repetitions do not show what another process of the same build would take, so changes "
-      "from %.3g %% count; several files as one run (attune import) are judged by processes",
-      run->suite, 100 * floor);
+      "from %.3g %% count%s; several files as one run (attune import) are judged by processes",
+      run->suite, 100 * floor, others ? ", but for cases with a threshold of their own" : "");
 }

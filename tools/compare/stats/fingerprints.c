@@ -31,10 +31,15 @@ static char *listed(const json_t *list) {
   return text;
 }
 
+/* What could not be read is left out, or an empty text. */
+static bool is_known(const json_t *value) {
+  return value && !(json_is_string(value) && !*json_string_value(value));
+}
+
 /* Words without quotes, lists of words, numbers with their unit, everything else as JSON. */
 char *gate_fact_text(const char *name, const json_t *value) {
-  if (!value) return gate_copy("not known");
-  if (json_is_string(value)) return gate_copy(*json_string_value(value) ? json_string_value(value) : "\"\"");
+  if (!is_known(value)) return gate_copy("not known");
+  if (json_is_string(value)) return gate_copy(json_string_value(value));
   if (json_is_array(value) && json_is_string(json_array_get(value, 0))) return listed(value);
   if (json_is_integer(value) && strcmp(name, "memory") == 0)
     return gate_say("%lld GiB", (long long)json_integer_value(value));
@@ -57,9 +62,10 @@ static char *member_by_member(json_t *base, json_t *head) {
   json_object_foreach(base, name, value) {
     if (!counts(name, device)) continue;
     const json_t *now = json_object_get(head, name);
-    if (!now || !json_equal(value, now)) add(&lines, name, gate_fact_text(name, value), gate_fact_text(name, now));
+    if ((is_known(value) || is_known(now)) && (!now || !json_equal(value, now)))
+      add(&lines, name, gate_fact_text(name, value), gate_fact_text(name, now));
   }
-  json_object_foreach(head, name, value) if (counts(name, device) && !json_object_get(base, name))
+  json_object_foreach(head, name, value) if (counts(name, device) && is_known(value) && !json_object_get(base, name))
       add(&lines, name, gate_fact_text(name, NULL), gate_fact_text(name, value));
   return lines;
 }
