@@ -175,8 +175,9 @@ static void measure_again(tune_run *run, tune_item *it, double most_ms) {
   cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
   const attune_status status = tune_one(run, it, most_ms, false, &found);
   if (status == ATTUNE_OK) {
+    const bool stays = it->outcome == OUTCOME_TUNED && strncmp(found.note, "stays: ", 7) == 0;
     it->outcome = OUTCOME_TUNED;
-    it->decision = found;
+    if (!stays) it->decision = found; /* else it is this run's own first look, with its note */
     if (!tune_is_open(it)) tune_report_item(run, it);
   } else if (status == ATTUNE_BUDGET_EXHAUSTED) {
     it->too_short_ms = most_ms;
