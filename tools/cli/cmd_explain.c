@@ -54,7 +54,8 @@ static const char *source_words(attune_source source, attune_mode mode) {
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_DEFAULT)
     return "it is the vendor default: no stored winner holds here, and a call in mode tune measures the problem first";
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_NEIGHBOUR)
-    return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one first";
+    return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one "
+           "first";
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
     return "it is the vendor default: no stored winner holds here, and `attune tune' would find one";

@@ -105,6 +105,11 @@ static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool
 
 /* most_ms negative: there is no time for it any more. */
 static void measure(tune_run *run, tune_item *it, double most_ms) {
+  if (it->too_large) {
+    run->measured++;
+    it->outcome = OUTCOME_FAILED;
+    return;
+  }
   const bool again = it->outcome == OUTCOME_BUSY, others = others_winner(run, it);
   attune_status status = ATTUNE_OK;
   if (!others && most_ms < 0 && again) return;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "src/host/threads.h"
-#include "tuning/plans/guard.h"
 #include "tuning/measure/statistics.h"
+#include "tuning/plans/guard.h"
 
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out) {

@@ -255,6 +255,10 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
   expect_out("mode off asks for it");
   unsetenv("ATTUNE_MODE");
+  write_text(in_folder("large.csv"), "problem\ngemm f32 nn 100000000x100000000x100000000 strict\n");
+  EXPECT_RUN(1, "tune", in_folder("large.csv"), "--budget", "1", "--device", "host", "--db", database);
+  expect_error("too large to be measured");
+  expect_out("1 failed, 0 left");
   setenv("ATTUNE_LOG_FILE", in_folder("absent/log"), 1);
   setenv("ATTUNE_LOG", "info", 1);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "20", "--device", "host", "--db", ":memory:");

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/compare/stats/fingerprints.h"
 #include "tools/compare/message.h"
 #include "tools/compare/stats/database_verdict.h"
+#include "tools/compare/stats/fingerprints.h"
 
 enum { HEADER = 100, APPLICATION_AT = 68 };
 static const unsigned char application[4] = {0x41, 0x54, 0x44, 0x42}; /* tuning/store/schema.sql */
