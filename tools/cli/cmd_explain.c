@@ -48,7 +48,14 @@ static const char *source_name(attune_source source) {
   }
 }
 
-static const char *source_words(attune_source source) {
+static const char *source_words(attune_source source, attune_mode mode) {
+  if (mode == ATTUNE_MODE_OFF && source == ATTUNE_SOURCE_DEFAULT)
+    return "it is the vendor default: mode off asks for it, whatever is stored";
+  if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_DEFAULT)
+    return "it is the vendor default: no stored winner holds here, and a call in mode tune measures the problem first";
+  if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_NEIGHBOUR)
+    return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one "
+           "first";
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
     return "it is the vendor default: no stored winner holds here, and `attune tune' would find one";
@@ -154,8 +161,8 @@ static void measured_lines(const attune_decision *d) {
            cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
            cli_percent_text(placement, d->placement_spread));
   line("time", text);
-  if (d->unsure) { /* the times are told, and no margin is made of them */
-    snprintf(text, sizeof text, "not known because of noise: %s by %s", cli_time_text(time_text, d->default_time_ns),
+  if (d->unsure) { /* the note says why; the times are told, and no margin is made of them */
+    snprintf(text, sizeof text, "not known: %s by %s", cli_time_text(time_text, d->default_time_ns),
              d->default_implementation);
     line("over default", text);
   } else if (is_default(d) && d->time_ns == d->default_time_ns)
@@ -170,11 +177,13 @@ static void measured_lines(const attune_decision *d) {
            d->tuning_ms);
   line("measured", text);
   if (!d->complete) line("complete", "no: the budget ran out first; `attune tune' continues");
-  if (d->unsure) line("sure", "no: noise, or measured by older rules; `attune tune' measures again");
+  if (d->unsure)
+    line("sure", *d->note ? "no, as the note says; `attune tune' measures again"
+                          : "no: noise, or measured by older rules; `attune tune' measures again");
 }
 
 /* `asked` is the problem as the user wrote it. */
-static void print_words(const char *asked, const attune_decision *d) {
+static void print_words(const char *asked, const attune_decision *d, attune_mode mode) {
   char text[400], since[CLI_CELL];
   cli_print_padded(stdout, asked, 0, false, false);
   printf(" on %s\n", d->device);
@@ -182,7 +191,7 @@ static void print_words(const char *asked, const attune_decision *d) {
   snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
            d->implementation_version);
   line("runs", text);
-  line("because", source_words(d->source));
+  line("because", source_words(d->source, mode));
   if (d->tuned_at > 0) line("since", cli_date_text(since, d->tuned_at));
   if (d->time_ns > 0) measured_lines(d);
   if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
@@ -228,7 +237,7 @@ static int tell(const options *o, attune_tuner *tuner, attune_device *device, co
     if (o->trials) json_object_set(object, "trials", r.array);
     code = cli_print_json(object);
   } else if (code == CLI_DONE) {
-    print_words(o->problem, decision);
+    print_words(o->problem, decision, attune_tuner_get_mode(tuner));
     if (r.table.rows) cli_table_print(&r.table, stdout, o->common.wide);
     if (status == ATTUNE_NOT_FOUND)
       line("trials", "no trials of the problem are stored: `attune tune' measures and stores them");

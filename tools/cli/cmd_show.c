@@ -134,6 +134,8 @@ static int show_winner(void *user, const attune_decision *decision, const char *
   if (s->device && strcmp(decision->device, s->device) != 0) return 0;
   if (!valid && !s->options->all) {
     s->elsewhere++;
+    s->report.other_threads +=
+        strncmp(decision->changed, "CPU threads ", 12) == 0 && !strchr(decision->changed, ';'); /* that alone */
     return 0;
   }
   const bool further = same_winner(s, decision, fingerprint);
@@ -242,10 +244,16 @@ static int show(const options *o, attune_tuner *tuner, attune_device *device) {
   showing *s = cli_alloc(1, sizeof *s);
   *s = (showing){.tuner = tuner, .options = o, .device = device ? attune_device_name(device) : NULL};
   show_begin(&s->report, o->common.json ? SHOW_JSON : o->csv ? SHOW_CSV : SHOW_TABLE, o->all, o->common.wide);
+  char command[64] = "attune tune recorded";
+  if (!o->recorded && (!o->workload || strlen(o->workload) > 30 || strcmp(o->workload, "-") == 0))
+    snprintf(command, sizeof command, "attune tune FILE");
+  else if (!o->recorded)
+    snprintf(command, sizeof command, "attune tune %s", o->workload);
+  s->report.command = command;
   status = o->workload ? show_workload(s, device) : o->recorded ? show_recorded(s) : show_winners(s);
   const char *nothing = o->recorded    ? "no problems recorded: ATTUNE_MODE=record makes programs record them"
                         : s->elsewhere ? "no stored winner is valid here"
-                                       : "no winners stored: `attune tune' finds them";
+                                       : "no winners stored: `attune tune FILE' finds them";
   const int code = status == ATTUNE_OK ? show_end(&s->report, nothing, s->elsewhere) : cli_fail(status);
   show_free(&s->report);
   free(s);

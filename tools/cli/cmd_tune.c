@@ -105,6 +105,11 @@ static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool
 
 /* most_ms negative: there is no time for it any more. */
 static void measure(tune_run *run, tune_item *it, double most_ms) {
+  if (it->too_large) {
+    run->measured++;
+    it->outcome = OUTCOME_FAILED;
+    return;
+  }
   const bool again = it->outcome == OUTCOME_BUSY, others = others_winner(run, it);
   attune_status status = ATTUNE_OK;
   if (!others && most_ms < 0 && again) return;
@@ -175,8 +180,9 @@ static void measure_again(tune_run *run, tune_item *it, double most_ms) {
   cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
   const attune_status status = tune_one(run, it, most_ms, false, &found);
   if (status == ATTUNE_OK) {
+    const bool stays = it->outcome == OUTCOME_TUNED && strncmp(found.note, "stays: ", 7) == 0;
     it->outcome = OUTCOME_TUNED;
-    it->decision = found;
+    if (!stays) it->decision = found; /* else it is this run's own first look, with its note */
     if (!tune_is_open(it)) tune_report_item(run, it);
   } else if (status == ATTUNE_BUDGET_EXHAUSTED) {
     it->too_short_ms = most_ms;

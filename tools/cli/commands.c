@@ -43,7 +43,8 @@ static const cli_option show_options[] = {
     DB,
     {"device", 'd', "NAME", CLI_DEVICE, "Only winners that are valid on host, cuda or cuda:N (default: any device)"},
     {"all", 'a', NULL, CLI_NO_VALUE,
-     "Also show winners that are not valid here: measured on another machine, driver or library version"},
+     "Also show winners that are not valid here: measured on another machine, driver or library version, or with "
+     "another number of CPU threads"},
     {"recorded", CLI_OPTION_RECORDED, NULL, CLI_NO_VALUE,
      "Show the problems that programs recorded with ATTUNE_MODE=record: how often each was called, and its winner"},
     {"csv", CLI_OPTION_CSV, NULL, CLI_NO_VALUE, "Print CSV, for spreadsheets; times in nanoseconds"},

@@ -24,6 +24,8 @@ typedef struct show_report {
   show_format format;
   bool wide, all;
   bool of_problems; /* rows are those of a workload or of what was recorded, with a winner or without */
+  const char *command;  /* that measures what is not tuned, or again */
+  size_t other_threads; /* of the winners left out: those that differ in the number of CPU threads alone */
   cli_table table;
   json_t *array;
   size_t rows, tuned; /* that hold here: those count below */

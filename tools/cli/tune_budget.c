@@ -33,10 +33,15 @@ static int cheapest_first(const void *left, const void *right) {
 void tune_budget_order(tune_run *run, tune_item **items, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const attune_workload_entry *entry = items[i]->entry;
-    items[i]->estimate_ns = entry->time_ns;
-    if (!(entry->time_ns > 0) &&
-        attune_workload_estimate(&items[i]->estimate_ns, run->tuner, run->device, entry->problem) != ATTUNE_OK)
-      items[i]->estimate_ns = 0;
+    tune_item *it = items[i];
+    const attune_status status = attune_workload_estimate(&it->estimate_ns, run->tuner, run->device, entry->problem);
+    if (status == ATTUNE_OUT_OF_MEMORY) {
+      it->too_large = true;
+      snprintf(it->message, sizeof it->message, "%s", attune_last_message());
+    } else if (status != ATTUNE_OK) {
+      it->estimate_ns = 0;
+    }
+    if (entry->time_ns > 0) it->estimate_ns = entry->time_ns;
   }
   qsort(items, count, sizeof(tune_item *), cheapest_first);
 }

@@ -30,6 +30,7 @@ typedef struct tune_item {
   bool begun;               /* it was this run's to measure */
   bool told;                /* its line is printed */
   double estimate_ns;       /* a call of the default, about; with a budget only */
+  bool too_large;           /* no budget is enough: the message says why; with a budget only */
   double too_short_ms;      /* the longest share that did not do */
   attune_decision decision; /* of TUNED and STORED */
   char message[256];        /* of FAILED and BUSY */

@@ -54,8 +54,8 @@ typedef struct at_trial {
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
-/* Up to `most` trials of the latest winner of the key on the device, the best first, into out; *out_count. None of a
- * database of an older version. */
+/* Up to `most` trials of the winner with this key, whose fingerprint is whole, the best first, into out; *out_count.
+ * None of a database of an older version. */
 attune_status at_store_trials(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                               at_trial *out, int most, int *out_count);
 

@@ -62,9 +62,8 @@ static const char *const texts[AT_SQL_COUNT] = {
                          ", ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     [AT_SQL_TRIALS] =
         "SELECT t.implementation, t.configuration, t.time_ns, t.spread, t.samples, t.verdict FROM fingerprint f CROSS "
-        "JOIN trial t ON t.fingerprint = f.id WHERE f.text = ?1 AND t.problem = ?2 AND t.measure = ?3 AND "
-        "t.implementations = (SELECT w.implementations FROM winner w WHERE w.fingerprint = f.id AND w.problem = ?2 "
-        "AND w.measure = ?3 ORDER BY w.tuned_at DESC LIMIT 1) ORDER BY t.ordinal",
+        "JOIN trial t ON t.fingerprint = f.id WHERE f.text = ?1 AND t.problem = ?3 AND t.measure = ?4 AND "
+        "t.implementations = " IMPLEMENTATIONS " ORDER BY t.ordinal",
     [AT_SQL_RECORD] =
         "INSERT INTO workload (fingerprint, problem, count, last) VALUES (" FINGERPRINT ", ?2, ?3, ?4) "
         "ON CONFLICT DO UPDATE SET last = max(last, excluded.last), "

@@ -24,8 +24,10 @@ static int read_trials(at_store *store, void *user) {
   r->count = 0;
   int code = at_store_statement(store, AT_SQL_TRIALS, &statement);
   if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, r->fingerprint);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, r->problem, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 3, r->measure, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK)
+    code = sqlite3_bind_text(statement, 2, at_fingerprint_implementations(r->fingerprint), -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 3, r->problem, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 4, r->measure, -1, SQLITE_STATIC);
   if (code != SQLITE_OK) return code;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW)
     if (r->count < r->most && read_row(statement, &r->out[r->count])) r->count++;

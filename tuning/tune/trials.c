@@ -4,17 +4,32 @@
 #include <string.h>
 
 #include "tuning/search/search.h"
+#include "tuning/store/fingerprint.h"
 #include "tuning/tuner/tuner.h"
+#include "tuning/tuner/winner.h"
 
-static attune_status find(attune_tuner *tuner, attune_device *device, const char *problem, at_trial *out, int *count) {
-  const char *fingerprint = NULL;
-  at_store *const layers[] = {at_tuner_store(tuner), tuner->system};
+/* Too large for the stack of a small thread. */
+typedef struct room {
+  uint64_t problem[AT_PROBLEM_BYTES / 8];
+  char fingerprint[AT_FINGERPRINT_CHARS];
+} room;
+
+/* Those of the winner that runs here, not of one that was measured with other threads. */
+static attune_status find(attune_tuner *tuner, attune_device *device, const char *text, at_trial *out, int *count) {
+  const at_op *op = at_tuner_op(tuner, text);
   const char *measure = at_measure_name(at_tuner_measure(tuner, device));
-  attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
+  at_store *store = NULL;
   *count = 0;
-  for (size_t i = 0; i < AT_COUNT(layers) && status == ATTUNE_OK && *count == 0; i++)
-    if (layers[i]) status = at_store_trials(layers[i], fingerprint, problem, measure, out, AT_MAX_TRIALS, count);
-  return status;
+  if (!op) return ATTUNE_INVALID_ARGUMENT;
+  room *r = calloc(1, sizeof *r);
+  if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for trials");
+  at_tuner_open(tuner);
+  attune_status status = op->parse(text, r->problem);
+  if (status == ATTUNE_OK)
+    status = at_find_winner_row(tuner, op, r->problem, device, r->fingerprint, sizeof r->fingerprint, &store);
+  if (status == ATTUNE_OK) status = at_store_trials(store, r->fingerprint, text, measure, out, AT_MAX_TRIALS, count);
+  free(r);
+  return status == ATTUNE_NOT_FOUND ? ATTUNE_OK : status;
 }
 
 attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem, attune_trial_fn fn,

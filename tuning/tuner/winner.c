@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "src/host/threads.h"
-#include "tuning/plans/guard.h"
 #include "tuning/measure/statistics.h"
+#include "tuning/plans/guard.h"
 
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out) {
@@ -210,6 +210,49 @@ attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *
   if (status == ATTUNE_OK) {
     *out = s->found.decision;
     (void)at_rivals_difference(op, problem, device, s->found.fingerprint, out, out->changed, sizeof out->changed);
+  }
+  free(s);
+  return status;
+}
+
+/* The latest row of a key, of as many threads as are here. */
+typedef struct latest {
+  const attune_device *device;
+  bool found;
+  int64_t tuned_at;
+  char *out;
+  size_t size;
+} latest;
+
+static int take_later(void *user, const char *fingerprint, const attune_decision *row) {
+  latest *l = user;
+  const int threads = at_fingerprint_threads(fingerprint);
+  if (l->device->properties.kind == ATTUNE_DEVICE_HOST && threads > 0 && threads != at_cpu_count()) return 0;
+  if (l->found && row->tuned_at <= l->tuned_at) return 0;
+  l->found = at_copy_text(l->out, l->size, fingerprint);
+  l->tuned_at = row->tuned_at;
+  return 0;
+}
+
+attune_status at_find_winner_row(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                 char *out, size_t size, at_store **store) {
+  at_store *const layers[] = {tuner->user, tuner->system};
+  const char *fingerprint = NULL;
+  latest l = {.device = device, .out = out, .size = size};
+  seeking *s = malloc(sizeof *s);
+  at_plan *made = NULL;
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
+  attune_status status = find_winner(tuner, op, problem, device, s, &made, NULL);
+  at_plan_destroy(made);
+  if (status == ATTUNE_OK) {
+    *store = layers[s->found.decision.source == ATTUNE_SOURCE_SYSTEM];
+    (void)at_copy_text(out, size, s->found.fingerprint);
+  } else if ((status = at_tuner_fingerprint(tuner, device, &fingerprint)) == ATTUNE_OK) {
+    for (size_t i = 0; i < AT_COUNT(layers) && !l.found && status == ATTUNE_OK; i++) {
+      *store = layers[i];
+      if (*store) status = at_store_each_of_key(*store, fingerprint, s->key.problem, s->key.measure, take_later, &l);
+    }
+    if (status == ATTUNE_OK && !l.found) status = ATTUNE_NOT_FOUND;
   }
   free(s);
   return status;

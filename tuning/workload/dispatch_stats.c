@@ -61,7 +61,7 @@ static void look_up(attune_tuner *tuner, at_dispatch_stats_item *item) {
   at_store *const stores[] = {tuner->user, tuner->system};
   for (size_t i = 0; i < AT_COUNT(stores) && fingerprint; i++) {
     if (!stores[i] || at_store_find(stores[i], fingerprint, d->problem, d->measure, &row) != ATTUNE_OK) continue;
-    item->stored = true;
+    item->stored = attune_tuner_get_mode(tuner) == ATTUNE_MODE_OFF; /* else it does not hold here: it would run */
     if (d->source != ATTUNE_SOURCE_DEFAULT || !at_decision_default_is(&row, d->implementation)) return;
     d->default_time_ns = d->time_ns = row.default_time_ns;
     if (row.default_time_ns > 0.0)

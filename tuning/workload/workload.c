@@ -3,6 +3,7 @@
 #include <attune/workload.h>
 
 #include "src/base/backend.h"
+#include "tuning/measure/operand_set.h"
 #include "tuning/workload/csv.h"
 #include "tuning/op/columns.h"
 #include "tuning/workload/recording.h"
@@ -347,6 +348,17 @@ static double estimate_ns(attune_tuner *tuner, attune_device *device, const char
   return (host ? 50.0 : 3000.0) + (arithmetic > traffic ? arithmetic : traffic);
 }
 
+/* Can a problem of an operation be measured at all? */
+static attune_status check_room(attune_tuner *tuner, attune_device *device, const char *text) {
+  uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+  const at_op *op = at_tuner_op(tuner, text);
+  size_t bytes = 0;
+  if (!op) return ATTUNE_INVALID_ARGUMENT;
+  attune_status status = op->parse(text, problem);
+  if (status == ATTUNE_OK) status = at_operand_bytes(op, problem, &bytes);
+  return status == ATTUNE_OK ? at_operand_room(device, bytes) : status;
+}
+
 attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
                                        const char *problem) {
   if (!out_ns || !tuner || !device || !problem)
@@ -361,6 +373,7 @@ attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attu
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
   if (status == ATTUNE_OK && *out_ns <= 0.0) status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
+  if (status == ATTUNE_OK) status = check_room(tuner, device, problem);
   return at_message_settle(&kept, status);
 }
 

@@ -300,7 +300,7 @@ static void tells_elsewhere_from_here(void **state) {
   at_store_close(store);
   expect_run(0, "show", "--db", database);
   expect_out("no stored winner is valid here");
-  expect_out("1 more measured on other machines");
+  expect_out("1 measured on other machines");
   expect_run(0, "show", "--db", database, "--all");
   expect_out("another machine");
   expect_out("2.00x");

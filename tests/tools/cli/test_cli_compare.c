@@ -294,6 +294,22 @@ static void compares_tuning_databases(void **state) {
   expect_out("gemm f32 nn 8x8x8 strict");
 }
 
+/* Each number of CPU threads has its winners. */
+static void numbers_of_threads_are_compared_apart(void **state) {
+  (void)state;
+  store_winners("two.db", "A CPU; attune 1; with threads 2", 1.0);
+  store_winners("both.db", "A CPU; attune 1; with threads 2", 1.0);
+  store_winners("both.db", "A CPU; attune 1; with threads 1", 2.0);
+  expect_run(0, "compare", in_folder("two.db"), in_folder("both.db"));
+  expect_out("gemm f32 nn 8x8x8 strict, 2 CPU threads");
+  expect_out("gemm f32 nn 8x8x8 strict, 1 CPU thread");
+  expect_out("6 same");
+  if (strstr(out_text, "+100.0 %")) fail_msg("1 thread is compared with 2: %s", out_text);
+  store_winners("one.db", "A CPU; attune 1; with threads 1", 2.0);
+  expect_run(2, "compare", in_folder("two.db"), in_folder("one.db"));
+  expect_error("number of CPU threads");
+}
+
 static void other_devices_winners_are_not_compared_unasked(void **state) {
   (void)state;
   store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
@@ -436,6 +452,7 @@ int main(void) {
       TEST(refuses_what_is_no_result_file),
       TEST(names_are_made_harmless),
       TEST(compares_tuning_databases),
+      TEST(numbers_of_threads_are_compared_apart),
       TEST(other_devices_winners_are_not_compared_unasked),
       TEST(a_database_is_compared_with_a_database),
 #ifdef AT_RATES

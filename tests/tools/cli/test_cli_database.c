@@ -248,6 +248,17 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
   expect_out("no stored winner is valid on host: `attune tune' finds them");
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--trials", "--device", "host", "--db", database);
   expect_out("`attune tune' measures and stores them");
+  setenv("ATTUNE_MODE", "tune", 1);
+  EXPECT_RUN(0, "explain", "gemm f32 nn 9x8x8", "--device", "host", "--db", database);
+  expect_out("a call in mode tune measures");
+  setenv("ATTUNE_MODE", "off", 1);
+  EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
+  expect_out("mode off asks for it");
+  unsetenv("ATTUNE_MODE");
+  write_text(in_folder("large.csv"), "problem\ngemm f32 nn 100000000x100000000x100000000 strict\n");
+  EXPECT_RUN(1, "tune", in_folder("large.csv"), "--budget", "1", "--device", "host", "--db", database);
+  expect_error("too large to be measured");
+  expect_out("1 failed, 0 left");
   setenv("ATTUNE_LOG_FILE", in_folder("absent/log"), 1);
   setenv("ATTUNE_LOG", "info", 1);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "20", "--device", "host", "--db", ":memory:");

@@ -110,6 +110,8 @@ static void widths_are_obeyed(void **state) {
 }
 
 /* A winner of `size` that took `time_ns`, where the default took 1000. */
+static int other_threads; /* winners are put as if measured with so many; 0: with those that are here */
+
 static void put_winner(int size, double time_ns, double spread, int unsure) {
   at_store *store = NULL;
   attune_device *host = NULL;
@@ -129,6 +131,10 @@ static void put_winner(int size, double time_ns, double spread, int unsure) {
   snprintf(winner.problem, sizeof winner.problem, "gemm f32 nn %dx%dx%d strict", size, size, size);
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_device_fingerprint(host, fingerprint, sizeof fingerprint), ATTUNE_OK);
+  if (other_threads) {
+    size_t at = at_fingerprint_device_chars(fingerprint);
+    assert_true(at_append(fingerprint, sizeof fingerprint, &at, "; with threads %d; host_reference 1", other_threads));
+  }
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
   assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
   at_store_close(store);
@@ -171,7 +177,9 @@ static void sums_are_right(void **state) {
   expect("3 problems, 2 tuned: geometric mean 4.00x, weighted by calls x time 2.05x\n");
   expect("my layer");
   expect("not tuned");
-  expect("1 not tuned: `attune tune' measures it\n");
+  expect("1 not tuned: `attune tune FILE' measures it\n");
+  shell("cd ${W%/*} && $A show workload.csv --db $D --device host");
+  expect("1 not tuned: `attune tune workload.csv' measures it\n");
   record(20, 5);
   record(9, 3);
   shell("$A show --db $D");
@@ -193,6 +201,23 @@ static void sums_are_right(void **state) {
   expect("2 problems, 1 tuned: geometric mean 2.00x, weighted by calls x time 2.00x\n");
   expect("gemm f32 nn 9x9x9 strict");
   expect("1 not tuned, about ");
+  expect("`attune tune recorded' measures it\n");
+}
+
+/* What differs is named, and only further ones are "more". */
+static void winners_of_other_threads_are_called_so(void **state) {
+  (void)state;
+  if (elsewhere()) skip();
+  other_threads = 4000;
+  put_winner(20, 500, 0.01, 0);
+  put_winner(30, 500, 0.01, 0);
+  other_threads = 0;
+  shell("$A show --db $D");
+  expect("2 measured with other numbers of CPU threads: --all shows them\n");
+  expect_none("machines");
+  put_winner(20, 500, 0.01, 0);
+  shell("$A show --db $D");
+  expect("2 more measured with other numbers of CPU threads: --all shows them\n");
 }
 
 static void problems_are_as_they_were_written(void **state) {
@@ -218,7 +243,7 @@ static void noise_leaves_a_bound(void **state) {
   expect("  > 3.4x  ?");
   expect("   > 21x  ?");
   expect("       -  ?");
-  expect("? 4 unsure (noise, or other work), counted as 1x: `attune tune' measures again\n");
+  expect("? 4 unsure (noise, or other work), counted as 1x:\n  `attune tune FILE' measures again\n");
   expect("4 problems: geometric mean 1.00x\n");
   shell("$A show --db $D --json");
   json_error_t error;
@@ -309,6 +334,7 @@ int main(void) {
       cmocka_unit_test_setup(cuts_keep_both_ends, fresh),
       cmocka_unit_test_setup(widths_are_obeyed, fresh),
       cmocka_unit_test_setup(sums_are_right, fresh),
+      cmocka_unit_test_setup(winners_of_other_threads_are_called_so, fresh),
       cmocka_unit_test_setup(problems_are_as_they_were_written, fresh),
       cmocka_unit_test_setup(noise_leaves_a_bound, fresh),
       cmocka_unit_test_setup(slower_is_red, fresh),

@@ -99,6 +99,40 @@ static void each_number_has_its_winner(void **state) {
   expect_choice(&d, ATTUNE_SOURCE_STORED, "ns=60000,threads=2");
 }
 
+static int find_trial(void *user, const attune_trial *trial) {
+  const char **wanted = user;
+  if (strcmp(trial->configuration, wanted[0]) == 0) wanted[1] = trial->configuration;
+  if (strcmp(trial->configuration, wanted[2]) == 0) wanted[3] = trial->configuration;
+  return 0;
+}
+
+static void expect_trials(int count, const char *here, const char *elsewhere) {
+  const char *wanted[] = {here, NULL, elsewhere, NULL};
+  cpus = count;
+  attune_tuner *tuner = open_tuner();
+  OK(attune_tuner_trials(tuner, device, TOY_PROBLEM, find_trial, wanted));
+  attune_tuner_destroy(tuner);
+  if (!wanted[1] || wanted[3]) fail_msg("with %d CPUs the trials are of others", count);
+}
+
+/* Whichever number was tuned last, and though a later one replaces its own. */
+static void each_number_has_its_trials(void **state) {
+  (void)state;
+  const char *nothing[] = {"", NULL, "", NULL};
+  (void)tune_with(2, TWO, false);
+  (void)tune_with(64, MANY, false);
+  expect_trials(2, TWO[0], MANY[0]);
+  expect_trials(64, MANY[0], "none"); /* which raced the winner of 2 too */
+  (void)tune_with(64, MANY, true);
+  (void)tune_with(2, TWO, true);
+  expect_trials(64, MANY[0], "none");
+  expect_trials(2, TWO[0], MANY[0]);
+  cpus = 4;
+  attune_tuner *tuner = open_tuner();
+  FAILS(attune_tuner_trials(tuner, device, TOY_PROBLEM, find_trial, nothing), ATTUNE_NOT_FOUND);
+  attune_tuner_destroy(tuner);
+}
+
 /* Where nothing was measured with this number of CPUs. */
 static void the_nearest_runs_with_fewer_threads(void **state) {
   (void)state;
@@ -197,8 +231,12 @@ static int close_all(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
-      TEST(each_number_has_its_winner), TEST(the_nearest_runs_with_fewer_threads),         TEST(a_search_races_it),
-      TEST(the_guess_is_watched),       TEST(what_was_measured_elsewhere_is_not_verified),
+      TEST(each_number_has_its_winner),
+      TEST(each_number_has_its_trials),
+      TEST(the_nearest_runs_with_fewer_threads),
+      TEST(a_search_races_it),
+      TEST(the_guess_is_watched),
+      TEST(what_was_measured_elsewhere_is_not_verified),
   };
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   snprintf(database, sizeof database, "%s/t.db", folder);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/compare/stats/fingerprints.h"
 #include "tools/compare/message.h"
 #include "tools/compare/stats/database_verdict.h"
+#include "tools/compare/stats/fingerprints.h"
 
 enum { HEADER = 100, APPLICATION_AT = 68 };
 static const unsigned char application[4] = {0x41, 0x54, 0x44, 0x42}; /* tuning/store/schema.sql */
@@ -26,11 +26,13 @@ bool compare_is_database(const char *path) {
 
 typedef struct winner {
   char *problem, *measure, *device; /* the device's model */
+  int threads;                      /* CPU threads that it was measured with; 0: not known, or a GPU */
+  char *name;                       /* the problem, with the threads where there are several numbers of them */
   gate_stored stored;
 } winner;
 
 typedef struct side {
-  winner *winners; /* by problem, measure, device; of several the latest */
+  winner *winners; /* by problem, measure, device, threads; of several the latest */
   size_t count, room;
   json_t *devices; /* what they hold for, as a set */
   int64_t last;
@@ -41,6 +43,11 @@ static char *copy(const char *text, size_t chars) {
   char *out = cli_alloc(chars + 1, 1);
   memcpy(out, text, chars);
   return out;
+}
+
+static int threads_of(const char *with) {
+  static const char THREADS[] = "; with threads ";
+  return with && strncmp(with, THREADS, sizeof THREADS - 1) == 0 ? atoi(with + sizeof THREADS - 1) : 0;
 }
 
 static int add_winner(void *user, const attune_decision *d, const char *fingerprint, int valid) {
@@ -54,6 +61,7 @@ static int add_winner(void *user, const attune_decision *d, const char *fingerpr
       .problem = copy(d->problem, strlen(d->problem)),
       .measure = copy(d->measure, strlen(d->measure)),
       .device = copy(part, strcspn(part, ";")),
+      .threads = threads_of(with),
       .stored = {d->time_ns, d->spread, d->placement_spread, d->samples, d->complete && !d->unsure, d->tuned_at}};
   if (d->tuned_at > s->last) s->last = d->tuned_at;
   free(part);
@@ -65,7 +73,8 @@ static int add_winner(void *user, const attune_decision *d, const char *fingerpr
 static int by_key(const winner *a, const winner *b, bool devices) {
   int order = strcmp(a->problem, b->problem);
   if (!order) order = strcmp(a->measure, b->measure);
-  return order || !devices ? order : strcmp(a->device, b->device);
+  if (!order && devices) order = strcmp(a->device, b->device);
+  return order ? order : (a->threads > b->threads) - (a->threads < b->threads);
 }
 
 static int by_age(const winner *a, const winner *b) {
@@ -88,6 +97,7 @@ static void free_winner(winner *w) {
   free(w->problem);
   free(w->measure);
   free(w->device);
+  free(w->name);
 }
 
 /* The latest of each key; `devices`: a device's model is part of it. */
@@ -124,6 +134,28 @@ static char *fingerprint_of(const side *s) {
   return out ? out : gate_copy("{}");
 }
 
+/* Do the winners of the two sides have several numbers of threads? */
+static bool has_several(const side *base, const side *head) {
+  const side *const sides[] = {base, head};
+  int first = 0;
+  for (size_t i = 0; i < 2; i++)
+    for (size_t k = 0; k < sides[i]->count; k++) {
+      const int threads = sides[i]->winners[k].threads;
+      if (first && threads && threads != first) return true;
+      if (!first) first = threads;
+    }
+  return false;
+}
+
+static void name_winners(side *s, bool several) {
+  for (size_t i = 0; i < s->count; i++) {
+    winner *w = &s->winners[i];
+    w->name = several && w->threads
+                  ? gate_say("%s, %d CPU thread%s", w->problem, w->threads, w->threads == 1 ? "" : "s")
+                  : gate_copy(w->problem);
+  }
+}
+
 static void make_run(side *s, const char *path) {
   s->run = (gate_run){.suite = text(path),
                       .label = text(""),
@@ -137,7 +169,7 @@ static void make_run(side *s, const char *path) {
                       .case_count = s->count};
   for (size_t i = 0; i < s->count; i++) {
     const winner *w = &s->winners[i];
-    s->run.cases[i] = (gate_case){.name = w->problem, .device = w->device, .mode = w->measure, .dtype = text("-")};
+    s->run.cases[i] = (gate_case){.name = w->name, .device = w->device, .mode = w->measure, .dtype = text("-")};
   }
 }
 
@@ -153,7 +185,6 @@ static int read_side(side *s, const char *path, bool devices) {
   const int code = status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
   attune_tuner_destroy(tuner);
   put_in_order(s, devices);
-  make_run(s, path);
   return code == CLI_FAILED ? CLI_USAGE : code;
 }
 
@@ -213,8 +244,8 @@ static int compare(const compare_options *o, const side *base, const side *head)
     judge(&c, bases, heads);
     code = compare_output(o, &c, NULL);
   } else {
-    cli_error("%s and %s have no winner of the same problem, device and measure; --allow-different looks at other "
-              "devices' too",
+    cli_error("%s and %s have no winner of the same problem, device, measure and number of CPU threads; "
+              "--allow-different looks at other devices' too",
               o->sides[0], o->sides[1]);
   }
   gate_comparison_free(&c);
@@ -227,7 +258,14 @@ int compare_databases(const compare_options *o) {
   side base = {0}, head = {0};
   int code = read_side(&base, o->sides[0], !o->allow_different);
   if (code == CLI_DONE) code = read_side(&head, o->sides[1], !o->allow_different);
-  if (code == CLI_DONE) code = compare(o, &base, &head);
+  if (code == CLI_DONE) {
+    const bool several = has_several(&base, &head);
+    name_winners(&base, several);
+    name_winners(&head, several);
+    make_run(&base, o->sides[0]);
+    make_run(&head, o->sides[1]);
+    code = compare(o, &base, &head);
+  }
   free_side(&base);
   free_side(&head);
   return code;
