@@ -271,7 +271,7 @@ def names(tree, failures):
     """Functions, types and macros that pages name."""
     code = set()
     for path in tree.files():
-        if path.endswith(CODE) and not path.startswith(("bench/results/", "tests/test_docs")):
+        if path.endswith(CODE) and not path.startswith(("bench/results/", "tests/docs/test_docs")):
             code |= set(tree.findall(r"\b(?:at|attune|AT|ATTUNE)_\w+", path))
     code |= {name + "_" for name in code}
     stems = "\n".join(sorted(code))
