@@ -262,8 +262,8 @@ static bool is_out(const at_race *race, const at_candidate *contender) {
   return false;
 }
 
-/* Is there time for a batch of so many? Only a hard limit looks ahead: what else is under way at its end is finished.
- * */
+/* Is there time for a batch of so many? Only a hard limit looks ahead: what else is under way at its end is
+ * finished. */
 static bool batch_fits(const at_race *race, int count, int64_t until_ns) {
   if (at_limit_of() == AT_NO_LIMIT) return true;
   return (double)(until_ns - at_now_ns()) >= SCREEN_ROUNDS * (count + 1) * at_race_sample_ns(race);

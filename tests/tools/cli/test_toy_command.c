@@ -244,8 +244,8 @@ static json_t *tune_by_rows(const char *file, const char *row_ns, const char *wo
   return report;
 }
 
-/* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each is looked at.
- * */
+/* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each
+ * is looked at. */
 static void a_budget_looks_at_every_problem(void **state) {
   (void)state;
   char text[4096] = "op,kind,rows,cols,taps,count\ntoy,f32,8000,1,7,1000\n";
