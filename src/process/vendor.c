@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "src/process/exit.h"
+#include "src/process/exit_order.h"
 #include "src/process/fork.h"
 #include "src/process/in_flight.h"
 #include "src/base/support.h"
@@ -64,15 +65,17 @@ static void begin(void) {
 
 void at_vendor_opened(void) {
   pthread_once(&once, begin);
+  at_exit_order_keep();
   at_exit_watch();
 }
 
-/* A library asks exit() for more functions at the first uses of this and that, and those come before what attune asked
- * for earlier. So attune asks again, at the first uses too: after each thread's first call, 2nd, 4th, 8th and so on. */
+/* A library may load others in the middle of a call. attune looks for them after each thread's first call, 2nd, 4th,
+ * 8th and so on, and registers its function again: theirs came after it until now. */
 static void __attribute__((noinline)) renew(void) {
   if (atomic_load_explicit(&renewals, memory_order_relaxed) >= RENEWALS_MOST || at_exit_begun()) return;
   if (atomic_fetch_add(&renewals, 1) >= RENEWALS_MOST) return;
   pthread_once(&once, begin);
+  at_exit_order_keep();
   at_exit_renew();
 }
 
