@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/base/support.h"
@@ -103,8 +104,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused) {
 }
 
 void at_exit_order_keep(void) {
-  const unsigned mine = (unsigned)at_fork_generation() + 1;
-  if (atomic_exchange(&looks, mine) == mine) return; /* another thread does it */
+  const unsigned mine = at_fork_generation() + 1;
+  while (atomic_exchange(&looks, mine) == mine) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
   if (dl_iterate_phdr(is_new, NULL) == 2) (void)dl_iterate_phdr(look, NULL);
   atomic_store(&looks, 0);
 }

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include "src/cuda/context/state.h"
+#include "src/process/vendor.h"
 
 attune_status at_cuda_initialize(attune_device *device) {
   at_cuda_scope scope;
@@ -20,8 +21,11 @@ attune_status at_cuda_initialize(attune_device *device) {
 
 static bool primary_state(const attune_device *device, unsigned *flags, int *active) {
   CUresult (*state)(CUdevice ordinal, unsigned *flags, int *active) = NULL;
-  return at_cuda_driver_call(&state, "cuDevicePrimaryCtxGetState") &&
-         state(device->ordinal, flags, active) == CUDA_SUCCESS;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return false;
+  const bool found = at_cuda_driver_call(&state, "cuDevicePrimaryCtxGetState") &&
+                     state(device->ordinal, flags, active) == CUDA_SUCCESS;
+  at_vendor_leave();
+  return found;
 }
 
 bool at_cuda_is_initialized(const attune_device *device) {
@@ -50,7 +54,9 @@ attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedu
   if (!primary_state(device, &flags, &active) || !at_cuda_driver_call(&set, "cuDevicePrimaryCtxSetFlags"))
     return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not tell the flags of %s", device->name);
   flags = (flags & ~(unsigned)CU_CTX_SCHED_MASK) | (unsigned)schedule;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   const CUresult error = set(device->ordinal, flags & CU_CTX_FLAGS_MASK);
+  at_vendor_leave();
   if (error == CUDA_SUCCESS) return ATTUNE_OK;
   if (error == CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE)
     return at_fail(ATTUNE_UNSUPPORTED, "%s is in use already; its schedule can be set before its first use only",

@@ -67,7 +67,9 @@ static cudaError_t mark_all(at_cuda_device *device, mark_list **out, bool *all) 
       *made = (mark_list){.next = *out, .event = event};
       *out = made;
     } else if (event) {
+      at_vendor_wait_begin();
       error = cudaEventSynchronize(event);
+      at_vendor_wait_end();
       (void)cudaEventDestroy(event);
     }
   }

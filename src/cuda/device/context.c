@@ -13,6 +13,8 @@
 bool at_cuda_driver_call_since(void *out, const char *name, unsigned version) {
   void *call = NULL;
   enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  *(void **)out = NULL;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return false;
 #if CUDART_VERSION >= 12050
   cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, version, cudaEnableDefault, &found);
 #else
@@ -20,6 +22,7 @@ bool at_cuda_driver_call_since(void *out, const char *name, unsigned version) {
   cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
 #endif
   if (error != cudaSuccess) (void)cudaGetLastError();
+  at_vendor_leave();
   *(void **)out = call;
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
 }
@@ -127,10 +130,11 @@ attune_device *at_cuda_stream_home(void *native) {
   CUcontext context = NULL;
   enum cudaStreamCaptureMode mode;
   pthread_once(&driver_once, find_driver);
-  if ((uintptr_t)native < FIRST_MADE || !driver.found) return NULL;
+  if ((uintptr_t)native < FIRST_MADE || !driver.found || !at_vendor_enter(AT_VENDOR_DRIVER)) return NULL;
   at_cuda_relax(&mode);
   const CUresult result = driver.of_stream((CUstream)native, &context);
   at_cuda_restore(mode);
+  at_vendor_leave();
   if (result != CUDA_SUCCESS || !context) return NULL;
   const int count = attune_device_count();
   for (int i = 0; i < count; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/cuda/context/state.h"
+#include "src/process/vendor.h"
 
 #define NUMBER(member, attribute) \
   { offsetof(attune_device_details, member), attribute }
@@ -67,6 +68,7 @@ static void write_uuid(char *out, size_t size, const char *identity) {
 attune_status at_cuda_details(attune_device *device, attune_device_details *out) {
   attune_status status = at_cuda_check_fork(device);
   if (status != ATTUNE_OK) return status;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   for (size_t i = 0; i < AT_COUNT(numbers); i++) {
     int value = 0;
     if (cudaDeviceGetAttribute(&value, numbers[i].attribute, device->ordinal) == cudaSuccess)
@@ -78,6 +80,7 @@ attune_status at_cuda_details(attune_device *device, attune_device_details *out)
   write_uuid(out->uuid, sizeof out->uuid, device->identity);
   status = at_cuda_check(device, cudaDeviceGetPCIBusId(out->pci, (int)sizeof out->pci, device->ordinal),
                          "cudaDeviceGetPCIBusId");
+  at_vendor_leave();
   for (char *c = out->pci; *c; c++) *c = (char)tolower((unsigned char)*c);
   return status;
 }
@@ -85,9 +88,14 @@ attune_status at_cuda_details(attune_device *device, attune_device_details *out)
 attune_status at_cuda_attribute(attune_device *device, int attribute, int *out) {
   attune_status status = at_cuda_check_fork(device);
   if (status != ATTUNE_OK) return status;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   const cudaError_t error = cudaDeviceGetAttribute(out, (enum cudaDeviceAttr)attribute, device->ordinal);
-  if (error != cudaErrorInvalidValue) return at_cuda_check(device, error, "cudaDeviceGetAttribute");
-  (void)cudaGetLastError();
+  if (error == cudaErrorInvalidValue)
+    (void)cudaGetLastError();
+  else
+    status = at_cuda_check(device, error, "cudaDeviceGetAttribute");
+  at_vendor_leave();
+  if (error != cudaErrorInvalidValue) return status;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "attribute is %d; should be a cudaDeviceAttr that this CUDA knows",
                  attribute);
 }

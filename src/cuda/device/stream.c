@@ -92,9 +92,11 @@ void at_cuda_stream_close(attune_stream *stream) {
 /* The legacy stream answers with an error while another stream's capture forbids its use: that counts as capturing. */
 bool at_cuda_stream_capturing(attune_stream *stream) {
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  cudaError_t error = cudaStreamIsCapturing(at_cuda_native(stream), &capture);
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_DRIVER))) return false;
+  const cudaError_t error = cudaStreamIsCapturing(at_cuda_native(stream), &capture);
+  if (AT_UNLIKELY(error != cudaSuccess)) (void)at_cuda_check(stream->device, error, "cudaStreamIsCapturing");
+  at_vendor_leave();
   if (AT_LIKELY(error == cudaSuccess)) return capture != cudaStreamCaptureStatusNone;
-  (void)at_cuda_check(stream->device, error, "cudaStreamIsCapturing");
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 

@@ -4,6 +4,7 @@
  * stream, and its launches do not run beside that stream's own work. */
 #include "src/cuda/graph/graph.h"
 
+#include "src/process/vendor.h"
 #include "src/stream/capture.h"
 
 #include <stdlib.h>
@@ -242,16 +243,20 @@ attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, ui
 attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken) {
   enum cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
 #if CUDART_VERSION >= 13000
   cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number, NULL, NULL, NULL, NULL);
 #else
   cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number, NULL, NULL, NULL);
 #endif
+  attune_status status = ATTUNE_OK;
   if (error == cudaErrorStreamCaptureImplicit) {
     (void)cudaGetLastError();
-    return at_fail(ATTUNE_CAPTURING, "the legacy default stream cannot be asked while another stream is captured");
+    status = at_fail(ATTUNE_CAPTURING, "the legacy default stream cannot be asked while another stream is captured");
+  } else {
+    status = at_cuda_check(stream->device, error, "cudaStreamGetCaptureInfo");
   }
-  attune_status status = at_cuda_check(stream->device, error, "cudaStreamGetCaptureInfo");
+  at_vendor_leave();
   if (status != ATTUNE_OK) return status;
   *id = state == cudaStreamCaptureStatusNone ? 0 : number;
   *broken = state == cudaStreamCaptureStatusInvalidated;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "src/process/vendor.h"
 #include "src/cuda/context/state.h"
 #include "src/stream/sync_debug.h"
 
@@ -30,8 +31,10 @@ attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uin
 
 attune_status at_cuda_async_check(attune_device *device) {
   int has = 0;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   const cudaError_t error = cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device->ordinal);
   if (error != cudaSuccess) (void)cudaGetLastError();
+  at_vendor_leave();
   return error == cudaSuccess && has ? ATTUNE_OK : at_unsupported(device, "stream-ordered allocator of the driver's");
 }
 

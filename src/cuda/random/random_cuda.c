@@ -9,6 +9,7 @@
 
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/context/state.h"
+#include "src/process/vendor.h"
 #include "src/random/torch.h"
 
 #include "permutation_cu.h"
@@ -272,9 +273,9 @@ attune_status at_random_state_cuda(attune_stream *stream, uint64_t *state, uint6
 
 int at_random_threads_per_processor_cuda(const attune_device *device) {
   int threads = 0;
-  if (cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device->ordinal) == cudaSuccess &&
-      threads > 0)
-    return threads;
-  (void)cudaGetLastError();
-  return 2048;
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return 2048;
+  if (cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device->ordinal) != cudaSuccess)
+    (void)cudaGetLastError();
+  at_vendor_leave();
+  return threads > 0 ? threads : 2048;
 }
