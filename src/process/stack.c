@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "src/base/support.h"
 
@@ -14,6 +16,13 @@ typedef struct bounds {
 
 static _Thread_local bounds mine;
 
+/* The main thread's stack grows up to a limit; what the C library says of it may be its extent now (valgrind). */
+static uintptr_t lowest(uintptr_t low, uintptr_t high) {
+  struct rlimit limit;
+  if (gettid() != getpid() || getrlimit(RLIMIT_STACK, &limit) != 0) return low;
+  return limit.rlim_cur < high && high - limit.rlim_cur < low ? high - limit.rlim_cur : low;
+}
+
 static __attribute__((noinline)) void ask(void) {
   pthread_attr_t attributes;
   void *low = NULL;
@@ -21,8 +30,8 @@ static __attribute__((noinline)) void ask(void) {
   mine.asked = true;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
-    mine.low = (uintptr_t)low;
     mine.high = (uintptr_t)low + size;
+    mine.low = lowest((uintptr_t)low, mine.high);
   }
   (void)pthread_attr_destroy(&attributes);
 }

@@ -13,7 +13,7 @@ static at_extent extent_of(const at_view *view) {
   at_extent e = {.low = (uintptr_t)view->data, .element = (int64_t)attune_dtype_size(view->dtype)};
   e.high = e.low + (uintptr_t)e.element;
   for (int d = 0; d < view->shape.dims; d++)
-    at_extent_add(&e, view->shape.sizes[d], view->strides[d] * e.element);
+    if (view->shape.sizes[d] > 1) at_extent_add(&e, view->shape.sizes[d], view->strides[d] * e.element);
   return e;
 }
 

@@ -175,7 +175,7 @@ static int play(const char *role, const char *database) {
   if (!tuner || attune_device_get(&host, "host") != ATTUNE_OK) return 90;
   if (attune_explain(tuner, host, PROBLEM, &decision) != ATTUNE_OK) return 91;
   const bool force = strcmp(role, "force") == 0;
-  if ((force || strcmp(role, "tune") == 0) && attune_tune(tuner, host, PROBLEM, 50.0, force, &decision) != ATTUNE_OK)
+  if ((force || strcmp(role, "tune") == 0) && attune_tune(tuner, host, PROBLEM, 5000.0, force, &decision) != ATTUNE_OK)
     return 92;
   const int source = (int)decision.source;
   if (strcmp(role, "why") == 0) return strstr(decision.changed, "CPU threads 2 there, 1 here") ? 0 : 93;

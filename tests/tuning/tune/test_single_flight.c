@@ -274,14 +274,14 @@ static void the_budget_ends_the_wait(void **state) {
   assert_non_null(strstr(attune_last_message(), by));
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
-  tuner = tuner_of(100.0); /* the device is busy too */
+  tuner = tuner_of(1000.0); /* the device is busy too */
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), "another process measures on host: process "));
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(0.0); /* a problem's own budget bounds it too */
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 20.0, 0, NULL), ATTUNE_BUSY);
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 20.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 500.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 500.0, 0, NULL), ATTUNE_BUSY);
   attune_tuner_destroy(tuner);
   kill_one(pid);
 }
