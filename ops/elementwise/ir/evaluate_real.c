@@ -171,7 +171,7 @@ at_wide_value at_evaluate_real(at_function function, attune_dtype dtype, const a
   case AT_FN_GREATER: return (at_wide_value){.integer = x > y};
   case AT_FN_GREATER_EQUAL: return (at_wide_value){.integer = x >= y};
   case AT_FN_ISNAN: return (at_wide_value){.integer = isnan(x)};
-  case AT_FN_ISINF: return (at_wide_value){.integer = isinf(x) != 0};
+  case AT_FN_ISINF: return (at_wide_value){.integer = isinf((double)x) != 0};
   case AT_FN_ISFINITE: return (at_wide_value){.integer = isfinite(x) != 0};
   case AT_FN_SIGNBIT: return (at_wide_value){.integer = signbit(x) != 0};
   case AT_FN_COMPLEX: return (at_wide_value){.re = x, .im = y};
