@@ -64,16 +64,18 @@ static void begin(void) {
 
 void at_vendor_opened(void) {
   pthread_once(&once, begin);
-  at_exit_watch();
+  at_exit_renew();
 }
 
 /* A library asks exit() for more functions at the first uses of this and that, and those come before what attune asked
  * for earlier. So attune asks again, at the first uses too: after each thread's first call, 2nd, 4th, 8th and so on. */
 static void __attribute__((noinline)) renew(void) {
   if (atomic_load_explicit(&renewals, memory_order_relaxed) >= RENEWALS_MOST || at_exit_begun()) return;
-  if (atomic_fetch_add(&renewals, 1) >= RENEWALS_MOST) return;
   pthread_once(&once, begin);
-  at_exit_renew();
+  if (at_exit_try_renew())
+    atomic_fetch_add(&renewals, 1);
+  else
+    entries--; /* at its next call */
 }
 
 /* Counted first, so that it is seen at any time. */

@@ -311,7 +311,7 @@ static void load_all(void) {
   library_count = at_loading_begin() && !at_exit_begun() ? open_all() : 0;
   if (library_count > 0) {
     at_fork_watch_add(&watch);
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    at_fork_functions(before_fork, after_fork_parent, after_fork_child);
     settle_forks();
     at_exit_call(before_exit);
     if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
