@@ -3,9 +3,11 @@
  * exclude each other too, and closing the file elsewhere does not drop them. A device has a file. Its locks are a gate,
  * which the next one in turn holds while it waits, so that a process which releases the lease and wants it again at
  * once comes after those who wait; and the lease, a byte of its own for each generation. The file says which generation
- * holds, who has the lease, and a number that changes at each renewal. A stopped process cannot give its lock back, so
- * whoever takes the lease from it takes the lock of the next generation and writes that into the file; the holder before
- * finds it there when it goes on. No clocks are compared: who waits measures for how long that number has not changed.
+ * holds, who has the lease, who holds the gate, and a number of each that changes at each renewal. A stopped process
+ * cannot give its lock back, so whoever takes the lease from it takes the lock of the next generation and writes that
+ * into the file; the holder before finds it there when it goes on. The gate gives nothing but an order: one whose
+ * holder is stopped, or shows no life, is passed by. A child of fork may keep the locks of a process that is dead, so
+ * neither counts then. No clocks are compared: who waits measures for how long that number has not changed.
  * Two that take a lease at the same moment may both come to believe that it was lost, and measure again. */
 #include "src/device/device_lease.h"
 
@@ -27,6 +29,7 @@
 #include <xxhash.h>
 
 #define DEVICES_MAX 65
+#define SHOW_NS 100000000
 
 /* The bytes that are locked lie behind all that is written. */
 #define GATE ((off_t)1 << 20)
@@ -45,12 +48,16 @@ typedef struct record {
   holder holder;
 } record;
 
+/* Behind it the holder of the gate, while it waits. */
+#define WAITER_AT ((off_t)sizeof(record))
+
 /* What this process saw of the others' lease of a device. */
 typedef struct sighting {
   uint64_t generation, beat;
   int64_t since_ns;   /* that they were so at each look; 0: nobody had it */
   int64_t stopped_ns; /* and the holder stopped; 0: it was not */
-  int64_t gate_ns;    /* the gate was another's; 0: it was not */
+  int64_t gate_ns;    /* the gate was another's, of this number; 0: it was not */
+  uint64_t gate_beat;
 } sighting;
 
 /* By device index, for the thread that the device's lease belongs to or that wants it. */
@@ -172,6 +179,16 @@ static void write_generation(int file, uint64_t generation) {
   (void)!pwrite(file, &generation, sizeof generation, offsetof(record, generation));
 }
 
+static holder read_waiter(int file) {
+  holder h = {0};
+  if (pread(file, &h, sizeof h, WAITER_AT) != (ssize_t)sizeof h) h = (holder){0};
+  return h;
+}
+
+static void write_waiter(int file, const holder *h) {
+  (void)!pwrite(file, h, sizeof *h, WAITER_AT);
+}
+
 static void write_holder(int file, const holder *h) {
   (void)!pwrite(file, h, sizeof *h, offsetof(record, holder));
 }
@@ -196,20 +213,39 @@ static uint64_t next_beat(void) {
   return XXH64(parts, sizeof parts, 0) | 1;
 }
 
+static bool is_stopped(const holder *h) {
+  return h->pid > 0 && h->place == this_place() && at_process_stopped(h->pid);
+}
+
+static bool is_gone(const holder *h) {
+  return h->pid > 0 && h->place == this_place() && at_process_gone(h->pid);
+}
+
+static const char *place_text(const holder *h) {
+  return h->place == this_place() ? "" : " of another container or machine";
+}
+
 static attune_status fail_busy(const attune_device *device, const holder *h) {
   char since[AT_UTC_CHARS];
   if (h->pid < 1 || h->since < 1) return at_fail(ATTUNE_BUSY, "another process measures on %s", device->name);
   at_utc_text(since, h->since);
   return at_fail(ATTUNE_BUSY, "another process measures on %s: process %lld%s, since %s%s", device->name,
-                 (long long)h->pid, h->place == this_place() ? "" : " of another container or machine", since,
-                 h->place == this_place() && at_process_stopped(h->pid) ? "; it is stopped" : "");
+                 (long long)h->pid, place_text(h), since, is_stopped(h) ? "; it is stopped" : "");
+}
+
+static attune_status fail_next(const attune_device *device, const holder *h) {
+  char since[AT_UTC_CHARS];
+  if (h->pid < 1 || h->since < 1) return at_fail(ATTUNE_BUSY, "another process is next to measure on %s", device->name);
+  at_utc_text(since, h->since);
+  return at_fail(ATTUNE_BUSY, "process %lld%s is next to measure on %s, since %s", (long long)h->pid, place_text(h),
+                 device->name, since);
 }
 
 static bool is_over(int64_t since_ns, int64_t now, int64_t most_ms) {
   return since_ns && now - since_ns >= most_ms * 1000000;
 }
 
-/* Another has the lock of the generation. True: it has not renewed its lease for too long. */
+/* Another has the lock of the generation. True: it has not renewed its lease for too long, or never will. */
 static bool is_late(sighting *w, const record *r) {
   const int64_t now = at_now_ns();
   if (!r->holder.beat || !w->since_ns || w->generation != r->generation || w->beat != r->holder.beat) {
@@ -218,7 +254,8 @@ static bool is_late(sighting *w, const record *r) {
     w->since_ns = now;
     w->stopped_ns = 0;
   }
-  const bool stopped = r->holder.pid > 0 && r->holder.place == this_place() && at_process_stopped(r->holder.pid);
+  const bool stopped = is_stopped(&r->holder);
+  if (is_gone(&r->holder)) return true;
   if (!stopped) w->stopped_ns = 0;
   if (stopped && !w->stopped_ns) w->stopped_ns = now;
   return is_over(w->stopped_ns, now, AT_LEASE_STOPPED_MS) || is_over(w->since_ns, now, AT_LEASE_LATE_MS);
@@ -252,28 +289,54 @@ static int look(const attune_device *device, int file, holder *seen) {
   return 0;
 }
 
-/* The next one in turn. One that is stopped while it waits keeps the others away only for a time. */
-static bool pass_gate(const attune_device *device, int file) {
+/* By another; false where that cannot be seen. */
+static bool is_leased(int file) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  lock.l_start = lease_byte(read_record(file).generation);
+  return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+typedef enum turn { LATER, NEXT, UNORDERED } turn;
+
+/* NEXT: the gate is this process's. UNORDERED: it is that of one which cannot come in: it is gone, stopped, or has not
+ * shown for long that it lives. LATER: another is next, *seen. */
+static turn pass_gate(const attune_device *device, int file, holder *seen) {
   sighting *w = &sightings[device->index];
   const int64_t now = at_now_ns();
   if (set_lock(file, GATE, F_WRLCK) != EAGAIN) {
     w->gate_ns = 0;
-    return true;
+    return NEXT;
   }
-  if (!w->gate_ns) w->gate_ns = now;
-  return is_over(w->gate_ns, now, AT_LEASE_STOPPED_MS);
+  *seen = read_waiter(file);
+  if (!w->gate_ns || w->gate_beat != seen->beat) w->gate_ns = now;
+  w->gate_beat = seen->beat;
+  return is_gone(seen) || is_stopped(seen) || is_over(w->gate_ns, now, AT_LEASE_STOPPED_MS) ? UNORDERED : LATER;
+}
+
+/* One that waits shows that it lives. */
+static void show(int file, int64_t since, int64_t *shown_ns) {
+  const int64_t now = at_now_ns();
+  if (*shown_ns && now - *shown_ns < SHOW_NS) return;
+  *shown_ns = now;
+  write_waiter(file, &(holder){this_place(), getpid(), since, next_beat()});
 }
 
 static attune_status take(attune_device *device, int file, attune_status (*wait)(void *user), void *user) {
-  for (bool passed = false;;) {
+  const int64_t since = (int64_t)time(NULL);
+  attune_status status = ATTUNE_OK;
+  int64_t shown_ns = 0;
+  for (turn t = LATER; status == ATTUNE_OK;) {
     holder seen = {0};
-    passed = passed || pass_gate(device, file);
-    if (passed && look(device, file, &seen) != EAGAIN) return ATTUNE_OK;
-    if (!passed) seen = read_record(file).holder;
-    attune_status status = fail_busy(device, &seen);
+    if (t == LATER) t = pass_gate(device, file, &seen);
+    if (t != LATER && look(device, file, &seen) != EAGAIN) break;
+    const bool leased = t != LATER || is_leased(file);
+    if (t == LATER && leased) seen = read_record(file).holder;
+    status = leased ? fail_busy(device, &seen) : fail_next(device, &seen);
+    if (wait && t == NEXT) show(file, since, &shown_ns);
     if (wait) status = wait(user);
-    if (status != ATTUNE_OK) return status;
   }
+  if (shown_ns) write_waiter(file, &(holder){0});
+  return status;
 }
 
 attune_status at_device_lease_acquire(attune_device *device, attune_status (*wait)(void *user), void *user) {

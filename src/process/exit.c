@@ -2,11 +2,11 @@
  * exit.c: what is called when the process ends, and how long it may wait. */
 #include "src/process/exit.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "src/process/fork.h"
 #include "src/process/loading.h"
 #include "src/base/support.h"
 
@@ -16,13 +16,12 @@
 #define WINDOW_NS 200000000 /* how often CPU time is looked at */
 #define IDLE_NS 10000000000
 
-static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER; /* writers only: exit() takes no lock */
 static _Atomic(void (*)(void)) calls[MOST_CALLS];
-static atomic_bool begun;
+static atomic_bool in_use, begun;
 
 /* Asked for again with each function, so that it comes before what the latest library asked for. */
 static void run_calls(void) {
-  if (atomic_exchange(&begun, true)) return;
+  if (!atomic_load(&in_use) || atomic_exchange(&begun, true)) return;
   if (at_loading_hold()) at_loading_release(); /* what is being opened is whole first; nothing else will be */
   for (int i = MOST_CALLS; i-- > 0;) {
     void (*fn)(void) = atomic_load(&calls[i]);
@@ -30,23 +29,40 @@ static void run_calls(void) {
   }
 }
 
-void at_exit_renew(void) {
+__attribute__((constructor)) static void ask_early(void) {
   (void)atexit(run_calls);
+}
+
+void at_exit_renew_inside(void) {
+  if (!at_exit_begun()) (void)atexit(run_calls);
+}
+
+/* `held`: no fork comes meanwhile, whose child would have the C library's lock as it is then. */
+static bool ask(bool held) {
+  if (held) at_exit_renew_inside();
+  if (held) at_loading_release();
+  return held;
+}
+
+void at_exit_renew(void) {
+  (void)ask(at_loading_hold());
+}
+
+bool at_exit_try_renew(void) {
+  return ask(at_loading_try());
 }
 
 void at_exit_watch(void) {
   at_loading_stay();
-  at_exit_renew();
+  atomic_store(&in_use, true);
+  if (at_fork_generation_now() == 0) at_exit_renew();
 }
 
 void at_exit_call(void (*fn)(void)) {
-  pthread_mutex_lock(&calls_lock);
   for (int i = 0; i < MOST_CALLS; i++) {
-    if (atomic_load(&calls[i])) continue;
-    atomic_store(&calls[i], fn);
-    break;
+    void (*there)(void) = NULL;
+    if (atomic_compare_exchange_strong(&calls[i], &there, fn) || there == fn) break;
   }
-  pthread_mutex_unlock(&calls_lock);
   at_exit_watch();
 }
 

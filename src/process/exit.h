@@ -7,11 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Attune sees exit() from now on. Called at its first use, long before it opens a library. */
+/* Attune sees exit() from now on. Called at its first use, long before it opens a library.
+ *
+ * exit() is asked when attune is loaded, too, and a child of fork has what its parent asked: asking takes a lock of the
+ * C library which another thread may have held at the fork (exit() itself often does), and which the child then never
+ * gets. */
 void at_exit_watch(void);
 
-/* Asks exit() again, so that attune's functions come before those that a library has asked for since. */
+/* Asks exit() again, in a child too, so that attune's functions come before those that a library of a vendor has asked
+ * for since. */
 void at_exit_renew(void);
+
+/* The same, unless a library is being opened or a fork is under way just now: then false. */
+bool at_exit_try_renew(void);
+
+/* As at_exit_renew, where a vendor's library has just taken the C library's lock itself: waits for no fork. */
+void at_exit_renew_inside(void);
 
 /* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes no
  * lock that a thread could hold for long, and calls no CUDA. */

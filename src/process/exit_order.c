@@ -30,7 +30,7 @@ extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
 
 static int register_both(void (*fn)(void *), void *arg, void *library) {
   const int status = __cxa_atexit(fn, arg, library);
-  if (!at_exit_begun()) at_exit_renew();
+  at_exit_renew_inside();
   return status;
 }
 

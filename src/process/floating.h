@@ -47,4 +47,8 @@ AT_INLINE void at_floating_leave(const at_floating *f) {
  * handlers do not run on it. `out` NULL: it is detached. 0, or an error number. */
 int at_thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg);
 
+/* In a child of fork: a thread of attune's own has the signal mask of the thread that started it, as what goes on in
+ * the child is the program's. */
+void at_thread_forked(void);
+
 #endif

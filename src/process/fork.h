@@ -38,4 +38,8 @@ typedef struct at_fork_watch {
 void at_fork_watch_add(at_fork_watch *watch);
 void at_fork_watch_remove(at_fork_watch *watch);
 
+/* pthread_atfork, for functions that must come after or before those of one library; for ever. What a library asks of
+ * pthread_atfork is forgotten when exit() runs its destructors, while threads go on and fork. */
+void at_fork_functions(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+
 #endif

@@ -73,6 +73,10 @@ bool at_loading_hold(void) {
   return take(WAIT_NS);
 }
 
+bool at_loading_try(void) {
+  return take(0);
+}
+
 void at_loading_release(void) {
   give_back();
 }
@@ -83,10 +87,17 @@ void at_loading_renew(bool held) {
   atomic_store(&holder, 0);
 }
 
+static atomic_bool stays;
+
 void at_loading_stay(void) {
   Dl_info info;
   struct link_map *map = NULL;
   /* The program itself has no name here, and stays anyway. */
-  if (dladdr1((const void *)&holder, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || !map || !map->l_name[0]) return;
-  (void)dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  const bool named =
+      dladdr1((const void *)&holder, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map && map->l_name[0];
+  if (!named || dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) atomic_store(&stays, true);
+}
+
+bool at_loading_stays(void) {
+  return atomic_load(&stays);
 }

@@ -2,7 +2,9 @@
  * process.c: reading /proc. */
 #include "src/process/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,10 @@ bool at_process_stopped(int64_t pid) {
   char text[1024];
   const char *at = read_stat(pid, text, sizeof text);
   return at && (*at == 'T' || *at == 't');
+}
+
+bool at_process_gone(int64_t pid) {
+  return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 void at_boot_identity(char *out, size_t size) {

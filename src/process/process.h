@@ -17,6 +17,10 @@ int64_t at_process_start(int64_t pid);
 /* It lives and is stopped now: by SIGSTOP, or by a debugger. A process that a cgroup's freezer keeps is not seen. */
 bool at_process_stopped(int64_t pid);
 
+/* There is no such process any more. One that is dead and only not yet waited for counts as there: its first thread may
+ * have ended before the others. */
+bool at_process_gone(int64_t pid);
+
 /* What tells this boot of this machine from all others, into out[size]; the host's name where the kernel does not say.
  */
 void at_boot_identity(char *out, size_t size);

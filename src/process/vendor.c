@@ -66,17 +66,19 @@ static void begin(void) {
 void at_vendor_opened(void) {
   pthread_once(&once, begin);
   at_exit_order_keep();
-  at_exit_watch();
+  at_exit_renew();
 }
 
 /* A library may load others in the middle of a call. attune looks for them after each thread's first call, 2nd, 4th,
  * 8th and so on, and registers its function again: theirs came after it until now. */
 static void __attribute__((noinline)) renew(void) {
   if (atomic_load_explicit(&renewals, memory_order_relaxed) >= RENEWALS_MOST || at_exit_begun()) return;
-  if (atomic_fetch_add(&renewals, 1) >= RENEWALS_MOST) return;
   pthread_once(&once, begin);
   at_exit_order_keep();
-  at_exit_renew();
+  if (at_exit_try_renew())
+    atomic_fetch_add(&renewals, 1);
+  else
+    entries--; /* at its next call */
 }
 
 /* Counted first, so that it is seen at any time. */

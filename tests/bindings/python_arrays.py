@@ -117,6 +117,8 @@ class Recorder:
             self.calls.append((name[7:], arguments[1]))
         elif name == "attune_pointer_get_info":
             out.kind, out.device = 4, self.DEVICE
+        elif name == "attune_device_memory_info":
+            self.calls.append(("memory", arguments[0]))
         elif name == "attune_device_synchronize":
             self.calls.append(("synchronize", arguments[0]))
         else:

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 import types
 import unittest
 
@@ -402,6 +403,59 @@ class Streams(Refused):
             gemm(a, self.b, out=self.out, stream=0x10)
         self.assertEqual(self.recorder.calls[-1], ("free", 2, 0x5010))
 
+    def test_child_of_fork(self):
+        """A child whose CUDA is the parent's is told so by the library, not by what PyTorch says of its streams."""
+        def current_stream(number):
+            raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
+
+        class Tensor(Producer):
+            pass
+
+        sys.modules["torch"] = types.SimpleNamespace(Tensor=Tensor, cuda=types.SimpleNamespace(
+            current_stream=current_stream))
+        a = Tensor(normal(5, 7), device=(2, 0))
+        child = os.fork()
+        if child == 0:
+            try:
+                real = self.recorder.call
+                self.recorder.call = lambda name, *rest: 6 if name.endswith("memory_info") else real(name, *rest)
+                for call in (lambda: gemm(a, self.b, out=self.out), lambda: elementwise("a * 2", a=a, out=self.a),
+                             lambda: gemm(a, self.b, out=self.out, stream=0x10)):
+                    with self.assertRaises(attune.DeviceError):
+                        call()
+                self.recorder.call = real
+                sys.modules.pop("torch")
+                self.recorder.calls.clear()
+                for _ in range(2):  # a child that has CUDA of its own; asked for once
+                    gemm(a, self.b, out=self.out)
+                assert self.recorder.calls == [("memory", 0xC0DA), ("gemm", 0x5000), ("gemm", 0x5000)]
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_host_tensors_do_not_ask_cuda(self):
+        """PyTorch asks CUDA whether the host's memory is pinned when it is asked for DLPack's device, which fails in a
+        child of fork."""
+        class Place(tuple):
+            type, index = "cpu", None
+
+        class Tensor(Producer):
+            def __dlpack_device__(self):
+                raise RuntimeError("CUDA error: initialization error")
+
+        def empty(shape, dtype, device):
+            return Tensor(np.zeros(shape, "f4"), device=Place((1, 0)))
+
+        sys.modules["torch"] = types.SimpleNamespace(Tensor=Tensor, empty=empty, float32="torch.float32")
+        _c._loaded = self.kept[0]  # on the host
+        a, b = (Tensor(normal(*shape), device=Place((1, 0))) for shape in ((5, 7), (7, 3)))
+        near(gemm(a, b).array, a.array.astype("f8") @ b.array, "f4")
+        near(elementwise("a * 2", a=a, dtype="f32").array, 2 * a.array.astype("f8"), "f4")
+
     def test_close_waits(self):
         with attune.Tuner(":memory:") as mine:
             attune.gemm(self.a, self.b, out=self.out, tuner=mine)
@@ -513,6 +567,9 @@ class Processes(unittest.TestCase):
                     near(attune.gemm(a, a), a.astype("f8") @ a, "f4")
                     tuner.close()
                     os._exit(0)
+                except BaseException:
+                    traceback.print_exc()
+                    sys.stderr.flush()
                 finally:
                     os._exit(1)
             done.set()

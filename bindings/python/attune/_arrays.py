@@ -223,6 +223,9 @@ def _place(name, array):
     """The device of an array that DLPack is for, before its memory is asked for; None: another kind of array."""
     kind = type(array)
     if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__") and not hasattr(kind, "__array_interface__"):
+        # PyTorch asks CUDA whether memory of the host is pinned, to say so here; in a child of fork that fails.
+        if _package(array) == "torch" and getattr(array.device, "type", None) == "cpu":
+            return "host"
         try:
             return _dlpack_device(name, array.__dlpack_device__())
         except (BufferError, RuntimeError, ValueError, TypeError) as error:

@@ -115,6 +115,7 @@ FUNCTIONS = {
     "attune_device_get": (STATUS, [_at(_pointer), _text]),
     "attune_device_name": (_text, [_pointer]),
     "attune_device_get_properties": (STATUS, [_pointer, _at(DeviceProperties)]),
+    "attune_device_memory_info": (STATUS, [_pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)]),
     "attune_device_synchronize": (STATUS, [_pointer]),
     "attune_pointer_get_info": (STATUS, [_at(PointerInfo), _pointer]),
     "attune_stream_default": (_pointer, [_pointer]),

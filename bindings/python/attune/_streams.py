@@ -29,11 +29,16 @@ _devices: "dict[bytes | None, int]" = {}
 _streams: "dict[tuple[str, int, int], Stream]" = {}
 
 
+_forked = False
+_sound: "set[str]" = set()  # GPUs that this child of fork has found in order
+
+
 def _after_fork():
     """In a child another thread of the parent may hold a lock for ever; the handles are for the parent's streams,
     which the library refuses in its own words."""
-    global _lock
-    _lock = threading.Lock()
+    global _lock, _forked
+    _lock, _forked = threading.Lock(), True
+    _sound.clear()
     for stream in _streams.values():
         if stream.device != "host":
             stream.lock = threading.RLock()
@@ -51,6 +56,15 @@ def device(name):
         _c.call("attune_device_get", ctypes.byref(out), encoded)
         found = _devices[encoded] = out.value
     return found
+
+
+def _check_fork(device_name):
+    """In a child of fork a GPU may be the parent's alone: the library says so, before a package fails in its own
+    words."""
+    if _forked and device_name not in _sound:
+        free, total = ctypes.c_uint64(), ctypes.c_uint64()
+        _c.call("attune_device_memory_info", device(device_name), ctypes.byref(free), ctypes.byref(total))
+        _sound.add(device_name)
 
 
 def _number(value, what="stream"):
@@ -119,6 +133,7 @@ def choose(stream, device_name, packages):
             raise InvalidArgument("stream is given, but the arrays are the host's; should be None: the host's work is "
                                   "done when the call returns")
         return host(), None
+    _check_fork(device_name)
     if stream is not None:
         return _handle(device_name, _number(stream), stream), None
     current = _current(device_name, packages)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "ops/gemm/host/cblas_open.h"
@@ -39,7 +40,8 @@ typedef struct family {
   const char *version, *get_threads, *set_threads;
   const char *setting;     /* an int that get_threads returns; NULL: there is none */
   const char *end_threads; /* what it calls itself before a fork; NULL: it keeps no threads */
-  size_t thread_bytes; /* address space that each thread takes at once, and without which it tries for ever; 0: none */
+  size_t thread_bytes; /* address space that each thread and each caller takes, and without which it tries for ever; 0:
+                          none */
 } family;
 
 static const family families[] = {
@@ -67,8 +69,14 @@ enum { SETTLE_NS = 5000000 }; /* what a fork needs to come from its start to the
 
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
+static struct {
+  size_t bytes;            /* for each thread and caller; 0: not known */
+  void *(*allocate)(int);  /* a caller's; NULL: it does not say */
+  void (*release)(void *);
+} caller_memory[AT_COUNT(families)]; /* by library */
 static int library_count;                            /* set once, with libraries, by load_all */
 static const family *cramped;                        /* not opened, for it would never come back; NULL: none */
+static bool narrow;                                  /* a limit on address space is near */
 static const family *refused;                        /* could not start its threads; NULL: none */
 static bool alone;                                   /* what attune opens runs with one thread, for it gets no more */
 static int threads_startable, threads_wanted;        /* beside one, when that was found */
@@ -173,6 +181,9 @@ static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thre
   const int *setting = f->setting ? dlsym(handle, f->setting) : NULL;
   if (setting) at_cblas_thread_setting_show(&out->gate, setting);
   if (f->end_threads) symbol(handle, f->end_threads, &end_threads[out - libraries]);
+  caller_memory[out - libraries].bytes = f->thread_bytes;
+  symbol(handle, "blas_memory_alloc", &caller_memory[out - libraries].allocate);
+  symbol(handle, "blas_memory_free", &caller_memory[out - libraries].release);
   return true;
 }
 
@@ -223,7 +234,7 @@ static void before_exit(void) {
   for (int i = 0; i < library_count; i++) at_cblas_thread_setting_end(&libraries[i].gate);
 }
 
-enum { THREADS_MOST = 256 };
+enum { THREADS_MOST = 256, SLACK = 2 };
 
 static int threads_of_library(void) {
   return at_cblas_cpus() < THREADS_MOST ? at_cblas_cpus() : THREADS_MOST;
@@ -236,18 +247,59 @@ static bool has_threads(void) {
   return threads_startable == threads_wanted;
 }
 
-/* Is there address space for as many threads as it will start? One after the other, as it takes them: how much may be
+/* How many times, `most` at most, there is address space for a thread. One after the other, as it is taken: how much may be
  * mapped at once is another matter. */
-static bool has_room(const family *f) {
-  void *maps[THREADS_MOST];
-  const int threads = f->thread_bytes == 0 ? 0 : threads_of_library();
+static int room_for(size_t bytes, int most) {
+  void *maps[2 * THREADS_MOST + SLACK];
   int mapped = 0;
-  for (; mapped < threads; mapped++) {
-    maps[mapped] = mmap(NULL, f->thread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (; mapped < most; mapped++) {
+    maps[mapped] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (maps[mapped] == MAP_FAILED) break;
   }
-  for (int i = 0; i < mapped; i++) (void)munmap(maps[i], f->thread_bytes);
-  return mapped == threads;
+  for (int i = 0; i < mapped; i++) (void)munmap(maps[i], bytes);
+  return mapped;
+}
+
+/* What the program, attune's threads and the C library (64 MiB a thread that allocates) take later counts against the same
+ * limit (ulimit -v, ulimit -d). */
+static bool is_limited(void) {
+  struct rlimit space, data;
+  return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+         (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+}
+
+/* Is there room for the threads that it starts and, under a limit, for as many callers and what else is to come; else for
+ * one of each: then it gets no more threads. */
+static bool has_room(const family *f) {
+  const int threads = threads_of_library(), all = 2 * threads + SLACK, one = 1 + SLACK;
+  if (f->thread_bytes == 0) return true;
+  if (!is_limited()) return room_for(f->thread_bytes, threads) == threads;
+  const int room = room_for(f->thread_bytes, all);
+  narrow = narrow || room < all;
+  return room >= one;
+}
+
+static size_t wanted_bytes(const family *f) {
+  return f->thread_bytes * (size_t)(is_limited() ? 1 + SLACK : threads_of_library());
+}
+
+/* Under a limit it takes now what memory it needs for its threads, by a product of all of them, and for its callers; more
+ * callers than that wait for each other. */
+static void take_memory(int index) {
+  enum { SIZE = 256 };
+  at_cblas *library = &libraries[index];
+  const size_t bytes = caller_memory[index].bytes;
+  const int most = caller_memory[index].allocate && caller_memory[index].release ? threads_of_library() : 1;
+  void *taken[THREADS_MOST];
+  float *matrix = (bytes || narrow) && is_limited() ? calloc(2 * SIZE * SIZE, sizeof *matrix) : NULL;
+  int count = 0;
+  if (!matrix) return;
+  library->sgemm(102, 111, 111, SIZE, SIZE, SIZE, 1.0f, matrix, SIZE, matrix, SIZE, 0.0f, matrix + SIZE * SIZE, SIZE);
+  free(matrix);
+  for (; bytes && count < most && most > 1 && (count == 0 || room_for(bytes, SLACK) == SLACK); count++)
+    taken[count] = caller_memory[index].allocate(0); /* the first one is there */
+  for (int i = 0; i < count; i++) caller_memory[index].release(taken[i]);
+  at_cblas_thread_setting_limit(&library->gate, count > 1 ? count : 1);
 }
 
 static int open_all(void) {
@@ -255,15 +307,16 @@ static int open_all(void) {
   int flags = open_flags(), count = 0;
   bool looked = false;
   for (size_t i = 0; i < AT_COUNT(families); i++) {
-    if (load_programs(&libraries[count], &families[i])) {
+    const bool room = has_room(&families[i]);
+    if ((room || !is_limited()) && load_programs(&libraries[count], &families[i])) {
       count++;
       continue;
     }
-    if (!has_room(&families[i])) {
+    if (!room) {
       cramped = &families[i];
       continue;
     }
-    if (!looked) alone = !has_threads();
+    if (!looked) alone = narrow || !has_threads();
     looked = true;
     for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
       bool failed = false;
@@ -299,7 +352,13 @@ static const char thread_limits[] = "(ulimit -u, and limits of the container or 
 static void tell(void) {
   if (refused)
     at_log(ATTUNE_LOG_WARNING, "%s is left out: its threads could not be started %s", refused->name, thread_limits);
-  if (alone && library_count > 0 && !libraries[0].was_loaded)
+  if (cramped)
+    at_log(ATTUNE_LOG_WARNING, "%s is left out: it wants %zu MB of address space (ulimit -v)", cramped->name,
+           wanted_bytes(cramped) >> 20);
+  if (narrow && library_count > 0 && !libraries[0].was_loaded)
+    at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: there is little address space for others (ulimit -v)",
+           libraries[0].id);
+  else if (alone && library_count > 0 && !libraries[0].was_loaded)
     at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: only %d of its other %d threads can be started %s",
            libraries[0].id, threads_startable, threads_wanted, thread_limits);
 }
@@ -311,8 +370,9 @@ static void load_all(void) {
   library_count = at_loading_begin() && !at_exit_begun() ? open_all() : 0;
   if (library_count > 0) {
     at_fork_watch_add(&watch);
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    at_fork_functions(before_fork, after_fork_parent, after_fork_child);
     settle_forks();
+    for (int i = 0; i < library_count; i++) take_memory(i);
     at_exit_call(before_exit);
     if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
   }
@@ -357,8 +417,8 @@ int at_cblas_each(attune_library_fn fn, void *user) {
   if (at_cblas_count() >= 0 && cramped) {
     char note[160];
     (void)snprintf(note, sizeof note,
-                   "not opened: its %d threads want %zu MB of address space, and hang without (ulimit -v)",
-                   threads_of_library(), (size_t)threads_of_library() * (cramped->thread_bytes >> 20));
+                   "not opened: it wants %zu MB of address space, and hangs without (ulimit -v)",
+                   wanted_bytes(cramped) >> 20);
     end = fn(user, &(attune_library){cramped->name, "", "", 0, note});
     if (end != 0 || at_cblas_count() == 0) return end;
   }

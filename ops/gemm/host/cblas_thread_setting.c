@@ -19,9 +19,10 @@
 #define MIXED \
   ((uint64_t)1 << 35) /* threads want several counts: nobody goes the short way, for it makes changes dear */
 #define ENDED ((uint64_t)1 << 36) /* by the process's end: nobody enters any more */
+#define LIMITED ((uint64_t)1 << 37) /* to `most` calls: nobody goes the short way, on which they are not counted */
 #define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: nobody enters while there is any */
 #define HELD ((uint64_t)0xffff << 40)
-#define LASTING (WAITING | MIXED | HELD | ENDED) /* what opening a closed gate leaves alone */
+#define LASTING (WAITING | MIXED | HELD | ENDED | LIMITED) /* what opening a closed gate leaves alone */
 #define FREE(state) (((state) & ~((uint64_t)0xffff << 16)) == 0)
 
 enum { CALM = 1000 }; /* calls by the long way without a change, after which the short one is open again */
@@ -39,9 +40,15 @@ void at_cblas_thread_setting_init(at_cblas_thread_setting *gate, int (*get_threa
   atomic_init(&gate->state, 0);
   atomic_init(&gate->calm, 0);
   gate->previous = 0;
+  gate->most = 0;
   gate->waiters = 0;
   pthread_mutex_init(&gate->mutex, NULL);
   pthread_cond_init(&gate->changed, NULL);
+}
+
+void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most) {
+  gate->most = most;
+  atomic_store(&gate->state, LIMITED);
 }
 
 /* Opens a closed gate with `state`; only the thread that closed it calls this. Returns true when somebody waits for
@@ -105,13 +112,18 @@ static entry change(at_cblas_thread_setting *gate, int threads) {
   return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED | (mixed ? MIXED : 0)) ? ENTERED_SIGNAL : ENTERED;
 }
 
+/* A signal handler goes in beyond the limit: the call that it interrupts waits for it. */
+static bool is_full(const at_cblas_thread_setting *gate, uint64_t state) {
+  return INSIDE(state) == 0xffffu || (gate->most && INSIDE(state) >= (unsigned)gate->most && visitor.calls <= 1);
+}
+
 /* One attempt by the long way; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must
  * be told. OVER: the process ends. */
 static entry try_enter(at_cblas_thread_setting *gate, int threads, uint64_t barred) {
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
   for (;;) {
     if (state & ENDED) return OVER;
-    if ((state & barred) != 0 || INSIDE(state) == 0xffffu) return REFUSED;
+    if ((state & barred) != 0 || is_full(gate, state)) return REFUSED;
     if (INSIDE(state) != 0) {
       if (THREADS(state) != threads) return REFUSED;
       if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state + 1, memory_order_acquire,
@@ -233,11 +245,12 @@ void at_cblas_thread_setting_end(at_cblas_thread_setting *gate) {
 
 void at_cblas_thread_setting_after_fork(at_cblas_thread_setting *gate) {
   const uint64_t state = atomic_load(&gate->state);
-  const int previous = gate->previous;
+  const int previous = gate->previous, most = gate->most;
   at_in_flight_after_fork();
   const volatile int *setting = atomic_load(&gate->setting);
   at_cblas_thread_setting_init(gate, gate->get_threads, gate->set_threads);
-  atomic_store(&gate->state, state & ENDED);
+  gate->most = most;
+  atomic_store(&gate->state, state & (ENDED | LIMITED));
   if ((state & ALTERED) != 0) set(gate, previous);
   if (setting) at_cblas_thread_setting_show(gate, setting);
 }

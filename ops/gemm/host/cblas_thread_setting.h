@@ -22,6 +22,7 @@ typedef struct at_cblas_thread_setting {
   _Atomic uint64_t state; /* see cblas_thread_setting.c */
   atomic_int calm;        /* calls since the setting was changed, while it is */
   int previous;           /* the setting found; written while the gate is closed */
+  int most;               /* calls inside at once; 0: any number */
   pthread_mutex_t mutex;  /* guards waiters */
   pthread_cond_t changed;
   int waiters;
@@ -32,6 +33,10 @@ void at_cblas_thread_setting_init(at_cblas_thread_setting *gate, int (*get_threa
 /* The variable where the library keeps its setting: reading it is much cheaper than asking. It is no part of the library's
  * interface, so nothing comes of it unless it holds what get_threads says, now and after each change. */
 void at_cblas_thread_setting_show(at_cblas_thread_setting *gate, const volatile int *setting);
+
+/* At most so many calls inside at once from now on: for each of them the library has memory, and it may get no more. Before
+ * the first call. */
+void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most);
 
 /* Between these the library runs with `threads` (1..65535); a gate without setter takes no notice of them. Any thread.
  * NULL: the process ends, the library must not be called, and there is nothing to leave. */

@@ -260,6 +260,46 @@ static void test_gate_changes_among_all(void **unused) {
   stop_runners(threads);
 }
 
+/* ---- a library with memory for so many calls at once ---- */
+
+enum { MOST = 2, COMERS = 4 };
+static _Atomic int present;
+
+static void *come_in(void *arg) {
+  const int wanted = *(const int *)arg;
+  for (int i = 0; i < 3000; i++) {
+    if (!at_cblas_thread_setting_enter(&gate, wanted)) return NULL;
+    if (atomic_fetch_add(&present, 1) >= MOST) wrong++;
+    sched_yield();
+    if (i % 100 == 0) { /* what a signal handler does */
+      if (!at_cblas_thread_setting_enter(&gate, wanted)) wrong++;
+      at_cblas_thread_setting_leave(&gate);
+    }
+    atomic_fetch_sub(&present, 1);
+    at_cblas_thread_setting_leave(&gate);
+  }
+  return NULL;
+}
+
+/* Also after a fork, in the child, and when some want another thread count. */
+static void test_gate_limit(void **unused) {
+  (void)unused;
+  static int wanted[2][COMERS] = {{7, 7, 7, 7}, {7, 2, 7, 1}};
+  pthread_t threads[COMERS];
+  wrong = 0;
+  setting = 7;
+  at_cblas_thread_setting_init(&gate, setting_get, setting_set);
+  at_cblas_thread_setting_limit(&gate, MOST);
+  for (int round = 0; round < 4; round++) {
+    if (round == 2) at_cblas_thread_setting_after_fork(&gate);
+    for (int i = 0; i < COMERS; i++)
+      assert_int_equal(pthread_create(&threads[i], NULL, come_in, &wanted[round % 2][i]), 0);
+    for (int i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(setting, 7);
+  }
+}
+
 /* What a library shows is believed as long as it is what it says. */
 static void test_gate_believes_what_is_true(void **unused) {
   (void)unused;
@@ -289,6 +329,7 @@ int main(void) {
       cmocka_unit_test(test_gate_end),
       cmocka_unit_test(test_gate_hold_stops_all),
       cmocka_unit_test(test_gate_changes_among_all),
+      cmocka_unit_test(test_gate_limit),
       cmocka_unit_test(test_gate_believes_what_is_true),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "src/device/device_lease.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,20 +190,115 @@ static void a_short_stop_loses_nothing(void **state) {
   assert_int_equal(end_holder(&h, 0), 0);
 }
 
-/* Nor does one that is stopped while it waits for its turn. */
+/* The device's file, open once more, and the bytes of it that are locked: see device_lease.c. */
+enum { GATE = 1 << 20, WAITER_AT = 40 };
+
+static int open_lease_file(void) {
+  char path[512];
+  assert_int_equal(lease_files("run/attune", path), 1);
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  assert_true(file >= 0);
+  return file;
+}
+
+static struct flock gate_lock(void) {
+  return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = GATE, .l_len = 1};
+}
+
+/* Until somebody waits for the turn. */
+static void wait_for_a_waiter(void) {
+  const int file = open_lease_file();
+  for (struct flock lock = {.l_type = F_UNLCK}; lock.l_type == F_UNLCK; (void)nap(NULL)) {
+    lock = gate_lock();
+    assert_int_equal(fcntl(file, F_OFD_GETLK, &lock), 0);
+  }
+  close(file);
+}
+
+/* One that is stopped while it waits for its turn keeps nobody away, not for a moment. */
 static void a_stopped_waiter_keeps_nobody_away(void **state) {
   (void)state;
   holder h = start_holder();
   wait_for_it(&h);
   holder waiter = start_holder();
-  for (int i = 0; i < 100; i++) (void)nap(NULL); /* it most likely waits by now; else there is less to see */
+  wait_for_a_waiter();
   stop(&waiter);
   assert_int_equal(end_holder(&h, 0), 0);
-  assert_true(take_over() < 299000000000);
+  OK(at_device_lease_try(&device));
   assert_int_equal(kill(waiter.pid, SIGCONT), 0);
   at_device_lease_release(&device);
   wait_for_it(&waiter);
   assert_int_equal(end_holder(&waiter, 0), 0);
+}
+
+/* What a waiter writes of itself, by hand. */
+typedef struct waiter {
+  uint64_t place;
+  int64_t pid, since;
+  uint64_t beat;
+} waiter;
+
+static int hold_gate(const waiter *w) {
+  struct flock lock = gate_lock();
+  const int file = open_lease_file();
+  assert_int_equal(fcntl(file, F_OFD_SETLK, &lock), 0);
+  if (w) assert_int_equal(pwrite(file, w, sizeof *w, WAITER_AT), sizeof *w);
+  return file;
+}
+
+static pid_t dead_process(void) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  return pid;
+}
+
+/* The message names the one that is next, not the one that has had the device and is dead. One of another container
+ * that does not show that it lives is passed by after a time, one that does is waited for. */
+static void a_frozen_waiter_is_named_and_passed(void **state) {
+  (void)state;
+  waiter w = {.place = 77, .pid = 4242, .since = 1700000000, .beat = 1};
+  char dead[64];
+  holder h = start_holder();
+  wait_for_it(&h);
+  end_holder(&h, SIGKILL);
+  snprintf(dead, sizeof dead, "process %ld,", (long)h.pid);
+  const int file = hold_gate(&w);
+  const int64_t start_ns = at_now_ns();
+  while (at_now_ns() - start_ns < 2 * (int64_t)AT_LEASE_STOPPED_MS * 1000000) {
+    FAILS(at_device_lease_try(&device), ATTUNE_BUSY);
+    assert_null(strstr(attune_last_message(), dead));
+    assert_non_null(strstr(attune_last_message(), "process 4242 of another container or machine is next to measure on "
+                                                  "fake:0, since 2023-11-14 22:13:20 UTC"));
+    w.beat++;
+    assert_int_equal(pwrite(file, &w, sizeof w, WAITER_AT), sizeof w);
+    (void)nap(NULL);
+  }
+  assert_in_range(take_over(), 0, 299000000000);
+  at_device_lease_release(&device);
+  close(file);
+}
+
+/* What a dead process has left behind (a child has its files) keeps nobody away. */
+static void a_dead_one_keeps_nobody_away(void **state) {
+  (void)state;
+  waiter w = {.since = 1700000000, .beat = 1};
+  OK(at_device_lease_try(&device));
+  int file = open_lease_file();
+  assert_int_equal(pread(file, &w.place, sizeof w.place, 8), sizeof w.place); /* this one */
+  at_device_lease_release(&device);
+  close(file);
+  w.pid = dead_process();
+  file = hold_gate(&w);
+  OK(at_device_lease_try(&device));
+  at_device_lease_release(&device);
+  /* The lease itself: another generation is taken at once. */
+  struct flock lease = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = GATE + 1, .l_len = 1};
+  assert_int_equal(fcntl(file, F_OFD_SETLK, &lease), 0);
+  assert_int_equal(pwrite(file, &w, sizeof w, 8), sizeof w);
+  OK(at_device_lease_try(&device));
+  at_device_lease_release(&device);
+  close(file);
 }
 
 static attune_status give_up(void *user) {
@@ -312,6 +408,8 @@ int main(void) {
       TEST(a_stopped_holder_loses_it),
       TEST(a_short_stop_loses_nothing),
       TEST(a_stopped_waiter_keeps_nobody_away),
+      TEST(a_frozen_waiter_is_named_and_passed),
+      TEST(a_dead_one_keeps_nobody_away),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_address_space.c: where a process may have little address space (ulimit -v), a library that would try for ever to
- * get more is not opened, and that is told; products work at every limit, or are refused. */
+ * get more is not opened, and that is told; products work at every limit, or are refused: the first one, those of many
+ * threads, and tuning, also when the program has taken all that was left. */
 #include "tests/support/check.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,12 +20,61 @@ static int find_note(void *user, const attune_library *library) {
   return 0;
 }
 
-/* In a child. 0: a product came out, right; 1: it was refused, with a message; else what is wrong. */
+/* ---- many threads, with nothing left ---- */
+
+enum { CALLERS = 5, LARGE = 160, CALLS = 20, PIECE = 1 << 20 };
+
+static attune_device *host;
+static attune_tuner *tuner;
+static atomic_int wrong;
+
+static void *call_often(void *arg) {
+  double *memory = arg;
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.dtype = p.dtype_out = ATTUNE_F64;
+  p.m = p.n = p.k = p.lda = p.ldb = p.ldd = LARGE;
+  const attune_gemm_operands o = {
+      .alpha = 1.0, .a = memory, .b = memory + LARGE * LARGE, .d = memory + 2 * LARGE * LARGE};
+  for (int i = 0; i < CALLS; i++)
+    if (attune_gemm(tuner, attune_stream_default(host), &p, &o) != ATTUNE_OK || memory[3 * LARGE * LARGE - 1] != LARGE)
+      atomic_fetch_add(&wrong, 1);
+  return arg;
+}
+
+/* All but what threads may need, and less than OpenBLAS's memory for a caller. */
+static void take_the_rest(void) {
+  static char *pieces[4096];
+  enum { LEFT = 120 };
+  int count = 0;
+  while (count < 4096) {
+    pieces[count] = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pieces[count] == MAP_FAILED) break;
+    count++;
+  }
+  for (int i = 0; i < LEFT && count > 0; i++) (void)munmap(pieces[--count], PIECE);
+}
+
+static int call_with_nothing_left(void) {
+  static double memory[CALLERS][3 * LARGE * LARGE];
+  pthread_t threads[CALLERS];
+  int started = 0;
+  for (int i = 0; i < CALLERS; i++)
+    for (int j = 0; j < 2 * LARGE * LARGE; j++) memory[i][j] = 1.0;
+  take_the_rest();
+  (void)attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE);
+  while (started < CALLERS && pthread_create(&threads[started], NULL, call_often, memory[started]) == 0) started++;
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  (void)attune_tune(tuner, host, "gemm f64 nn 48x48x48 strict", 30.0, 1, NULL);
+  (void)attune_tune(tuner, host, "gemm f32 nn 300x300x300 strict", 30.0, 1, NULL);
+  return atomic_load(&wrong) == 0 ? 0 : 15;
+}
+
+/* In a child. 0: products came out, right; REFUSED: with a message; else what is wrong. */
+enum { REFUSED = 50 };
+
 static int first_use(rlim_t bytes) {
   static double a[48 * 48], b[48 * 48], d[48 * 48];
   const struct rlimit limit = {bytes, bytes};
-  attune_device *host = NULL;
-  attune_tuner *tuner = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
@@ -32,28 +85,28 @@ static int first_use(rlim_t bytes) {
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 10;
-  alarm(600); /* it hung for ever */
+  alarm(120); /* it hung for ever */
   attune_status status = attune_device_get(&host, "host");
   if (status == ATTUNE_OK) status = attune_tuner_create(&tuner, &options);
   if (status == ATTUNE_OK) status = attune_gemm(tuner, attune_stream_default(host), &p, &o);
-  if (status != ATTUNE_OK) return attune_last_message()[0] ? 1 : 11;
+  if (status != ATTUNE_OK) return attune_last_message()[0] ? REFUSED : 11;
   if (d[5] != 14.0) return 12;
   char note[200] = "";
   if (attune_device_libraries(host, find_note, note) != ATTUNE_OK) return 13;
   if (bytes < (rlim_t)100 << 20 && note[0] && !strstr(note, "not opened")) return 14;
-  return 0;
+  return call_with_nothing_left();
 }
 
 static void every_limit(void **state) {
   (void)state;
   int worked = 0;
-  for (rlim_t mb = 20; mb <= 420; mb += 40) {
+  for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 20 : 80) {
     int end = 0;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) _exit(first_use(mb << 20));
     assert_int_equal(waitpid(child, &end, 0), child);
-    if (!WIFEXITED(end) || WEXITSTATUS(end) > 1)
+    if (!WIFEXITED(end) || (WEXITSTATUS(end) != 0 && WEXITSTATUS(end) != REFUSED))
       fail_msg("%d MB: %s %d", (int)mb, WIFEXITED(end) ? "wrong" : "signal",
                WIFEXITED(end) ? WEXITSTATUS(end) : WTERMSIG(end));
     worked += WEXITSTATUS(end) == 0;
