@@ -55,7 +55,7 @@ at_wide_value at_evaluate_real(at_function function, attune_dtype dtype, const a
 at_wide_value at_evaluate_integer(at_function function, attune_dtype dtype, const at_wide_value *x);
 at_wide_value at_evaluate_complex(at_function function, const at_wide_value *x);
 
-/* The operations that IEEE 754 rounds once, of arguments that f64 or f32 holds; false: it is none of these. */
+/* The operations that IEEE 754 rounds once, and squares, of arguments that f64 or f32 holds; false: it is none of these. */
 bool at_evaluate_basic(at_function function, attune_dtype dtype, const at_wide_value *x, long double *out);
 
 /* evaluate_gelu.c: of numbers that f64 has; by the error function, and by the hyperbolic tangent. */

@@ -54,6 +54,20 @@ static int floats(attune_dtype dtype, unsigned char *to) {
   return count;
 }
 
+/* Numbers with all digits: what is rounded twice shows in one of some thousands. */
+static int many_doubles(unsigned char *to) {
+  static uint64_t state = 88172645463325252u;
+  enum { COUNT = 20000 };
+  for (int i = 0; i < COUNT; i++) { /* xorshift64 (Marsaglia 2003) */
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    const double x = ldexp((double)(int64_t)state, (int)(state >> 8 & 7) - 66);
+    memcpy(to + (size_t)i * sizeof x, &x, sizeof x);
+  }
+  return COUNT;
+}
+
 /* The values of a dtype: all of them, or the special ones if there are too many or `some` is asked for. Of 16 bits each call
  * gives another sixteenth of them and the special ones; ATTUNE_TEST_ALL: all. */
 static int values_of(attune_dtype dtype, bool some, unsigned char *to) {
@@ -62,6 +76,7 @@ static int values_of(attune_dtype dtype, bool some, unsigned char *to) {
   if (dtype == ATTUNE_BOOL) return to[0] = 0, to[1] = 1, 2;
   const int step = size == 1 || getenv("ATTUNE_TEST_ALL") ? 1 : 16;
   int count = size == 1 ? 0 : at_dtype_whole(dtype) ? wide_integers(dtype, to) : floats(dtype, to);
+  if (dtype == ATTUNE_F64 && !some) return count + many_doubles(to + (size_t)count * size);
   if (size > 2 || (size == 2 && some)) return count;
   for (int i = step == 1 ? 0 : turn++ % step; i < (size == 1 ? 256 : MOST); i += step)
     memcpy(to + (size_t)count++ * size, &(uint16_t){(uint16_t)i}, size);
