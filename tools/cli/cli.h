@@ -125,8 +125,11 @@ char *cli_clean(const char *text);
 void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut);
 int cli_width(const char *text);
 
-/* cut.c: each text in `width` columns at most, cleaned, in place of what it was; texts that differ do so after it. */
+/* cut.c: each text in `width` columns at most, cleaned, in place of what it was; texts that differ do so after it, and sizes
+ * such as 64x1024 are whole where there is room. */
 void cli_cut_apart(char **texts, size_t count, int width);
+/* The column behind a problem's sizes; 0: it has none. */
+int cli_sizes_end(const char *text);
 
 bool cli_utf8(void);
 bool cli_color(FILE *out);
