@@ -50,6 +50,10 @@ int cli_open_device(attune_device **out, const cli_options *options);
 /* `path`, unless NULL, names a database to read: CLI_USAGE when there is none. */
 int cli_need_database(const char *path);
 
+/* Where WORKLOAD is read from; NULL, after a message: nowhere. Asked before anything is opened, which would take the place
+ * of a closed standard input. */
+const char *cli_workload_path(const char *named);
+
 /* Memory or the end of the program. */
 void *cli_alloc(size_t count, size_t size);
 

@@ -179,9 +179,8 @@ const cli_command cli_commands[] = {
      tune_options, cmd_tune},
     {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
-     "With WORKLOAD, a CSV file, shows the problems of that file on one device, named and written as in the file, "
-     "whether "
-     "they have a winner or not. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "
+     "With WORKLOAD, a CSV file or - for standard input, shows its problems on one device, named and written as there, "
+     "whether they have a winner or not. Nothing to show is no error. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "
      "least "
      "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted "
      "by "
@@ -246,7 +245,7 @@ const cli_command cli_commands[] = {
      "same machine that has all of its cases. FILE may also be JSON that `attune import' reads. Example:\n"
      "  attune export results.db:nightly --format bmf --output bmf.json",
      export_options, cmd_export},
-    {"import", "FILE...", CLI_FILE, "runs of Google Benchmark or Criterion.rs into a result file",
+    {"import", "FILE...", CLI_FILE, "runs of Google Benchmark or Criterion.rs as a result",
      "Stores what another program measured as a run, for `attune compare', `attune history' and `attune export'.",
      "FILE is JSON of Google Benchmark, JSON messages of cargo criterion, or a sample.json of Criterion.rs. Several "
      "files, each of a process of its own of one build, become one run; they are what a verdict needs. `attune "
@@ -338,6 +337,11 @@ static bool waits_for_value(const cli_command *command, const char *word) {
   return takes && word[2] == '\0';
 }
 
+/* Is `word`, an option that waits for a value, an expression instead? No value of one begins with two - signs. */
+static bool lacks_value(const char *word, const char *next) {
+  return word[1] != '-' && (!next || strncmp(next, "--", 2) == 0);
+}
+
 /* The command's words with an expression that begins with - at the end, behind "--", where nothing is taken for an option;
  * the caller frees them. */
 static char **put_expression_last(int *argc, char **argv, const cli_command *command) {
@@ -349,10 +353,12 @@ static char **put_expression_last(int *argc, char **argv, const cli_command *com
     words[count++] = argv[i];
     if (i == 0 || !options || argv[i][0] != '-') continue;
     options = strcmp(argv[i], end) != 0;
-    if (options && waits_for_value(command, argv[i]) && i + 1 < *argc)
-      words[count++] = argv[++i];
-    else if (options && !expression && is_expression(command, argv[i]))
+    const bool waits = options && waits_for_value(command, argv[i]);
+    const bool is_one = waits ? lacks_value(argv[i], argv[i + 1]) : is_expression(command, argv[i]);
+    if (options && !expression && is_one)
       expression = words[--count];
+    else if (waits && i + 1 < *argc)
+      words[count++] = argv[++i];
   }
   if (expression) {
     words[count++] = end;

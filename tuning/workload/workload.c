@@ -258,6 +258,18 @@ static attune_status check_row(const at_csv *csv, const header *head, const at_c
   return ATTUNE_OK;
 }
 
+/* A problem's text without zeros in front of its numbers: 064x64 is told as 64x64. */
+static void strip_zeros(char *text) {
+  char *to = text;
+  for (const char *from = text; *from; from++) {
+    const bool first = from == text || strchr(" x=,", from[-1]);
+    if (first)
+      while (*from == '0' && isdigit((unsigned char)from[1])) from++;
+    *to++ = *from;
+  }
+  *to = '\0';
+}
+
 static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
                               attune_workload_entry *entry, scratch *s) {
   const attune_status checked = check_row(csv, head, row);
@@ -272,6 +284,7 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   status = head->problem >= 0 ? problem_from_text(op, row->cells[head->problem].text, s)
                               : problem_from_row(op, head, row, s);
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
+  if (head->problem >= 0) strip_zeros(row->cells[head->problem].text);
   const char *written = head->problem >= 0 ? row->cells[head->problem].text : s->label;
   const char *named = head->name >= 0 ? row->cells[head->name].text : "";
   return set_problem(entry, s->text, written, named);

@@ -53,6 +53,18 @@ static void begins_with_a_sign(void **state) {
   expect_run(0, EVAL("--a*2", QUICK, "4", "-n", "1"));
   expect_run(0, EVAL(QUICK, "4", "--", "--a"));
   expect_run(0, "eval", "-b", database, "-d", "host", "-a", QUICK, "4");
+  /* Letters of options that wait for a value, and have none. */
+  static const char *const letters[] = {"-b", "-s", "-n", "-d"};
+  for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++) {
+    expect_run(0, EVAL(letters[i], "--no-tune", "--shape", "4"));
+    expect_out("f32 i0: -i0");
+    expect_run(0, EVAL("--no-tune", "--shape=4", letters[i]));
+    expect_out("f32 i0: -i0");
+  }
+  expect_run(2, EVAL("-j", QUICK, "4"));
+  expect_error("or behind -- where it looks like an option: -- -j");
+  expect_run(0, EVAL(QUICK, "4", "--", "-j"));
+  expect_run(2, EVAL("a", QUICK, "4", "-n"));
   expect_run(2, EVAL("--a", QUICK, "4"));
   expect_error("there is no option --a");
   expect_run(2, EVAL("a", "-x", QUICK, "4"));
