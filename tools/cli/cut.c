@@ -108,7 +108,7 @@ static void cut_middle(cutting *c, int width, int common) {
     strcpy(c->cut, c->clean);
     return;
   }
-  if (rest >= width && cut_at_sizes(c, width, common, false)) return;
+  if (rest >= width && head < cli_sizes_end(c->clean) && cut_at_sizes(c, width, common, false)) return;
   char *out = append_text(append(c->cut, c->clean, 0, rest < width ? rest : head), mark());
   if (rest < width) return;
   out = append(out, c->clean, rest - tail, rest);
