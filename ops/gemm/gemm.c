@@ -282,12 +282,21 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
   return c_fits && !(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)) && o->a && o->b && o->d;
 }
 
+/* Without a product: A and B are not read, whatever they point to. */
+static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
+  attune_gemm_operands read = *o;
+  read.a = read.b = o->d;
+  if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT))
+    return o->d ? fail_run(plan, &read) : at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is NULL; should point to the matrix");
+  return scale(stream, at_gemm_of(plan->problem), o);
+}
+
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
                                                            const attune_gemm_operands *o) {
   if (!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) return at_plan_handle_fail(plan, &at_gemm_op, stream, o);
-  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
-    return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
+    return run_scaled(plan, stream, o);
+  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
   if (AT_LIKELY(!at_instrumented())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
