@@ -187,7 +187,7 @@ static void print_words(const char *asked, const attune_decision *d, attune_mode
   char text[400], since[CLI_CELL];
   cli_print_padded(stdout, d->problem, 0, false, false);
   printf(" on %s\n", d->device);
-  if (strcmp(asked, d->problem) != 0) line("asked as", asked);
+  if (strncmp(asked, d->problem, strlen(asked)) != 0) line("asked as", asked); /* the accuracy may be left out */
   snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
            d->implementation_version);
   line("runs", text);

@@ -218,6 +218,21 @@ static void refuses_no_common_case(void **state) {
 
 static void refuses_what_is_no_result_file(void **state) {
   (void)state;
+  /* A file of no bytes is called empty on either side, whatever the other one is. */
+  write_file(in_folder("empty"), "");
+  save_pair(1.0);
+  static const char *const others[] = {"r.db", "empty", "other.json"};
+  for (int i = 0; i < 3; i++)
+    for (int turned = 0; turned < 2; turned++) {
+      char empty[128], other[128];
+      snprintf(empty, sizeof empty, "%s%s", in_folder("empty"), i == 0 ? ":latest" : "");
+      snprintf(other, sizeof other, "%s", in_folder(others[i]));
+      expect_run(2, "compare", turned ? other : empty, turned ? empty : other);
+      expect_error(" is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or "
+                   "a tuning database");
+    }
+  expect_run(2, "compare", in_folder("empty"));
+  expect_error("is empty; should be a result file of");
   (void)save(usual);
   write_file(in_folder("text"), "not a database");
   expect_run(2, "compare", in_folder("none.db"), in_folder("r.db"));
