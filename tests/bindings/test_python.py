@@ -132,7 +132,7 @@ class Products(Refused):
         self.assertEqual(gemm(a, b).dtype, np.float16)
         self.assertEqual(gemm(a, b, dtype="f32").dtype, np.float32)
         self.assertEqual(gemm(a, b, dtype=np.float32).dtype, np.float32)
-        self.refused("dtype_out is f64", attune.InvalidArgument, gemm, a, b, dtype="float64")
+        self.refused("the dtype of out is f64", attune.InvalidArgument, gemm, a, b, dtype="float64")
         self.refused("a has dtype f16, and b f32", attune.InvalidArgument, gemm, a, b.astype("f4"))
         self.refused("a has dtype i32", attune.InvalidArgument, gemm, np.ones((2, 2), "i4"), np.ones((2, 2), "i4"))
         self.refused("dtype is 'f33'", attune.InvalidArgument, gemm, a, b, dtype="f33")
@@ -197,8 +197,8 @@ class Products(Refused):
             shutil.copytree(os.path.join(SOURCE, "bindings", "python", "attune"), os.path.join(folder, "attune"),
                             ignore=shutil.ignore_patterns("__pycache__"))
             made = subprocess.run(
-                [sys.executable, "-c", "import attune, sys; attune.load(sys.argv[1]); print(attune.version())", LIBRARY],
-                cwd=folder, env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
+                [sys.executable, "-c", "import attune, sys; attune.load(sys.argv[1]); print(attune.version())",
+                 LIBRARY], cwd=folder, env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
                 text=True, check=False)
             self.assertEqual((made.returncode, made.stdout.strip()), (0, attune.version()), made.stderr)
 

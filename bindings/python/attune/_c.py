@@ -219,8 +219,8 @@ _WORDS = [(re.compile(pattern), word) for pattern, word in (
 
 
 def reworded(message):
-    """The library's message with the names of this package's arguments and functions instead of C's; the lines below the
-    first one are a user's text and a place in it."""
+    """The library's message with the names of this package's arguments and functions instead of C's. The lines below
+    the first one are a user's text and a place in it, and stay."""
     first, newline, rest = message.partition("\n")
     for pattern, word in _WORDS:
         first = pattern.sub(word, first)
