@@ -23,14 +23,26 @@ static void add_word(options *o, const char *word, struct argp_state *state) {
                   sizeof o->problem - 1);
 }
 
+/* Numbers without zeros in front, as they are stored: 064x64 is 64x64. */
+static void strip_zeros(char *text) {
+  char *to = text;
+  for (const char *from = text; *from; from++) {
+    const bool begins = from == text || strchr(" x=,", from[-1]);
+    while (begins && *from == '0' && from[1] >= '0' && from[1] <= '9') from++;
+    *to++ = *from;
+  }
+  *to = '\0';
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
   } else if (key == CLI_OPTION_TRIALS) {
     o->trials = true;
-  } else if (key == ARGP_KEY_END && !o->problem[0]) {
-    cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+  } else if (key == ARGP_KEY_END) {
+    if (!o->problem[0]) cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+    strip_zeros(o->problem);
   } else {
     return ARGP_ERR_UNKNOWN;
   }
@@ -182,12 +194,14 @@ static void measured_lines(const attune_decision *d, bool alone) {
                           : "no: noise, or measured by older rules; `attune tune' measures again");
 }
 
-/* `asked` is the problem as the user wrote it. */
+/* `asked` is the problem as the user wrote it: told where it is not the beginning of the stored text, from which the
+ * accuracy may be left out; of a row-major one it comes first. */
 static void print_words(const char *asked, const attune_decision *d, attune_mode mode, bool alone) {
   char text[400], since[CLI_CELL];
-  cli_print_padded(stdout, d->problem, 0, false, false);
+  const bool turned = strstr(asked, " row-major") != NULL, other = strncmp(asked, d->problem, strlen(asked)) != 0;
+  cli_print_padded(stdout, turned ? asked : d->problem, 0, false, false);
   printf(" on %s\n", d->device);
-  if (strncmp(asked, d->problem, strlen(asked)) != 0) line("asked as", asked); /* the accuracy may be left out */
+  if (other) line(turned ? "stored as" : "asked as", turned ? d->problem : asked);
   snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
            d->implementation_version);
   line("runs", text);

@@ -73,13 +73,13 @@ static const cli_option warm_options[] = {DB, DEVICE, JSON, WIDE, END};
 
 static const cli_option eval_options[] = {
     {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, such as 4096x4096; required"},
-    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs without one of their own (f32)"},
+    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_DTYPE, "The element type of inputs without one of their own (f32)"},
     {"inputs", CLI_OPTION_INPUTS, "WORDS", CLI_ANY,
      "Inputs whose type, shape or strides differ from --dtype, --shape and packed: \"bias::4096 x:f32:64x8:1x64\""},
     {"outputs", CLI_OPTION_OUTPUTS, "WORDS", CLI_ANY,
      "Type and strides of each output, \"bf16:1x4096\", or @ and the input that it overwrites, \"@x\""},
     {"scalars", CLI_OPTION_SCALARS, "WORDS", CLI_ANY, "Scalars, their kinds and values: \"alpha=0.5 n:i64=3\""},
-    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_ANY, "The accuracy: strict, equivalent or reduced (strict)"},
+    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_CONTRACT, "The accuracy: strict, equivalent or reduced (strict)"},
     {"sample", 'n', "N", CLI_ANY, "How many elements to check (65536; 0 for all)"},
     {"print", CLI_OPTION_PRINT, "N", CLI_ANY, "Print the first N elements (4)"},
     {"seed", CLI_OPTION_SEED, "N", CLI_ANY, "Seed of the random operands and of rand() and randn() (1)"},
@@ -105,13 +105,13 @@ static const cli_option eval_options[] = {
      "Write the comparison as JUnit XML, one test per case, for continuous integration; bench: only with --against"}, \
     {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
      "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}, \
-    {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_FILE, \
+    {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_EXPORT, \
      "Write the run (of two, the head) for another program; FORMAT: bmf (Bencher), github (github-action-benchmark), google " \
      "(Google Benchmark's JSON), otava (CSV for Apache Otava); may be repeated"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {
-    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time a built-in suite; there is one, runtime"},
+    {"suite", CLI_OPTION_SUITE, "NAME", CLI_SUITE, "Also time a built-in suite; there is one, runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
      "Also time the cases that a program registers with attune/bench.h; may be repeated"},
     {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY, "Also time a whole command line; may be repeated"},
@@ -154,7 +154,7 @@ static const cli_option history_options[] = {
 
 static const cli_option no_options[] = {END};
 static const cli_option export_options[] = {
-    {"format", CLI_OPTION_FORMAT, "FORMAT", CLI_ANY,
+    {"format", CLI_OPTION_FORMAT, "FORMAT", CLI_FORMAT,
      "bmf (Bencher Metric Format), github (github-action-benchmark, customSmallerIsBetter), google (Google Benchmark's "
      "JSON) or "
      "otava (CSV for Apache Otava, a row a run); needed"},
@@ -171,13 +171,13 @@ static const cli_option import_options[] = {
 const cli_command cli_commands[] = {
     {"devices", "", CLI_NO_VALUE, "the devices here, and what they can run",
      "Lists the devices of this machine, their libraries and what they can run.", NULL, devices_options, cmd_devices},
-    {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
+    {"tune", "WORKLOAD", CLI_WORKLOAD, "measure, verify and store the winners of a workload",
      "Finds the fastest implementation of every problem of WORKLOAD, verifies it and stores it.",
      "WORKLOAD is a CSV file, - for standard input, or the word recorded: the problems that programs recorded with "
      "ATTUNE_MODE=record, starting with those whose calls take the most time in total. Problems that already have a "
      "winner are skipped. Each winner is stored at once, so the same command resumes an interrupted run.",
      tune_options, cmd_tune},
-    {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
+    {"show", "[WORKLOAD]", CLI_WORKLOAD, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
      "With WORKLOAD, a CSV file or - for standard input, shows its problems on one device, named and written as there, "
      "whether they have a winner or not. Nothing to show is no error. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "

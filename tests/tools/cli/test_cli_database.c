@@ -310,8 +310,10 @@ static void a_runner_up_that_looks_faster_is_explained(void **state) {
 /* Not the text that was typed, which may be another's of the same problem. */
 static void a_problem_is_told_as_it_is_stored(void **state) {
   (void)state;
-  EXPECT_RUN(0, "explain", "gemm F32 nn 008x08x8", "--device", "host", "--db", ":memory:");
-  expect_out("gemm f32 nn 8x8x8 strict on host\n  asked as        gemm F32 nn 008x08x8\n");
+  EXPECT_RUN(0, "explain", "gemm float32 nn 008x08x8", "--device", "host", "--db", ":memory:");
+  expect_out("gemm f32 nn 8x8x8 strict on host\n  asked as        gemm float32 nn 8x8x8\n");
+  EXPECT_RUN(0, "explain", "gemm f32 nn 008x08x100 row-major", "--device", "host", "--db", ":memory:");
+  expect_out("gemm f32 nn 8x8x100 row-major on host\n  stored as       gemm f32 nn 8x8x100 strict\n");
   assert_null(strstr(out_text, "vendor"));
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8 strict", "--device", "host", "--db", ":memory:");
   assert_null(strstr(out_text, "asked as"));
