@@ -295,6 +295,13 @@ static void what_is_too_long_is_left(void **state) {
   assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
   expect("1 left for lack of budget");
   expect_none("the budget is spent"); /* a line for each */
+  expect_none("fits into the budget");
+  write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\n");
+  assert_int_equal(setenv("TOY_ROW_NS", "2500000", 1), 0);
+  expect_run("tune huge.csv --device host --budget 5 --db ''", 0);
+  assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
+  expect("0 tuned, 0 already stored, 0 failed, 1 left for lack of budget");
+  expect("none of these fits into the budget: the shortest needs ");
 }
 
 /* What is left of the budget is the most that is left of the run. */
