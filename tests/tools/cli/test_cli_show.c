@@ -297,6 +297,22 @@ static void slower_is_red(void **state) {
   expect_none("\033");
 }
 
+/* An empty list is no error, of winners and of what was recorded. */
+static void nothing_to_show_is_no_error(void **state) {
+  (void)state;
+  static const char *const rest[] = {"", "--json", "--csv"};
+  if (elsewhere()) skip();
+  put_winner(20, 500, 0.01, 0);
+  for (size_t i = 0; i < 3; i++)
+    for (int recorded = 0; recorded < 2; recorded++) {
+      char line[128];
+      snprintf(line, sizeof line, "$A show --db %s --device host %s", recorded ? "$D --recorded" : ":memory:", rest[i]);
+      shell(line);
+      assert_int_equal(code, 0);
+      expect(i == 1 ? "[]\n" : i == 2 ? "name,problem," : recorded ? "no problems recorded: " : "no winners stored: ");
+    }
+}
+
 /* What a spreadsheet reads: a head, a line for each row, quoted where it must be. */
 static void csv_is_read_back(void **state) {
   (void)state;
@@ -355,6 +371,7 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(rows_never_look_alike, fresh),
+      cmocka_unit_test_setup(nothing_to_show_is_no_error, fresh),
       cmocka_unit_test_setup(cuts_keep_both_ends, fresh),    cmocka_unit_test_setup(cuts_leave_the_sizes, fresh),
       cmocka_unit_test_setup(widths_are_obeyed, fresh),
       cmocka_unit_test_setup(sums_are_right, fresh),
