@@ -287,7 +287,8 @@ static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, 
   attune_gemm_operands read = *o;
   read.a = read.b = o->d;
   if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT))
-    return o->d ? fail_run(plan, &read) : at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is NULL; should point to the matrix");
+    return o->d ? fail_run(plan, &read)
+                : at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is NULL; should point to the matrix");
   return scale(stream, at_gemm_of(plan->problem), o);
 }
 

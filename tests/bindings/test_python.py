@@ -198,7 +198,8 @@ class Products(Refused):
                             ignore=shutil.ignore_patterns("__pycache__"))
             made = subprocess.run(
                 [sys.executable, "-c", "import attune, sys; attune.load(sys.argv[1]); print(attune.version())",
-                 LIBRARY], cwd=folder, env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
+                 LIBRARY], cwd=folder, env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
                 text=True, check=False)
             self.assertEqual((made.returncode, made.stdout.strip()), (0, attune.version()), made.stderr)
 

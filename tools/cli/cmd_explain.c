@@ -69,8 +69,7 @@ static const char *source_words(attune_source source, attune_mode mode) {
     return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one "
            "first";
   switch (source) {
-  case ATTUNE_SOURCE_DEFAULT:
-    return "it is the default: no stored winner holds here, and `attune tune' would find one";
+  case ATTUNE_SOURCE_DEFAULT: return "it is the default: no stored winner holds here, and `attune tune' would find one";
   case ATTUNE_SOURCE_NEIGHBOUR:
     return "it is a guess, from the winner of a similar problem or by a rule: `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";

@@ -64,7 +64,8 @@ static void print_nothing(const char *device, size_t held, size_t there) {
     printf("nothing to compile: %zu winner%s valid on %s, and none needs a kernel\n", held, held == 1 ? " is" : "s are",
            device);
   else
-    printf("nothing to compile: of %zu winner%s valid on %s, the kernels of %zu are in the kernel cache, the rest need none\n",
+    printf("nothing to compile: of %zu winner%s valid on %s, the kernels of %zu are in the kernel cache, the rest need "
+           "none\n",
            held, s, device, there);
 }
 

@@ -180,7 +180,8 @@ const cli_command cli_commands[] = {
     {"show", "[WORKLOAD]", CLI_WORKLOAD, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
      "With WORKLOAD, a CSV file or - for standard input, shows its problems on one device, named and written as there, "
-     "whether they have a winner or not. Nothing to show is no error. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "
+     "whether they have a winner or not. Nothing to show is no error. \"> 1.2x ?\" marks an unsure winner: noise left "
+     "the exact speedup open, but it is at "
      "least "
      "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted "
      "by "

@@ -5,8 +5,8 @@
  *   gemm f32 nn 1024x1024x1024 strict lda=2048   in 32 columns:   gemm f32 nn 1024x1024x1024…=2048
  *                                                in 20 columns:   gemm…1024x1024x1024…
  *
- * Where that makes two of them alike, the words before the sizes are shown rather than the first ones; and where that is
- * not enough, each shows what tells it from the others between two marks. */
+ * Where that makes two of them alike, the words before the sizes are shown rather than the first ones; and where that
+ * is not enough, each shows what tells it from the others between two marks. */
 #include "tools/cli/cli.h"
 
 #include <stdlib.h>
@@ -73,8 +73,8 @@ int cli_sizes_end(const char *text) {
   return to;
 }
 
-/* The sizes whole, before them the first columns or, `near`, the last ones of what stands there, behind them the last ones
- * but for `common`; false: there is no room. */
+/* The sizes whole, before them the first columns or, `near`, the last ones of what stands there, behind them the last
+ * ones but for `common`; false: there is no room. */
 static bool cut_at_sizes(cutting *c, int width, int common, bool near) {
   int from, to;
   const int total = cli_width(c->clean), rest = total - common;

@@ -378,9 +378,10 @@ static void tell_result(const attune_decision *d, const at_search_result *result
          "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, "
          "widen %.0f, race %.0f, verify %.0f, claim %.0f",
          d->problem, d->device, at_time_text(took, (double)took_ns, 0), d->implementation, *d->configuration ? " " : "",
-         d->configuration, at_time_text(time, d->time_ns, 3), versus, d->candidates, d->complete ? "" : "; the budget ended first",
-         *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN], stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN],
-         stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY], stage_ms[AT_STAGE_CLAIM]);
+         d->configuration, at_time_text(time, d->time_ns, 3), versus, d->candidates,
+         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
+         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],
+         stage_ms[AT_STAGE_CLAIM]);
 }
 
 /* The winner into j->room->out. */

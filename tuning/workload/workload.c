@@ -240,8 +240,8 @@ static attune_status problem_from_row(const at_op *op, const header *head, const
   return op->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
 }
 
-/* Columns without a name are empty. Spreadsheets write those at the end in some rows only, but never more than the header
- * has. */
+/* Columns without a name are empty. Spreadsheets write those at the end in some rows only, but never more than the
+ * header has. */
 static attune_status check_row(const at_csv *csv, const header *head, const at_csv_row *row) {
   int count = row->count;
   while (count > head->row.count && !*row->cells[count - 1].text) count--;

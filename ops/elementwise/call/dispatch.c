@@ -24,8 +24,9 @@ static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const
 }
 
 /* Makes a call of the program's ready; where its problem may be measured, its text is verified, too. */
-static attune_status make_ready(at_call_binding **out, bool *empty, const attune_tuner *tuner, const attune_stream *stream,
-                                const at_formula *formula, const attune_elementwise_operands *operands) {
+static attune_status make_ready(at_call_binding **out, bool *empty, const attune_tuner *tuner,
+                                const attune_stream *stream, const at_formula *formula,
+                                const attune_elementwise_operands *operands) {
   const attune_mode mode = attune_tuner_get_mode(tuner);
   at_formula own = *formula;
   own.verified = mode == ATTUNE_MODE_TUNE || mode == ATTUNE_MODE_RECORD;

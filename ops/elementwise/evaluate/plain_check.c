@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plain_check.c: does a rewritten text compute what the text does? Both graphs are evaluated for numbers that no operand of a
- * problem needs to have: special ones, any bits at all, and small ones. */
+ * plain_check.c: does a rewritten text compute what the text does? Both graphs are evaluated for numbers that no
+ * operand of a problem needs to have: special ones, any bits at all, and small ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static uint64_t draw(operands *o) {
 }
 
 static double special(uint64_t which) {
-  static const double each[] = {0.0,  -0.0, 1.0,   -1.0,  2.0,   -30.0, 0.5,    -2.5,    127.0,    128.0,
+  static const double each[] = {0.0,  -0.0, 1.0,    -1.0,   2.0,  -30.0, 0.5,  -2.5,   127.0,   128.0,
                                 255., 256., 32767., 65535., 6e-8, 1e-40, 3e38, 0x1p31, -0x1p63, 1e300};
   static const double more[] = {(double)NAN, (double)INFINITY, (double)-INFINITY};
   which %= AT_COUNT(each) + AT_COUNT(more);
@@ -48,15 +48,17 @@ static void fill_input(operands *o, attune_dtype dtype, int element, char to[BYT
   memcpy(to, bits, BYTES);
   if (!dtype || (element % 3 == 1 && dtype != ATTUNE_BOOL)) return; /* any bits */
   const double x = number(o, element), y = number(o, element);
-  const at_wide_value value = at_dtype_whole(dtype) ? at_wide_value_cast(dtype, ATTUNE_F64, (at_wide_value){.re = 8 * x})
-                                                    : at_wide_value_round(dtype, (at_wide_value){.re = x, .im = y});
+  const at_wide_value value = at_dtype_whole(dtype)
+                                  ? at_wide_value_cast(dtype, ATTUNE_F64, (at_wide_value){.re = 8 * x})
+                                  : at_wide_value_round(dtype, (at_wide_value){.re = x, .im = y});
   at_wide_value_store(dtype, to, value);
 }
 
 static at_constant fill_scalar(operands *o, attune_dtype kind, int element) {
   const double x = number(o, element), y = number(o, element);
   if (kind == ATTUNE_BOOL) return (at_constant){.integer = (int64_t)(draw(o) >> 20 & 1)};
-  if (kind == ATTUNE_I64) return (at_constant){.integer = element % 3 == 1 ? (int64_t)draw(o) : (int64_t)(8 * small(o))};
+  if (kind == ATTUNE_I64)
+    return (at_constant){.integer = element % 3 == 1 ? (int64_t)draw(o) : (int64_t)(8 * small(o))};
   return (at_constant){.re = x, .im = kind == ATTUNE_C128 ? y : 0.0};
 }
 

@@ -75,7 +75,8 @@ static attune_status refuse(const at_source *source, size_t at) {
 static attune_status refuse_dot(const at_source *source, size_t at) {
   const char *name = source->text + at + 1;
   const size_t length = skip_name(source, at + 1) - at - 1;
-  if (length && (at_function_find(name, length) >= 0 || at_special_find(name, length) || at_dtype_from_text(name, length)))
+  if (length &&
+      (at_function_find(name, length) >= 0 || at_special_find(name, length) || at_dtype_from_text(name, length)))
     return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; write %.*s(...) with nothing before it",
                       (int)length, name);
   return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)");

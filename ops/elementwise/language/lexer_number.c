@@ -67,8 +67,8 @@ static const char *dtype_of_suffix(const char *suffix, int length, bool real) {
   static const struct {
     const char *name, *dtype;
     bool real;
-  } each[] = {{"f", "f32", true},   {"h", "f16", true},    {"d", "f64", true},   {"l", "f64", true},
-              {"l", "i64", false},  {"ll", "i64", false},  {"u", "u32", false},  {"ul", "u64", false},
+  } each[] = {{"f", "f32", true},   {"h", "f16", true},    {"d", "f64", true},    {"l", "f64", true},
+              {"l", "i64", false},  {"ll", "i64", false},  {"u", "u32", false},   {"ul", "u64", false},
               {"lu", "u64", false}, {"ull", "u64", false}, {"llu", "u64", false}, {"f", "f32", false}};
   for (size_t i = 0; i < AT_COUNT(each); i++)
     if (each[i].real == real && (size_t)length == strlen(each[i].name) &&
@@ -93,8 +93,8 @@ static attune_status refuse_suffix(const at_source *source, size_t end, const at
   const bool real = !hex && (memchr(digits, '.', (size_t)shown) || memchr(digits, 'e', (size_t)shown));
   const char *dtype = dtype_of_suffix(rest, suffix, real);
   if (dtype)
-    return at_fail_at(source, end, "\"%.*s\" cannot follow a number; leave it out, or write %s(%.*s)", suffix, rest, dtype,
-                      shown, digits);
+    return at_fail_at(source, end, "\"%.*s\" cannot follow a number; leave it out, or write %s(%.*s)", suffix, rest,
+                      dtype, shown, digits);
   return at_fail_at(source, end, "\"%.*s\" cannot follow a number; its dtype is written as a cast, as in f32(%.*s)",
                     suffix, rest, shown, digits);
 }

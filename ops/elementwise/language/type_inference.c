@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * type_inference.c: from values to the nodes of a function: which dtype they have in common, which the function takes, the casts
- * in between, and what is refused because it can never be right. */
+ * type_inference.c: from values to the nodes of a function: which dtype they have in common, which the function takes,
+ * the casts in between, and what is refused because it can never be right. */
 #include "ops/elementwise/ir/fold.h"
 #include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/language/parser.h"
@@ -23,16 +23,17 @@ static at_dtype_kind kind_of(const call *c) {
 
 /* ---- numbers of the text ---- */
 
-/* The number that the value is, as it is written; NULL: it is none. Only such a one is refused: of every other constant the
- * results are those of a value that is known when it runs, and rewrites.def makes them of it, so that no canonical text has
- * what is refused. */
+/* The number that the value is, as it is written; NULL: it is none. Only such a one is refused: of every other constant
+ * the results are those of a value that is known when it runs, and rewrites.def makes them of it, so that no canonical
+ * text has what is refused. */
 static const at_node *written(const at_parser *p, const at_value *value) {
   return value->written && at_is_constant(&p->build, value->node) ? &p->build.nodes[value->node] : NULL;
 }
 
 /* ---- casts ---- */
 
-/* A literal for an integer dtype that does not hold it: torch refuses it too; negative ones wrap where there is no sign. */
+/* A literal for an integer dtype that does not hold it: torch refuses it too; negative ones wrap where there is no
+ * sign. */
 static bool fits(at_parser *p, const at_value *value, attune_dtype dtype) {
   const at_node *number = written(p, value);
   if (!value->weak || !number || at_dtype_kind_of(dtype) != AT_KIND_INTEGER) return true;
@@ -167,12 +168,12 @@ static at_value apply(call *c, attune_dtype result) {
     nodes[i] = c->values[i].node, plain[i] = c->values[i].plain;
     all = all && c->values[i].written;
   }
-  return (at_value){
-      .node = at_build_function(&c->p->build, c->function, compute, nodes),
-      .plain = c->p->keeps_plain ? at_plain_function(&c->p->plain, c->function, compute, plain) : AT_NO_NODE,
-      .dtype = result,
-      .weak = c->common.weak,
-      .written = all};
+  return (at_value){.node = at_build_function(&c->p->build, c->function, compute, nodes),
+                    .plain =
+                        c->p->keeps_plain ? at_plain_function(&c->p->plain, c->function, compute, plain) : AT_NO_NODE,
+                    .dtype = result,
+                    .weak = c->common.weak,
+                    .written = all};
 }
 
 static at_value build(call *c, attune_dtype result) {

@@ -67,7 +67,8 @@ static attune_status check_shape(const at_view *views, int i) {
   return ATTUNE_OK;
 }
 
-/* Dimension d, counted from the innermost one: "last dimension", "dimension before the last", "dimension 3 before the last". */
+/* Dimension d, counted from the innermost one: "last dimension", "dimension before the last", "dimension 3 before the
+ * last". */
 static const char *dimension_of(int d, char out[48]) {
   if (d < 2) return d == 0 ? "last dimension" : "dimension before the last";
   snprintf(out, 48, "dimension %d before the last", d);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/ir/keywords.h"
+#include "ops/elementwise/language/compile.h"
 #include "src/base/dtype.h"
 #include "tuning/op/problem_text.h"
 

@@ -252,8 +252,8 @@ static void in_mode_tune(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* What is tuned is the rewritten text: that this gives what the program wrote is verified where the text is known, also where
- * the rewritten one is tuned already. */
+/* What is tuned is the rewritten text: that this gives what the program wrote is verified where the text is known, also
+ * where the rewritten one is tuned already. */
 static void rewriting_is_verified(void **state) {
   (void)state;
   call k;

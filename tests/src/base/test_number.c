@@ -183,11 +183,14 @@ static void times(void **state) {
     double ns;
     int decimals;
     const char *text;
-  } rows[] = {{8765.4321, 3, "8.765 us"}, {8765.4321, 1, "8.8 us"},   {8765.4321, 0, "9 us"},  {0, 1, "0.0 ns"},
-              {999.96, 1, "1000.0 ns"},   {-2.5e6, 1, "-2.5 ms"},     {1e9, 3, "1.000 s"},     {3.6e12, 0, "3600 s"},
+  } rows[] = {{8765.4321, 3, "8.765 us"}, {8765.4321, 1, "8.8 us"},
+              {8765.4321, 0, "9 us"},     {0, 1, "0.0 ns"},
+              {999.96, 1, "1000.0 ns"},   {-2.5e6, 1, "-2.5 ms"},
+              {1e9, 3, "1.000 s"},        {3.6e12, 0, "3600 s"},
               {12.0046, 3, "12.005 ns"},  {(double)NAN, 1, "1000000000000000.0 ns"}};
   char text[AT_TIME_CHARS];
-  for (size_t i = 0; i < AT_COUNT(rows); i++) assert_string_equal(at_time_text(text, rows[i].ns, rows[i].decimals), rows[i].text);
+  for (size_t i = 0; i < AT_COUNT(rows); i++)
+    assert_string_equal(at_time_text(text, rows[i].ns, rows[i].decimals), rows[i].text);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is told,
- * exit codes, reports, and files that cannot be read or compared. */
+ * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is
+ * told, exit codes, reports, and files that cannot be read or compared. */
 #include "tests/tools/cli/compare_fixture.h"
 
 #include "tuning/store/store.h"
@@ -32,8 +32,8 @@ static void nothing_slower_is_no_failure(void **state) {
   expect_out("faster");
 }
 
-/* The machine was slower in half of the rounds, and in one of them for the base alone: medians of all rounds say that the head is
- * a third faster; the rounds say that it is not, and a line below the table says why. */
+/* The machine was slower in half of the rounds, and in one of them for the base alone: medians of all rounds say that
+ * the head is a third faster; the rounds say that it is not, and a line below the table says why. */
 static void a_change_that_the_times_do_not_show(void **state) {
   (void)state;
   plan base = usual, head = usual;
@@ -228,8 +228,9 @@ static void refuses_what_is_no_result_file(void **state) {
       snprintf(empty, sizeof empty, "%s%s", in_folder("empty"), i == 0 ? ":latest" : "");
       snprintf(other, sizeof other, "%s", in_folder(others[i]));
       expect_run(2, "compare", turned ? other : empty, turned ? empty : other);
-      expect_error(" is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or "
-                   "a tuning database");
+      expect_error(
+          " is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or "
+          "a tuning database");
     }
   expect_run(2, "compare", in_folder("empty"));
   expect_error("is empty; should be a result file of");

@@ -266,7 +266,8 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
   expect_error("absent/log of ATTUNE_LOG_FILE cannot be opened");
 }
 
-/* Whether winner and default were measured alone behind the race, which the winner's trial tells; the runner-up was not. */
+/* Whether winner and default were measured alone behind the race, which the winner's trial tells; the runner-up was
+ * not. */
 static void a_runner_up_that_looks_faster_is_explained(void **state) {
   (void)state;
   at_store *store = NULL;
@@ -403,7 +404,8 @@ static void two_runs_share_the_work(void **state) {
     json_decref(report);
   }
   assert_int_equal(tuned + stored, 6);
-  /* What noise left unsure may be measured again by the other, if its look and its claim lie on two sides of the commit. */
+  /* What noise left unsure may be measured again by the other, if its look and its claim lie on two sides of the
+   * commit. */
   assert_in_range(tuned, 3, unsure ? 4 : 3);
 }
 
@@ -493,7 +495,8 @@ int main(void) {
       TEST(a_problem_is_told_as_it_is_stored),
       TEST(what_others_measure_comes_last),
       TEST(two_runs_share_the_work),
-      TEST(a_wait_is_told), TEST(a_signal_ends_a_wait),
+      TEST(a_wait_is_told),
+      TEST(a_signal_ends_a_wait),
       TEST(what_is_ignored_ends_nothing),
       TEST(a_signal_ends_a_problem_without_an_end),
   };

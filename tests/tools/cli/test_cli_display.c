@@ -169,14 +169,15 @@ static void completion_knows_commands_and_options(void **state) {
 static void completion_is_complete_in_bash(void **state) {
   (void)state;
   if (access("/bin/bash", X_OK) != 0) skip();
-  shell("bash -c 'source <($A completion bash); number=0\n"
-        "at() { COMP_WORDS=(attune \"${@:2}\"); COMP_CWORD=$#; COMP_CWORD=$((COMP_CWORD-1)); _attune; (( number++ ))\n"
-        "  [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"$*: ${COMPREPLY[*]}\"; }\n"
-        "for c in " COMMANDS "; do at $c $c; for o in " OPTIONS " " LETTERS "; do at $o $c $o; done; done\n"
-        "at --version --v; at --help --; at host show --device = h; at host show --device =; at host tune -d h\n"
-        "at strict eval --contract s; at equivalent eval --contract = e; at recorded tune rec; at recorded show r\n"
-        "at runtime bench --suite r; at otava export --format o; at bf16 eval --dtype = b; at google= bench --export go\n"
-        "echo $(( number > 150 ))'");
+  shell(
+      "bash -c 'source <($A completion bash); number=0\n"
+      "at() { COMP_WORDS=(attune \"${@:2}\"); COMP_CWORD=$#; COMP_CWORD=$((COMP_CWORD-1)); _attune; (( number++ ))\n"
+      "  [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"$*: ${COMPREPLY[*]}\"; }\n"
+      "for c in " COMMANDS "; do at $c $c; for o in " OPTIONS " " LETTERS "; do at $o $c $o; done; done\n"
+      "at --version --v; at --help --; at host show --device = h; at host show --device =; at host tune -d h\n"
+      "at strict eval --contract s; at equivalent eval --contract = e; at recorded tune rec; at recorded show r\n"
+      "at runtime bench --suite r; at otava export --format o; at bf16 eval --dtype = b; at google= bench --export go\n"
+      "echo $(( number > 150 ))'");
   assert_string_equal(text, "1\n");
 }
 
@@ -201,12 +202,16 @@ static void completion_is_complete_in_fish(void **state) {
 static void completion_is_complete_in_zsh(void **state) {
   (void)state;
   if (access("/bin/bash", X_OK) != 0) skip();
-  shell("A=$A bash -c 'script=$($A completion zsh); number=0\n"
-        "for c in " COMMANDS "; do part=$(sed -n \"/^    $c)\\$/,/;;\\$/p\" <<< \"$script\"); [[ $part ]] || echo $c\n"
-        "  for o in " OPTIONS "; do (( number++ )); [[ $part == *$o[=\\[\\}]* || $part == *$o\\}* ]] || echo \"$c $o\"; done\n"
-        "  for o in " LETTERS "; do [[ $part == *\"{$o\"[,+]* || $part == *,$o\\}* || $part == *\"$o\"[,}]* ]] || echo \"$c $o\"; done; done\n"
-        "for w in recorded \"strict equivalent reduced\" runtime otava bf16; do [[ $script == *\"$w\"* ]] || echo \"$w\"; done\n"
-        "echo $(( number > 100 ))'");
+  shell(
+      "A=$A bash -c 'script=$($A completion zsh); number=0\n"
+      "for c in " COMMANDS "; do part=$(sed -n \"/^    $c)\\$/,/;;\\$/p\" <<< \"$script\"); [[ $part ]] || echo $c\n"
+      "  for o in " OPTIONS
+      "; do (( number++ )); [[ $part == *$o[=\\[\\}]* || $part == *$o\\}* ]] || echo \"$c $o\"; done\n"
+      "  for o in " LETTERS
+      "; do [[ $part == *\"{$o\"[,+]* || $part == *,$o\\}* || $part == *\"$o\"[,}]* ]] || echo \"$c $o\"; done; done\n"
+      "for w in recorded \"strict equivalent reduced\" runtime otava bf16; do [[ $script == *\"$w\"* ]] || echo "
+      "\"$w\"; done\n"
+      "echo $(( number > 100 ))'");
   assert_string_equal(text, "1\n");
 }
 #undef COMMANDS

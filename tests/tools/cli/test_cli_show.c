@@ -89,8 +89,8 @@ static void cuts_keep_both_ends(void **state) {
   expect("gemm f64 tt 2000x2000x2000~ ");
 }
 
-/* The sizes of a problem are never cut in 60 columns and more, whatever else is; where that makes rows alike, they are told
- * apart by the words before. */
+/* The sizes of a problem are never cut in 60 columns and more, whatever else is; where that makes rows alike, they are
+ * told apart by the words before. */
 static void cuts_leave_the_sizes(void **state) {
   (void)state;
   static const char *const sizes[] = {" 16384x16384x1024 ", " 64x64x64x128 ", " 1x131072x7 "};
@@ -372,7 +372,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(rows_never_look_alike, fresh),
       cmocka_unit_test_setup(nothing_to_show_is_no_error, fresh),
-      cmocka_unit_test_setup(cuts_keep_both_ends, fresh),    cmocka_unit_test_setup(cuts_leave_the_sizes, fresh),
+      cmocka_unit_test_setup(cuts_keep_both_ends, fresh),
+      cmocka_unit_test_setup(cuts_leave_the_sizes, fresh),
       cmocka_unit_test_setup(widths_are_obeyed, fresh),
       cmocka_unit_test_setup(sums_are_right, fresh),
       cmocka_unit_test_setup(winners_of_other_threads_are_called_so, fresh),

@@ -375,8 +375,10 @@ static void refuses_malformed_files(void **state) {
   expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
   /* Empty ones too, unless the header has as many. */
-  expect_refused("dtype,m,n,k\nf32,1,1,1\nf32,1,1,1,\n", ":3:11: the row has 5 fields; should have 4, as the header in line 1");
-  expect_refused("dtype,m,n,k,,\nf32,1,1,1,,,\n", ":2:13: the row has 7 fields; should have 6, as the header in line 1");
+  expect_refused("dtype,m,n,k\nf32,1,1,1\nf32,1,1,1,\n",
+                 ":3:11: the row has 5 fields; should have 4, as the header in line 1");
+  expect_refused("dtype,m,n,k,,\nf32,1,1,1,,,\n",
+                 ":2:13: the row has 7 fields; should have 6, as the header in line 1");
   expect_refused("dtype,m,n,k,,\nf32,1,1,1,2,\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
   expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"; should be a whole number of 1 or more");

@@ -137,9 +137,10 @@ int cmd_compare(int argc, char **argv) {
   if (cli_parse("compare", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   const char *empty = empty_side(&o);
   if (empty) {
-    cli_error("%s is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or a "
-              "tuning database",
-              empty);
+    cli_error(
+        "%s is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or a "
+        "tuning database",
+        empty);
     return CLI_USAGE;
   }
   const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);

@@ -68,8 +68,8 @@ static int many_doubles(unsigned char *to) {
   return COUNT;
 }
 
-/* The values of a dtype: all of them, or the special ones if there are too many or `some` is asked for. Of 16 bits each call
- * gives another sixteenth of them and the special ones; ATTUNE_TEST_ALL: all. */
+/* The values of a dtype: all of them, or the special ones if there are too many or `some` is asked for. Of 16 bits each
+ * call gives another sixteenth of them and the special ones; ATTUNE_TEST_ALL: all. */
 static int values_of(attune_dtype dtype, bool some, unsigned char *to) {
   static int turn;
   const size_t size = attune_dtype_size(dtype);
@@ -381,17 +381,29 @@ static void check_body(const at_expression *e) {
   at_expression_destroy(again);
 }
 
-/* Only numbers as they are written are refused: what the operands or rewrites make a constant has the results of values that
- * are known when it runs, in every loop, and the canonical text of it is read again. */
+/* Only numbers as they are written are refused: what the operands or rewrites make a constant has the results of values
+ * that are known when it runs, in every loop, and the canonical text of it is read again. */
 static void refused_as_written(void **state) {
   (void)state;
-  static const char *const run[] = {"x % (y ^ y)",       "x // (y - y)",      "fmod(x, y * 0)",      "x % (y % 1)",
-                                    "x << ~(y - y)",     "x >> ~(y ^ y)",     "x << 100 * (y == y)", "x >> (y ^ y) + 77",
-                                    "x ** ~(y - y)",     "x + (y - y) // (y ^ y)", "x % (y != y)",       "x // (f32(y) != f32(y) && false)",
-                                    "x ** (~(y - y) - (y == y))", "i8(f32(y - y) + 1000.0) + i8(x)", "u8(-1.5 - f64(y ^ y)) + u8(x)"};
-  static const char *const never[] = {"x % 0",       "x // (2 - 2)", "fmod(x, false)", "x << -1",       "x >> 64",
-                                      "x << ~0",     "x ** -1",      "x % i32(0.5)",   "x + i8(1000.0)", "x + u8(-1.5)",
-                                      "z = 0; x % z", "x % (true ? 0 : 1)", "x + index(y - y)"};
+  static const char *const run[] = {"x % (y ^ y)",
+                                    "x // (y - y)",
+                                    "fmod(x, y * 0)",
+                                    "x % (y % 1)",
+                                    "x << ~(y - y)",
+                                    "x >> ~(y ^ y)",
+                                    "x << 100 * (y == y)",
+                                    "x >> (y ^ y) + 77",
+                                    "x ** ~(y - y)",
+                                    "x + (y - y) // (y ^ y)",
+                                    "x % (y != y)",
+                                    "x // (f32(y) != f32(y) && false)",
+                                    "x ** (~(y - y) - (y == y))",
+                                    "i8(f32(y - y) + 1000.0) + i8(x)",
+                                    "u8(-1.5 - f64(y ^ y)) + u8(x)"};
+  static const char *const never[] = {"x % 0",           "x // (2 - 2)", "fmod(x, false)", "x << -1",
+                                      "x >> 64",         "x << ~0",      "x ** -1",        "x % i32(0.5)",
+                                      "x + i8(1000.0)",  "x + u8(-1.5)", "z = 0; x % z",   "x % (true ? 0 : 1)",
+                                      "x + index(y - y)"};
   static const attune_dtype dtypes[] = {ATTUNE_I8, ATTUNE_I16, ATTUNE_I32, ATTUNE_I64,
                                         ATTUNE_U8, ATTUNE_U16, ATTUNE_U32, ATTUNE_U64};
   at_expression *e = NULL, *again = NULL;
@@ -409,7 +421,8 @@ static void refused_as_written(void **state) {
       check_loops(run[i], dtypes[d]);
     }
     for (size_t i = 0; i < AT_COUNT(never); i++)
-      if ((e = compile(never[i], dtypes[d], dtypes[d]))) fail_msg("%s of %s is accepted", never[i], attune_dtype_name(dtypes[d]));
+      if ((e = compile(never[i], dtypes[d], dtypes[d])))
+        fail_msg("%s of %s is accepted", never[i], attune_dtype_name(dtypes[d]));
   }
   /* A number of the text must fit; a scalar wraps, and so does what is made of it. */
   FAILS(compile_with_scalar(&e, "x + 300", ATTUNE_U8), ATTUNE_INVALID_ARGUMENT);
@@ -512,9 +525,9 @@ static void found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decisions),       cmocka_unit_test(found),          cmocka_unit_test(rows),
-      cmocka_unit_test(cast_rows),       cmocka_unit_test(chains_of_two),  cmocka_unit_test(chains_of_three),
-      cmocka_unit_test(constants),       cmocka_unit_test(loops_of_casts), cmocka_unit_test(loops_of_choices),
+      cmocka_unit_test(decisions),          cmocka_unit_test(found),          cmocka_unit_test(rows),
+      cmocka_unit_test(cast_rows),          cmocka_unit_test(chains_of_two),  cmocka_unit_test(chains_of_three),
+      cmocka_unit_test(constants),          cmocka_unit_test(loops_of_casts), cmocka_unit_test(loops_of_choices),
       cmocka_unit_test(refused_as_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
