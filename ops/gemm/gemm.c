@@ -310,11 +310,13 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   return status == ATTUNE_OK ? at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap) : status;
 }
 
-/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). */
+/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). D is
+ * compared before the run is counted, while the addresses are in registers: the count's store would have them read
+ * again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
       AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
-      AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
+      AT_UNLIKELY(!at_gemm_apart_at_once(plan, o, false)) || AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
-  return run_plan(plan, o, stream, false, false);
+  return plan->launch(plan, o, stream);
 }
