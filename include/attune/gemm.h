@@ -82,9 +82,9 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
- * it takes any beta, 0 too, and always wants C, which D may not overlap then. It takes C and D in the same memory
- * only if they are here. m, n and k must be > 0, the batch not empty and alpha != 0. Errors and
- * threads as attune_gemm. */
+ * it takes any beta, 0 too, and always wants C, which D may not overlap then. A run with alpha = 0 does not read A and
+ * B. It takes C and D in the same memory only if they are here. m, n and k must be > 0, the batch not empty and alpha
+ * != 0. Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);

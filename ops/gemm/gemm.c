@@ -282,12 +282,22 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
   return c_fits && !(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)) && o->a && o->b && o->d;
 }
 
+/* Without a product: A and B are not read, whatever they point to. */
+static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
+  attune_gemm_operands read = *o;
+  read.a = read.b = o->d;
+  if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT))
+    return o->d ? fail_run(plan, &read)
+                : at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is NULL; should point to the matrix");
+  return scale(stream, at_gemm_of(plan->problem), o);
+}
+
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
                                                            const attune_gemm_operands *o) {
   if (!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) return at_plan_handle_fail(plan, &at_gemm_op, stream, o);
-  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
-    return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
+    return run_scaled(plan, stream, o);
+  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
   if (AT_LIKELY(!at_instrumented())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
@@ -300,11 +310,13 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   return status == ATTUNE_OK ? at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap) : status;
 }
 
-/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). */
+/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). D is
+ * compared before the run is counted, while the addresses are in registers: the count's store would have them read
+ * again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
       AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
-      AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
+      AT_UNLIKELY(!at_gemm_apart_at_once(plan, o, false)) || AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
-  return run_plan(plan, o, stream, false, false);
+  return plan->launch(plan, o, stream);
 }

@@ -56,6 +56,20 @@ const char *at_shown(char out[AT_SHOWN_CHARS], const char *text) {
   return out;
 }
 
+const char *at_time_text(char out[AT_TIME_CHARS], double ns, int decimals) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  static const unsigned scales[] = {1, 10, 100, 1000};
+  const unsigned scale = scales[decimals];
+  double value = ns < 0.0 ? -ns : ns;
+  int unit = 0;
+  for (; unit < 3 && value >= 1000.0; unit++) value /= 1000.0;
+  if (!(value < 1e15)) value = 1e15; /* and NaN */
+  const unsigned long long parts = (unsigned long long)(value * scale + 0.5);
+  snprintf(out, AT_TIME_CHARS, "%s%llu%s%.*llu %s", ns < 0.0 ? "-" : "", parts / scale, decimals ? "." : "", decimals,
+           decimals ? parts % scale : 0, units[unit]);
+  return out;
+}
+
 bool at_append(char *out, size_t size, size_t *at, const char *format, ...) {
   if (*at >= size) return false;
   size_t room = size - *at;

@@ -81,6 +81,10 @@ const char *at_shown(char out[AT_SHOWN_CHARS], const char *text);
 /* snprintf at out+*at, moving *at; false when it did not fit (out stays terminated, *at stays inside). */
 bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_PRINTF(4, 5);
 
+/* "12.345 us" with `decimals`, 0 to 3: in the unit that suits the time, and with a point in every locale. */
+#define AT_TIME_CHARS 32
+const char *at_time_text(char out[AT_TIME_CHARS], double ns, int decimals);
+
 /* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not
  * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
 void *at_alloc_large(size_t bytes);

@@ -8,7 +8,9 @@ import ctypes
 import gc
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -131,7 +133,7 @@ class Products(Refused):
         self.assertEqual(gemm(a, b).dtype, np.float16)
         self.assertEqual(gemm(a, b, dtype="f32").dtype, np.float32)
         self.assertEqual(gemm(a, b, dtype=np.float32).dtype, np.float32)
-        self.refused("dtype_out is f64", attune.InvalidArgument, gemm, a, b, dtype="float64")
+        self.refused("the dtype of out is f64", attune.InvalidArgument, gemm, a, b, dtype="float64")
         self.refused("a has dtype f16, and b f32", attune.InvalidArgument, gemm, a, b.astype("f4"))
         self.refused("a has dtype i32", attune.InvalidArgument, gemm, np.ones((2, 2), "i4"), np.ones((2, 2), "i4"))
         self.refused("dtype is 'f33'", attune.InvalidArgument, gemm, a, b, dtype="f33")
@@ -159,7 +161,8 @@ class Products(Refused):
                 ("elements of type >f4", (a.astype(">f4"), b), {}),
                 ("a is a masked array", (np.ma.array(a), b), {}),
                 ("out is read-only", (a, b), {"out": np.broadcast_to(np.float32(1), (5, 3))}),
-                ("operands.d is the same memory as operands.a", (normal(7, 7)[:3, :3],) * 2, None),
+                ("out is the same memory as a; should not overlap it", (normal(7, 7)[:3, :3],) * 2, None),
+                ("the dtype of out is f64 for f32 inputs; should be f32", (a, b), {"out": np.zeros((5, 3), "f8")}),
                 ("strides of (40, 5) bytes", (np.ndarray((5, 7), "f4", bytes(400), strides=(40, 5)), b), {}),
                 ("not aligned", (np.ndarray((5, 7), "f4", bytes(400), offset=1), b), {}),
                 ("stream is given, but the arrays are the host's", (a, b), {"stream": 0}),
@@ -169,6 +172,37 @@ class Products(Refused):
             call = attune.gemm if "tuner" in named else gemm
             self.refused(words, attune.InvalidArgument, call, *arguments, **named)
         self.refused("dimensions", attune.InvalidArgument, gemm, normal(*([1] * 9), 2, 2)[..., ::-1], normal(2, 2))
+
+    def test_messages_have_words_of_python(self):
+        """No names of C's structs, functions and pointers: those of the arguments here."""
+        room = normal(40)
+        for words, call in (
+                ("out overlaps a: out is 0x", lambda: gemm(room[:9].reshape(3, 3), normal(3, 3),
+                                                           out=room[4:13].reshape(3, 3))),
+                ("problem is None; should be given", lambda: attune.explain(None)),
+                ("problem is None; should be given", lambda: attune.tune(None)),
+                ("expression is None; should be text", lambda: elementwise(None, a=room))):
+            with self.assertRaises(attune.InvalidArgument) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+            for word in ("operands.", "problem.", "NULL", "attune_"):
+                self.assertNotIn(word, str(caught.exception))
+        self.assertEqual(_c.reworded("operands.c is NULL; attune_gemm takes it, attune_elementwise_plan_run not"),
+                         "c is None; attune.gemm takes it, attune_elementwise_plan_run not")
+        self.assertEqual(_c.reworded("operands.generator is missing\n  operands.a is NULL\n  ^"),
+                         "generator is missing\n  operands.a is NULL\n  ^")  # the text of an expression stays
+
+    def test_a_copy_of_the_package_alone(self):
+        """It needs none of the files around it."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(os.path.join(SOURCE, "bindings", "python", "attune"), os.path.join(folder, "attune"),
+                            ignore=shutil.ignore_patterns("__pycache__"))
+            made = subprocess.run(
+                [sys.executable, "-c", "import attune, sys; attune.load(sys.argv[1]); print(attune.version())",
+                 LIBRARY], cwd=folder, env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                text=True, check=False)
+            self.assertEqual((made.returncode, made.stdout.strip()), (0, attune.version()), made.stderr)
 
     def test_out_is_c(self):
         a, b, c = normal(5, 7), normal(7, 3), normal(5, 3)

@@ -50,6 +50,10 @@ int cli_open_device(attune_device **out, const cli_options *options);
 /* `path`, unless NULL, names a database to read: CLI_USAGE when there is none. */
 int cli_need_database(const char *path);
 
+/* Where WORKLOAD is read from; NULL, after a message: nowhere. Asked before anything is opened, which would take the
+ * place of a closed standard input. */
+const char *cli_workload_path(const char *named);
+
 /* Memory or the end of the program. */
 void *cli_alloc(size_t count, size_t size);
 
@@ -125,8 +129,11 @@ char *cli_clean(const char *text);
 void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut);
 int cli_width(const char *text);
 
-/* cut.c: each text in `width` columns at most, cleaned, in place of what it was; texts that differ do so after it. */
+/* cut.c: each text in `width` columns at most, cleaned, in place of what it was; texts that differ do so after it, and
+ * sizes such as 64x1024 are whole where there is room. */
 void cli_cut_apart(char **texts, size_t count, int width);
+/* The column behind a problem's sizes; 0: it has none. */
+int cli_sizes_end(const char *text);
 
 bool cli_utf8(void);
 bool cli_color(FILE *out);
@@ -151,8 +158,8 @@ attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *opt
 /* The device of --device and a tuner in mode `cached` of a database that must be there; an exit code. */
 int cli_open_stored(attune_tuner **tuner, attune_device **device, const cli_options *options);
 
-/* signals.c: SIGINT or SIGTERM, once one came; 0: none did. The first ends the run after the present problem, or after some
- * seconds; a second one ends it at once. */
+/* signals.c: SIGINT or SIGTERM, once one came; 0: none did. The first ends the run after the present problem, or after
+ * some seconds; a second one ends it at once. */
 extern volatile sig_atomic_t cli_interrupted;
 void cli_catch_signals(void);
 

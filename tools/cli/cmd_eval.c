@@ -78,7 +78,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     o->words.expression = argument;
     break;
   case ARGP_KEY_END:
-    if (!o->words.expression) cli_bad_usage(state, "no EXPRESSION; should be one like 'gelu(a + b) * b'");
+    if (!o->words.expression)
+      cli_bad_usage(
+          state,
+          "no EXPRESSION; should be one like 'gelu(a + b) * b', or behind -- where it looks like an option: -- -j");
     if (!o->words.shape) cli_bad_usage(state, "no --shape; should be sizes like 4096x4096");
     break;
   default: return ARGP_ERR_UNKNOWN;

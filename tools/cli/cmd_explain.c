@@ -23,14 +23,26 @@ static void add_word(options *o, const char *word, struct argp_state *state) {
                   sizeof o->problem - 1);
 }
 
+/* Numbers without zeros in front, as they are stored: 064x64 is 64x64. */
+static void strip_zeros(char *text) {
+  char *to = text;
+  for (const char *from = text; *from; from++) {
+    const bool begins = from == text || strchr(" x=,", from[-1]);
+    while (begins && *from == '0' && from[1] >= '0' && from[1] <= '9') from++;
+    *to++ = *from;
+  }
+  *to = '\0';
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
   } else if (key == CLI_OPTION_TRIALS) {
     o->trials = true;
-  } else if (key == ARGP_KEY_END && !o->problem[0]) {
-    cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+  } else if (key == ARGP_KEY_END) {
+    if (!o->problem[0]) cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+    strip_zeros(o->problem);
   } else {
     return ARGP_ERR_UNKNOWN;
   }
@@ -50,15 +62,14 @@ static const char *source_name(attune_source source) {
 
 static const char *source_words(attune_source source, attune_mode mode) {
   if (mode == ATTUNE_MODE_OFF && source == ATTUNE_SOURCE_DEFAULT)
-    return "it is the vendor default: mode off asks for it, whatever is stored";
+    return "it is the default: mode off asks for it, whatever is stored";
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_DEFAULT)
-    return "it is the vendor default: no stored winner holds here, and a call in mode tune measures the problem first";
+    return "it is the default: no stored winner holds here, and a call in mode tune measures the problem first";
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_NEIGHBOUR)
     return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one "
            "first";
   switch (source) {
-  case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default: no stored winner holds here, and `attune tune' would find one";
+  case ATTUNE_SOURCE_DEFAULT: return "it is the default: no stored winner holds here, and `attune tune' would find one";
   case ATTUNE_SOURCE_NEIGHBOUR:
     return "it is a guess, from the winner of a similar problem or by a rule: `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
@@ -147,15 +158,15 @@ static void margin_line(const char *label, const attune_decision *d, double time
 }
 
 /* The winner may look slower than the one that it beat: that needs a word. */
-static void runner_up_lines(const attune_decision *d) {
+static void runner_up_lines(const attune_decision *d, bool alone) {
   margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
   if (!(d->runner_up_time_ns > 0) || d->runner_up_time_ns >= d->time_ns) return;
-  line("", strcmp(d->device, "host") == 0
-               ? "its time is from the race; winner and default were then measured again, each alone"
-               : "the race compares samples taken right after each other, not these medians");
+  line("", alone ? "its time is from the race; winner and default were then measured again, each alone"
+                 : "the race compares samples taken right after each other, not these medians");
 }
 
-static void measured_lines(const attune_decision *d) {
+/* `alone`: winner and default were measured again behind the race. */
+static void measured_lines(const attune_decision *d, bool alone) {
   char text[400], time_text[CLI_CELL], spread[CLI_CELL], placement[CLI_CELL];
   snprintf(text, sizeof text, "%s, median of %d samples, spread %s, %s over placements of the operands",
            cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
@@ -169,7 +180,7 @@ static void measured_lines(const attune_decision *d) {
     line("over default", "it is the default; none was faster beyond the noise");
   else
     margin_line("over default", d, d->default_time_ns, d->default_implementation, "");
-  if (*d->runner_up && !d->unsure) runner_up_lines(d);
+  if (*d->runner_up && !d->unsure) runner_up_lines(d, alone);
   snprintf(text, sizeof text, "%.3g of what the contract allows", d->max_error);
   line("largest error", text);
   snprintf(text, sizeof text, "%s; %d candidate%s, %d rejected, %d disturbed sample%s thrown away; %.0f ms", d->measure,
@@ -182,18 +193,20 @@ static void measured_lines(const attune_decision *d) {
                           : "no: noise, or measured by older rules; `attune tune' measures again");
 }
 
-/* `asked` is the problem as the user wrote it. */
-static void print_words(const char *asked, const attune_decision *d, attune_mode mode) {
+/* `asked` is the problem as the user wrote it: told where it is not the beginning of the stored text, from which the
+ * accuracy may be left out; of a row-major one it comes first. */
+static void print_words(const char *asked, const attune_decision *d, attune_mode mode, bool alone) {
   char text[400], since[CLI_CELL];
-  cli_print_padded(stdout, asked, 0, false, false);
+  const bool turned = strstr(asked, " row-major") != NULL, other = strncmp(asked, d->problem, strlen(asked)) != 0;
+  cli_print_padded(stdout, turned ? asked : d->problem, 0, false, false);
   printf(" on %s\n", d->device);
-  if (strcmp(asked, d->problem) != 0) line("stored as", d->problem);
+  if (other) line(turned ? "stored as" : "asked as", turned ? d->problem : asked);
   snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
            d->implementation_version);
   line("runs", text);
   line("because", source_words(d->source, mode));
   if (d->tuned_at > 0) line("since", cli_date_text(since, d->tuned_at));
-  if (d->time_ns > 0) measured_lines(d);
+  if (d->time_ns > 0) measured_lines(d, alone);
   if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
   if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
     line("changed since", d->changed);
@@ -210,11 +223,13 @@ enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 typedef struct trial_report {
   cli_table table;
   json_t *array;
+  double winner_ns; /* its time in the race; 0: not known */
 } trial_report;
 
 static int add_trial(void *user, const attune_trial *t) {
   trial_report *r = user;
   char time_text[CLI_CELL] = "-", spread[CLI_CELL] = "-", samples[CLI_CELL];
+  if (strcmp(t->verdict, "winner") == 0) r->winner_ns = t->time_ns;
   if (t->time_ns > 0.0) cli_time_text(time_text, t->time_ns), cli_percent_text(spread, t->spread);
   snprintf(samples, sizeof samples, "%d", t->samples);
   cli_table_add(&r->table, (const char *const[TRIAL_COLUMNS]){t->implementation, t->configuration, time_text, spread,
@@ -227,18 +242,26 @@ static int add_trial(void *user, const attune_trial *t) {
   return 0;
 }
 
+static void print_trials(trial_report *r, bool alone, bool wide) {
+  line("trials", "times of the race, in which the candidates take turns");
+  if (alone) line("", "winner and default were then measured again, each alone: these times stand above");
+  cli_table_print(&r->table, stdout, wide);
+}
+
 /* None is no failure: the problem was not tuned here. */
 static int tell(const options *o, attune_tuner *tuner, attune_device *device, const attune_decision *decision) {
   trial_report r = {.table = {.columns = trial_columns, .column_count = TRIAL_COLUMNS}, .array = json_array()};
-  const attune_status status = o->trials ? attune_tuner_trials(tuner, device, o->problem, add_trial, &r) : ATTUNE_OK;
+  attune_status status = attune_tuner_trials(tuner, device, o->problem, add_trial, &r);
+  const bool alone = r.winner_ns > 0 && r.winner_ns != decision->time_ns;
+  if (!o->trials) status = ATTUNE_OK; /* those of a winner say where its time is from */
   int code = status == ATTUNE_OK || status == ATTUNE_NOT_FOUND ? CLI_DONE : cli_fail(status);
   if (code == CLI_DONE && o->common.json) {
     json_t *object = cli_json_decision(decision);
     if (o->trials) json_object_set(object, "trials", r.array);
     code = cli_print_json(object);
   } else if (code == CLI_DONE) {
-    print_words(o->problem, decision, attune_tuner_get_mode(tuner));
-    if (r.table.rows) cli_table_print(&r.table, stdout, o->common.wide);
+    print_words(o->problem, decision, attune_tuner_get_mode(tuner), alone);
+    if (o->trials && r.table.rows) print_trials(&r, alone, o->common.wide);
     if (status == ATTUNE_NOT_FOUND)
       line("trials", "no trials of the problem are stored: `attune tune' measures and stores them");
   }

@@ -11,6 +11,7 @@
 typedef struct options {
   cli_options common;
   const char *workload; /* NULL: none */
+  const char *path;     /* of it */
   bool all;             /* winners of other machines too */
   bool recorded, csv;
 } options;
@@ -198,7 +199,7 @@ static void show_problems(showing *s, attune_device *device, const attune_worklo
 
 static attune_status show_workload(showing *s, attune_device *device) {
   attune_workload *workload = NULL;
-  const attune_status status = attune_workload_read(&workload, s->options->workload);
+  const attune_status status = attune_workload_read(&workload, s->options->path);
   if (status != ATTUNE_OK) return status;
   s->report.of_problems = true;
   load_calls(&s->calls, s->tuner, attune_device_name(device));
@@ -263,6 +264,8 @@ static int show(const options *o, attune_tuner *tuner, attune_device *device) {
 int cmd_show(int argc, char **argv) {
   options o = {0};
   if (cli_parse("show", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
+  o.path = o.workload ? cli_workload_path(o.workload) : NULL;
+  if (o.workload && !o.path) return CLI_USAGE;
   attune_device *device = NULL;
   int code = o.common.device || o.workload ? cli_open_device(&device, &o.common) : CLI_DONE;
   if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));

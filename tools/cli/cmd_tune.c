@@ -5,7 +5,6 @@
 #include "tools/cli/tune_run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <search.h>
 #include <signal.h>
@@ -335,20 +334,11 @@ static int open_tuner(attune_tuner **out, const tune_options *o) {
   return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
 }
 
-/* Where WORKLOAD is read from; NULL, after a message: nowhere. Asked before anything is opened, which would take the place
- * of a closed standard input. */
-static const char *path_of(const char *named) {
-  if (strcmp(named, "-") != 0) return named;
-  if (fcntl(STDIN_FILENO, F_GETFD) >= 0) return "/dev/stdin";
-  cli_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
-  return NULL;
-}
-
 int cmd_tune(int argc, char **argv) {
   tune_options o = {0};
   if (cli_parse("tune", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   bool recorded = strcmp(o.workload, "recorded") == 0;
-  const char *path = path_of(o.workload);
+  const char *path = cli_workload_path(o.workload);
   if (!path) return CLI_USAGE;
   attune_device *device = NULL;
   attune_workload *workload = NULL;

@@ -55,6 +55,20 @@ static void add(void *user, const attune_decision *winner, attune_warm_outcome o
                                                         cli_time_text(time_text, ms * 1e6), message});
 }
 
+/* Nothing was to be compiled: why. */
+static void print_nothing(const char *device, size_t held, size_t there) {
+  const char *s = held == 1 ? "" : "s";
+  if (!held)
+    printf("nothing to compile: no stored winner is valid on %s; `attune tune' finds them\n", device);
+  else if (!there)
+    printf("nothing to compile: %zu winner%s valid on %s, and none needs a kernel\n", held, held == 1 ? " is" : "s are",
+           device);
+  else
+    printf("nothing to compile: of %zu winner%s valid on %s, the kernels of %zu are in the kernel cache, the rest need "
+           "none\n",
+           held, s, device, there);
+}
+
 static int print(report *r, const options *o, const char *device, const attune_warmed *sums) {
   const int code = sums->failed ? CLI_FAILED : CLI_DONE;
   if (o->common.json) {
@@ -66,6 +80,10 @@ static int print(report *r, const options *o, const char *device, const attune_w
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
   const size_t held = sums->compiled + sums->there + sums->failed + sums->nothing;
+  if (!sums->compiled && !sums->failed) {
+    print_nothing(device, held, sums->there);
+    return code;
+  }
   printf("%zu winner%s valid on %s: kernels of %zu compiled now, of %zu already in the kernel cache, %zu failed, %zu "
          "need none; %.1f s\n",
          held, held == 1 ? " is" : "s are", device, sums->compiled, sums->there, sums->failed, sums->nothing,

@@ -73,13 +73,13 @@ static const cli_option warm_options[] = {DB, DEVICE, JSON, WIDE, END};
 
 static const cli_option eval_options[] = {
     {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, such as 4096x4096; required"},
-    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs without one of their own (f32)"},
+    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_DTYPE, "The element type of inputs without one of their own (f32)"},
     {"inputs", CLI_OPTION_INPUTS, "WORDS", CLI_ANY,
      "Inputs whose type, shape or strides differ from --dtype, --shape and packed: \"bias::4096 x:f32:64x8:1x64\""},
     {"outputs", CLI_OPTION_OUTPUTS, "WORDS", CLI_ANY,
      "Type and strides of each output, \"bf16:1x4096\", or @ and the input that it overwrites, \"@x\""},
     {"scalars", CLI_OPTION_SCALARS, "WORDS", CLI_ANY, "Scalars, their kinds and values: \"alpha=0.5 n:i64=3\""},
-    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_ANY, "The accuracy: strict, equivalent or reduced (strict)"},
+    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_CONTRACT, "The accuracy: strict, equivalent or reduced (strict)"},
     {"sample", 'n', "N", CLI_ANY, "How many elements to check (65536; 0 for all)"},
     {"print", CLI_OPTION_PRINT, "N", CLI_ANY, "Print the first N elements (4)"},
     {"seed", CLI_OPTION_SEED, "N", CLI_ANY, "Seed of the random operands and of rand() and randn() (1)"},
@@ -105,13 +105,13 @@ static const cli_option eval_options[] = {
      "Write the comparison as JUnit XML, one test per case, for continuous integration; bench: only with --against"}, \
     {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
      "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}, \
-    {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_FILE, \
+    {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_EXPORT, \
      "Write the run (of two, the head) for another program; FORMAT: bmf (Bencher), github (github-action-benchmark), google " \
      "(Google Benchmark's JSON), otava (CSV for Apache Otava); may be repeated"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {
-    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time a built-in suite; there is one, runtime"},
+    {"suite", CLI_OPTION_SUITE, "NAME", CLI_SUITE, "Also time a built-in suite; there is one, runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
      "Also time the cases that a program registers with attune/bench.h; may be repeated"},
     {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY, "Also time a whole command line; may be repeated"},
@@ -154,7 +154,7 @@ static const cli_option history_options[] = {
 
 static const cli_option no_options[] = {END};
 static const cli_option export_options[] = {
-    {"format", CLI_OPTION_FORMAT, "FORMAT", CLI_ANY,
+    {"format", CLI_OPTION_FORMAT, "FORMAT", CLI_FORMAT,
      "bmf (Bencher Metric Format), github (github-action-benchmark, customSmallerIsBetter), google (Google Benchmark's "
      "JSON) or "
      "otava (CSV for Apache Otava, a row a run); needed"},
@@ -171,17 +171,17 @@ static const cli_option import_options[] = {
 const cli_command cli_commands[] = {
     {"devices", "", CLI_NO_VALUE, "the devices here, and what they can run",
      "Lists the devices of this machine, their libraries and what they can run.", NULL, devices_options, cmd_devices},
-    {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
+    {"tune", "WORKLOAD", CLI_WORKLOAD, "measure, verify and store the winners of a workload",
      "Finds the fastest implementation of every problem of WORKLOAD, verifies it and stores it.",
      "WORKLOAD is a CSV file, - for standard input, or the word recorded: the problems that programs recorded with "
      "ATTUNE_MODE=record, starting with those whose calls take the most time in total. Problems that already have a "
      "winner are skipped. Each winner is stored at once, so the same command resumes an interrupted run.",
      tune_options, cmd_tune},
-    {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
+    {"show", "[WORKLOAD]", CLI_WORKLOAD, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
-     "With WORKLOAD, a CSV file, shows the problems of that file on one device, named and written as in the file, "
-     "whether "
-     "they have a winner or not. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at "
+     "With WORKLOAD, a CSV file or - for standard input, shows its problems on one device, named and written as there, "
+     "whether they have a winner or not. Nothing to show is no error. \"> 1.2x ?\" marks an unsure winner: noise left "
+     "the exact speedup open, but it is at "
      "least "
      "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted "
      "by "
@@ -246,7 +246,7 @@ const cli_command cli_commands[] = {
      "same machine that has all of its cases. FILE may also be JSON that `attune import' reads. Example:\n"
      "  attune export results.db:nightly --format bmf --output bmf.json",
      export_options, cmd_export},
-    {"import", "FILE...", CLI_FILE, "runs of Google Benchmark or Criterion.rs into a result file",
+    {"import", "FILE...", CLI_FILE, "runs of Google Benchmark or Criterion.rs as a result",
      "Stores what another program measured as a run, for `attune compare', `attune history' and `attune export'.",
      "FILE is JSON of Google Benchmark, JSON messages of cargo criterion, or a sample.json of Criterion.rs. Several "
      "files, each of a process of its own of one build, become one run; they are what a verdict needs. `attune "
@@ -338,6 +338,11 @@ static bool waits_for_value(const cli_command *command, const char *word) {
   return takes && word[2] == '\0';
 }
 
+/* Is `word`, an option that waits for a value, an expression instead? No value of one begins with two - signs. */
+static bool lacks_value(const char *word, const char *next) {
+  return word[1] != '-' && (!next || strncmp(next, "--", 2) == 0);
+}
+
 /* The command's words with an expression that begins with - at the end, behind "--", where nothing is taken for an option;
  * the caller frees them. */
 static char **put_expression_last(int *argc, char **argv, const cli_command *command) {
@@ -349,10 +354,12 @@ static char **put_expression_last(int *argc, char **argv, const cli_command *com
     words[count++] = argv[i];
     if (i == 0 || !options || argv[i][0] != '-') continue;
     options = strcmp(argv[i], end) != 0;
-    if (options && waits_for_value(command, argv[i]) && i + 1 < *argc)
-      words[count++] = argv[++i];
-    else if (options && !expression && is_expression(command, argv[i]))
+    const bool waits = options && waits_for_value(command, argv[i]);
+    const bool is_one = waits ? lacks_value(argv[i], argv[i + 1]) : is_expression(command, argv[i]);
+    if (options && !expression && is_one)
       expression = words[--count];
+    else if (waits && i + 1 < *argc)
+      words[count++] = argv[++i];
   }
   if (expression) {
     words[count++] = end;

@@ -9,7 +9,20 @@
 #include "tools/cli/cli.h"
 
 /* What a value is, for completion. */
-typedef enum cli_value { CLI_NO_VALUE, CLI_ANY, CLI_FILE, CLI_DEVICE, CLI_SHELL, CLI_COMMAND } cli_value;
+typedef enum cli_value {
+  CLI_NO_VALUE,
+  CLI_ANY,
+  CLI_FILE,
+  CLI_WORKLOAD, /* a file, or the word recorded */
+  CLI_DEVICE,
+  CLI_SHELL,
+  CLI_COMMAND,
+  CLI_CONTRACT,
+  CLI_DTYPE,
+  CLI_SUITE,
+  CLI_FORMAT,
+  CLI_EXPORT /* FORMAT=FILE */
+} cli_value;
 
 typedef struct cli_option {
   const char *name;  /* NULL ends a list */

@@ -4,33 +4,57 @@
 
 #include <string.h>
 
-#define SHELLS "bash zsh fish"
-#define DEVICES "host cuda cuda:0 cuda:1"
-
-/* ---- bash ---- */
+/* What argp adds to every command. */
+static const cli_option added[] = {{"help", 'h', NULL, CLI_NO_VALUE, "Print what the command does and its options"},
+                                   {"usage", 256, NULL, CLI_NO_VALUE, "Print a short usage message"},
+                                   {"version", 'V', NULL, CLI_NO_VALUE, "Print the version of attune"},
+                                   {NULL, 0, NULL, CLI_NO_VALUE, NULL}};
 
 static void print_names(void) {
   for (size_t i = 0; i < cli_command_count; i++) printf("%s%s", i ? " " : "", cli_commands[i].name);
 }
 
-/* What completes a value: words of compgen. False: nothing does. */
-static bool print_compgen(cli_value value) {
+/* The words that a value may be; NULL: any, or a command's name. */
+static const char *words_of(cli_value value) {
   switch (value) {
-  case CLI_FILE: fputs("-f", stdout); return true;
-  case CLI_DEVICE: fputs("-W '" DEVICES "'", stdout); return true;
-  case CLI_SHELL: fputs("-W '" SHELLS "'", stdout); return true;
-  case CLI_COMMAND:
-    fputs("-W '", stdout);
-    print_names();
-    putchar('\'');
-    return true;
-  default: return false;
+  case CLI_WORKLOAD: return "recorded";
+  case CLI_DEVICE: return "host cuda cuda:0 cuda:1";
+  case CLI_SHELL: return "bash zsh fish";
+  case CLI_CONTRACT: return "strict equivalent reduced";
+  case CLI_DTYPE: return "f64 f32 f16 bf16 f8e4m3 f8e5m2 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128";
+  case CLI_SUITE: return "runtime";
+  case CLI_FORMAT: return "bmf github google otava";
+  case CLI_EXPORT: return "bmf= github= google= otava=";
+  default: return NULL;
   }
 }
 
-static void print_words(const cli_command *command) {
-  for (const cli_option *o = command->options; o->name; o++) printf("--%s ", o->name);
-  fputs("--help", stdout);
+static bool may_be_file(cli_value value) {
+  return value == CLI_FILE || value == CLI_WORKLOAD;
+}
+
+/* ---- bash ---- */
+
+/* What completes a value: words of compgen. */
+static void print_compgen(cli_value value) {
+  const char *words = words_of(value);
+  if (may_be_file(value)) fputs("-f ", stdout);
+  if (words) printf("-W '%s'", words);
+  if (value != CLI_COMMAND) return;
+  fputs("-W '", stdout);
+  print_names();
+  putchar('\'');
+}
+
+static bool completes(cli_value value) {
+  return value != CLI_NO_VALUE && value != CLI_ANY;
+}
+
+static void print_words_of(const cli_option *o) {
+  for (; o->name; o++) {
+    printf("--%s ", o->name);
+    if (o->key < 256) printf("-%c ", o->key);
+  }
 }
 
 static void print_values(const cli_command *command) {
@@ -39,8 +63,11 @@ static void print_values(const cli_command *command) {
     printf("        %s:--%s", command->name, o->name);
     if (o->key < 256) printf("|%s:-%c", command->name, o->key);
     fputs(") ", stdout);
-    if (o->value != CLI_ANY) fputs("COMPREPLY=($(compgen ", stdout);
-    if (print_compgen(o->value)) fputs(" -- \"$word\")); ", stdout);
+    if (completes(o->value)) {
+      fputs("COMPREPLY=($(compgen ", stdout);
+      print_compgen(o->value);
+      fputs(" -- \"$word\")); ", stdout);
+    }
     puts("return ;;");
   }
 }
@@ -49,19 +76,24 @@ static void print_bash(void) {
   puts("# Completes attune in bash. Made by `attune completion bash'.\n"
        "_attune() {\n"
        "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-       "  COMPREPLY=()");
+       "  COMPREPLY=()\n"
+       "  if [ \"$word\" = = ]; then word=; elif [ \"$before\" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi # "
+       "--option=value");
   fputs("  if [ \"$COMP_CWORD\" = 1 ]; then\n    COMPREPLY=($(compgen -W '", stdout);
   print_names();
-  puts(" --help --version' -- \"$word\"))\n    return\n  fi\n  case $command:$before in");
+  putchar(' ');
+  print_words_of(added);
+  puts("' -- \"$word\"))\n    return\n  fi\n  case $command:$before in");
   for (size_t i = 0; i < cli_command_count; i++) print_values(&cli_commands[i]);
   puts("  esac\n  case $command:$word in");
   for (size_t i = 0; i < cli_command_count; i++) {
     printf("    %s:-*) COMPREPLY=($(compgen -W '", cli_commands[i].name);
-    print_words(&cli_commands[i]);
+    print_words_of(cli_commands[i].options);
+    print_words_of(added);
     puts("' -- \"$word\")) ;;");
-    if (cli_commands[i].value == CLI_NO_VALUE || cli_commands[i].value == CLI_ANY) continue;
+    if (!completes(cli_commands[i].value)) continue;
     printf("    %s:*) COMPREPLY=($(compgen ", cli_commands[i].name);
-    (void)print_compgen(cli_commands[i].value);
+    print_compgen(cli_commands[i].value);
     puts(" -- \"$word\")) ;;");
   }
   puts("  esac\n}\ncomplete -o filenames -F _attune attune");
@@ -87,20 +119,18 @@ static void print_zsh_text(const char *text) {
 
 /* What completes a value, as an action of _arguments. */
 static void print_zsh_action(cli_value value) {
-  switch (value) {
-  case CLI_FILE: fputs("_files", stdout); return;
-  case CLI_DEVICE:
+  const char *words = words_of(value);
+  if (value == CLI_WORKLOAD) {
+    printf("{ _files; compadd %s }", words);
+  } else if (value == CLI_FILE) {
+    fputs("_files", stdout);
+  } else if (words || value == CLI_COMMAND) {
     putchar('(');
-    print_zsh_text(DEVICES);
+    if (words) print_zsh_text(words);
+    if (!words) print_names();
     putchar(')');
-    return;
-  case CLI_SHELL: fputs("(" SHELLS ")", stdout); return;
-  case CLI_COMMAND:
-    putchar('(');
-    print_names();
-    putchar(')');
-    return;
-  default: putchar(' '); return;
+  } else {
+    putchar(' ');
   }
 }
 
@@ -133,7 +163,8 @@ static void print_zsh(void) {
   puts("    )\n    _describe -t commands command commands\n    return\n  fi\n"
        "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in");
   for (size_t i = 0; i < cli_command_count; i++) {
-    printf("    %s)\n      _arguments '--help[Print what the command does and its options]'", cli_commands[i].name);
+    printf("    %s)\n      _arguments", cli_commands[i].name);
+    for (const cli_option *o = added; o->name; o++) print_zsh_option(o);
     for (const cli_option *o = cli_commands[i].options; o->name; o++) print_zsh_option(o);
     if (*cli_commands[i].argument) {
       fputs(" \\\n        '*:", stdout);
@@ -155,20 +186,28 @@ static void print_fish_text(const char *text) {
 
 /* What completes a value, as options of fish's complete. */
 static void print_fish_values(cli_value value, bool option) {
-  switch (value) {
-  case CLI_FILE: fputs(option ? " -r -F" : " -F", stdout); return;
-  case CLI_DEVICE: printf(" -x -a '%s'", DEVICES); return;
-  case CLI_SHELL: printf(" -x -a '%s'", SHELLS); return;
-  case CLI_COMMAND:
+  const char *words = words_of(value);
+  if (may_be_file(value)) {
+    fputs(option ? " -r -F" : " -F", stdout);
+    if (words) printf(" -a '%s'", words);
+  } else if (words) {
+    printf(" -x -a '%s'", words);
+  } else if (value == CLI_COMMAND) {
     fputs(" -x -a '", stdout);
     print_names();
     putchar('\'');
-    return;
-  case CLI_ANY:
-    if (option) fputs(" -x", stdout);
-    return;
-  default: return;
+  } else if (value == CLI_ANY && option) {
+    fputs(" -x", stdout);
   }
+}
+
+static void print_fish_option(const cli_option *o) {
+  printf(" -l %s", o->name);
+  if (o->key < 256) printf(" -s %c", o->key);
+  print_fish_values(o->value, true);
+  fputs(" -d '", stdout);
+  print_fish_text(o->help);
+  puts("'");
 }
 
 static void print_fish(void) {
@@ -176,22 +215,21 @@ static void print_fish(void) {
        "function __attune_command -a name\n  set -l words (commandline -opc)\n"
        "  test (count $words) -ge 2; and test $words[2] = $name\nend\n"
        "function __attune_begins\n  test (count (commandline -opc)) -eq 1\nend\n"
-       "complete -c attune -f\n"
-       "complete -c attune -l help -s h -d 'Print what the command does and its options'");
+       "complete -c attune -f");
+  for (const cli_option *o = added; o->name; o++) {
+    fputs("complete -c attune", stdout);
+    print_fish_option(o);
+  }
   for (size_t i = 0; i < cli_command_count; i++) {
     const cli_command *c = &cli_commands[i];
     printf("complete -c attune -n __attune_begins -a %s -d '", c->name);
     print_fish_text(c->summary);
     puts("'");
     for (const cli_option *o = c->options; o->name; o++) {
-      printf("complete -c attune -n '__attune_command %s' -l %s", c->name, o->name);
-      if (o->key < 256) printf(" -s %c", o->key);
-      print_fish_values(o->value, true);
-      fputs(" -d '", stdout);
-      print_fish_text(o->help);
-      puts("'");
+      printf("complete -c attune -n '__attune_command %s'", c->name);
+      print_fish_option(o);
     }
-    if (c->value == CLI_NO_VALUE || c->value == CLI_ANY) continue;
+    if (!completes(c->value)) continue;
     printf("complete -c attune -n '__attune_command %s'", c->name);
     print_fish_values(c->value, false);
     putchar('\n');

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cut.c: texts cut to a width so that those which differ still look different. A text loses what all have in common at
- * their ends, where that is enough, else its middle:
+ * their ends, where that is enough, else its middle, but not its sizes where there is room for them:
  *
- *   gemm f32 nn 1024x1024x1024 strict lda=2048   in 28 columns:   gemm f32 nn 1024x1…lda=2048
+ *   gemm f32 nn 1024x1024x1024 strict lda=2048   in 32 columns:   gemm f32 nn 1024x1024x1024…=2048
+ *                                                in 20 columns:   gemm…1024x1024x1024…
  *
- * Where that makes two of them alike, each shows what tells it from the others between two marks. */
+ * Where that makes two of them alike, the words before the sizes are shown rather than the first ones; and where that
+ * is not enough, each shows what tells it from the others between two marks. */
 #include "tools/cli/cli.h"
 
 #include <stdlib.h>
@@ -47,6 +49,56 @@ static char *append_text(char *out, const char *text) {
   return stpcpy(out, text);
 }
 
+/* The columns of the sizes in a text, 1024x1024x1024 or 4096, from 0 on: *from to below *to; false: it has none. */
+static bool find_sizes(const char *clean, int *from, int *to) {
+  for (const char *word = clean; *word; word += strspn(word, " ")) {
+    const size_t chars = strcspn(word, " ");
+    if (word != clean && chars && strspn(word, "0123456789x") == chars && word[0] != 'x') {
+      *from = (int)(word - clean); /* what stands before is ASCII */
+      *to = *from + (int)chars;
+      return true;
+    }
+    for (size_t i = 0; i < chars; i++)
+      if ((unsigned char)word[i] >= 0x80) return false;
+    word += chars;
+  }
+  return false;
+}
+
+int cli_sizes_end(const char *text) {
+  int from, to = 0;
+  char *clean = cli_clean(text);
+  if (!find_sizes(clean, &from, &to)) to = 0;
+  free(clean);
+  return to;
+}
+
+/* The sizes whole, before them the first columns or, `near`, the last ones of what stands there, behind them the last
+ * ones but for `common`; false: there is no room. */
+static bool cut_at_sizes(cutting *c, int width, int common, bool near) {
+  int from, to;
+  const int total = cli_width(c->clean), rest = total - common;
+  if (width < MARKED || !find_sizes(c->clean, &from, &to)) return false;
+  const int behind = total > to, room = width - (to - from) - behind;
+  char *out = c->cut;
+  if (room < 1) return false;
+  if (from <= room) {
+    out = append_text(append(out, c->clean, 0, to), mark());
+    const int tail = room - from - (common > 0);
+    if (rest <= to || tail <= 0) return true;
+    out = append(out, c->clean, rest - tail, rest);
+    if (common) append_text(out, mark());
+    return true;
+  }
+  if (near)
+    out = append(append_text(out, mark()), c->clean, from - (room - 1), from);
+  else
+    out = append_text(append(out, c->clean, 0, room - 1), mark());
+  out = append(out, c->clean, from, to);
+  if (behind) append_text(out, mark());
+  return true;
+}
+
 /* `common`: so many of the last columns all texts have, from the end of a word on: they go first, and where that is not
  * enough, the middle of the rest does. */
 static void cut_middle(cutting *c, int width, int common) {
@@ -56,10 +108,15 @@ static void cut_middle(cutting *c, int width, int common) {
     strcpy(c->cut, c->clean);
     return;
   }
+  if (rest >= width && head < cli_sizes_end(c->clean) && cut_at_sizes(c, width, common, false)) return;
   char *out = append_text(append(c->cut, c->clean, 0, rest < width ? rest : head), mark());
   if (rest < width) return;
   out = append(out, c->clean, rest - tail, rest);
   if (common) append_text(out, mark());
+}
+
+static void cut_near_sizes(cutting *c, int width) {
+  if (cli_width(c->clean) > width) (void)cut_at_sizes(c, width, 0, true);
 }
 
 /* Its first columns, those where it differs from its neighbours, and its last ones. */
@@ -131,13 +188,21 @@ static bool part_alike(cutting **sorted, size_t count, int width, void (*again)(
   return any;
 }
 
-/* How many columns at their ends all texts have in common, from the end of a word on. */
+/* Bytes of a clean text behind its sizes, all if it has none. */
+static size_t behind_sizes(const char *clean) {
+  int from, to = 0;
+  return strlen(clean) - (find_sizes(clean, &from, &to) ? (size_t)to : 0);
+}
+
+/* How many columns at their ends, behind the sizes, all texts have in common, from the end of a word on. */
 static int common_end(const cutting *all, size_t count) {
   if (count < 2) return 0;
   const char *first = all[0].clean + strlen(all[0].clean), *from = first;
-  size_t most = (size_t)(first - all[0].clean);
+  size_t most = behind_sizes(all[0].clean);
   for (size_t i = 1; i < count; i++) {
     const char *end = all[i].clean + strlen(all[i].clean);
+    const size_t behind = behind_sizes(all[i].clean);
+    if (behind < most) most = behind;
     size_t same = 0;
     while (same < most && end - same > all[i].clean && first[-1 - (long)same] == end[-1 - (long)same]) same++;
     most = same;
@@ -156,7 +221,8 @@ void cli_cut_apart(char **texts, size_t count, int width) {
   }
   const int common = common_end(all, count);
   for (size_t i = 0; i < count; i++) cut_middle(&all[i], width, common);
-  if (part_alike(sorted, count, width, cut_around)) (void)part_alike(sorted, count, width, cut_numbered);
+  if (part_alike(sorted, count, width, cut_near_sizes) && part_alike(sorted, count, width, cut_around))
+    (void)part_alike(sorted, count, width, cut_numbered);
   for (size_t i = 0; i < count; i++) {
     free(texts[i]);
     free(all[i].clean);

@@ -91,6 +91,13 @@ int cli_need_database(const char *path) {
   return CLI_USAGE;
 }
 
+const char *cli_workload_path(const char *named) {
+  if (strcmp(named, "-") != 0) return named;
+  if (fcntl(STDIN_FILENO, F_GETFD) >= 0) return "/dev/stdin";
+  cli_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
+  return NULL;
+}
+
 int cli_print_json(json_t *value) {
   int failed = json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
   json_decref(value);

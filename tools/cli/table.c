@@ -12,7 +12,8 @@
 #define GAP 2
 #define NARROWEST 8
 #define ENOUGH 60   /* columns for a line of words */
-#define READABLE 20 /* a column is cut to this before another one is left out */
+#define READABLE 20 /* a column is cut to this before another one is left out, */
+#define SIZED 40    /* and one of problems to its sizes, but not above this */
 
 bool cli_color(FILE *out) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -76,12 +77,12 @@ static int line_width(const int *widths, int count) {
   return total;
 }
 
-/* Takes from the widest column that may shrink, down to `least`, until the table fits; false: it does not. */
-static bool shrink(const cli_table *table, int *widths, int room, int least) {
+/* Takes from the widest column that may shrink, down to its `least`, until the table fits; false: it does not. */
+static bool shrink(const cli_table *table, int *widths, int room, const int *least) {
   while (line_width(widths, table->column_count) > room) {
     int widest = -1;
     for (int i = 0; i < table->column_count; i++)
-      if (table->columns[i].shrink && widths[i] > least && (widest < 0 || widths[i] > widths[widest])) widest = i;
+      if (table->columns[i].shrink && widths[i] > least[i] && (widest < 0 || widths[i] > widths[widest])) widest = i;
     if (widest < 0) return false;
     widths[widest]--;
   }
@@ -99,16 +100,30 @@ static bool leave_out(const cli_table *table, int *widths) {
   return true;
 }
 
+/* What a column should have at least. */
+static int readable(const cli_table *table, int column) {
+  int most = READABLE;
+  for (size_t row = 0; table->columns[column].shrink == CLI_LONG && row < table->rows; row++) {
+    const int end = cli_sizes_end(table->cells[row * (size_t)table->column_count + (size_t)column]) + 1;
+    if (end > most) most = end;
+  }
+  return most < SIZED ? most : SIZED;
+}
+
 /* Whole columns go before what is left becomes too short to read. True: something went. */
 static bool fit(const cli_table *table, int *widths, int room) {
   bool left = false;
-  int *trial = cli_alloc((size_t)table->column_count, sizeof *trial);
+  int *trial = cli_alloc((size_t)table->column_count, sizeof *trial),
+      *least = cli_alloc((size_t)table->column_count, sizeof *least);
+  for (int i = 0; i < table->column_count; i++) least[i] = readable(table, i);
   for (;;) {
     memcpy(trial, widths, (size_t)table->column_count * sizeof *trial);
-    if (shrink(table, trial, room, READABLE) || !leave_out(table, widths)) break;
+    if (shrink(table, trial, room, least) || !leave_out(table, widths)) break;
     left = true;
   }
-  (void)shrink(table, trial, room, NARROWEST);
+  for (int i = 0; i < table->column_count; i++) least[i] = NARROWEST;
+  (void)shrink(table, trial, room, least);
+  free(least);
   memcpy(widths, trial, (size_t)table->column_count * sizeof *trial);
   free(trial);
   return left;

@@ -62,6 +62,18 @@ double tune_budget_look_ms(const tune_run *run, const tune_item *it) {
   return begin_with(it, share, LOOK_LEAST_MS, left_ms);
 }
 
+double tune_budget_needed_ms(const tune_run *run) {
+  double least_ms = 0;
+  for (size_t i = 0; i < run->count; i++) {
+    const tune_item *it = &run->items[i];
+    double look_ms = FEW_CALLS * call_ns(it) * 1e-6;
+    if (look_ms < LOOK_LEAST_MS) look_ms = LOOK_LEAST_MS;
+    if (look_ms < LONGER * it->too_short_ms) look_ms = LONGER * it->too_short_ms;
+    if (it->outcome == OUTCOME_LEFT && (!least_ms || look_ms < least_ms)) least_ms = look_ms;
+  }
+  return least_ms;
+}
+
 bool tune_is_open(const tune_item *it) {
   return it->outcome == OUTCOME_TUNED && (it->decision.unsure || !it->decision.complete);
 }

@@ -102,6 +102,11 @@ void tune_print_summary(const tune_run *run, const tune_tally *t) {
   printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
          t->by_outcome[OUTCOME_LEFT] && !cli_interrupted ? " for lack of budget" : "", t->seconds,
          attune_device_name(run->device));
+  const double needed_ms = tuned || cli_interrupted ? 0 : tune_budget_needed_ms(run);
+  char needed[CLI_CELL];
+  if (needed_ms > 0)
+    printf("none of these fits into the budget: the shortest needs %s or more\n",
+           cli_time_text(needed, 1e6 * needed_ms));
   if (t->by_outcome[OUTCOME_BUSY])
     printf("%zu still measured by other processes: the same command takes %s\n", t->by_outcome[OUTCOME_BUSY],
            t->by_outcome[OUTCOME_BUSY] == 1 ? "its winner" : "their winners");

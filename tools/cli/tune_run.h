@@ -67,6 +67,8 @@ void tune_report_item(const tune_run *run, tune_item *it);
 /* tune_budget.c: what is left of --budget, and the first look: the items in their order, and what one may take; -1: it
  * is left. NULL: any. */
 double tune_budget_left_ms(const tune_run *run);
+/* The least that a look at one of those left takes, about; 0: none is left. */
+double tune_budget_needed_ms(const tune_run *run);
 void tune_budget_order(tune_run *run, tune_item **items, size_t count);
 double tune_budget_look_ms(const tune_run *run, const tune_item *it);
 

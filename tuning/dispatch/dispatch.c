@@ -138,7 +138,7 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   out->implementation_version = base->version;
   at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
   out->source = ATTUNE_SOURCE_DEFAULT;
-  snprintf(out->note, sizeof out->note, "the vendor default: %s",
+  snprintf(out->note, sizeof out->note, "the default: %s",
            q->mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
   return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
@@ -166,7 +166,7 @@ static attune_status guess(const question *q, attune_decision *out, at_plan **pl
     return ATTUNE_OK;
   status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)
-    snprintf(out->note, sizeof out->note, "the vendor default, until the kernel of what won is compiled");
+    snprintf(out->note, sizeof out->note, "the default, until the kernel of what won is compiled");
   return status;
 }
 

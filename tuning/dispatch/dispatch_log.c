@@ -65,12 +65,13 @@ void at_why_no_winner(attune_tuner *tuner, const at_op *op, attune_device *devic
 }
 
 static void evidence(const attune_decision *d, char *out, size_t size) {
+  char time[AT_TIME_CHARS];
   *out = '\0';
   if (d->time_ns > 0.0 && d->unsure)
-    snprintf(out, size, ", %.3f us, unsure", d->time_ns * 1e-3);
+    snprintf(out, size, ", %s, unsure", at_time_text(time, d->time_ns, 3));
   else if (d->time_ns > 0.0 && d->default_time_ns > 0.0)
-    snprintf(out, size, ", %.3f us, %.3f x as fast as %s", d->time_ns * 1e-3, d->default_time_ns / d->time_ns,
-             d->default_implementation);
+    snprintf(out, size, ", %s, %.3f x as fast as %s", at_time_text(time, d->time_ns, 3),
+             d->default_time_ns / d->time_ns, d->default_implementation);
 }
 
 static const char *source_words(const attune_decision *d) {

@@ -115,10 +115,11 @@ static attune_status get_ready(at_race *race, at_candidate *contender) {
 /* Its least time beside the default's says how good it is at a first look. */
 static void note_look(at_race *race, at_candidate *contender, double ns, double base_ns) {
   contender->quick = base_ns > 0.0 ? at_race_team_cost(contender, ns) / base_ns : 1.0;
+  char time[AT_TIME_CHARS];
   if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
-    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
+    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %s a call",
            contender->implementation->name, contender->configuration.text[0] ? " " : "", contender->configuration.text,
-           contender->quick, ns * 1e-3);
+           contender->quick, at_time_text(time, ns, 3));
   if (contender->quick < race->best_quick) race->best_quick = contender->quick;
 }
 

@@ -455,10 +455,11 @@ static void log_contenders(const search *s) {
   if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
   for (int i = 0; i < s->race.count; i++) {
     const at_candidate *c = s->race.contenders[i];
+    char time[AT_TIME_CHARS];
     if (c->count > 0)
-      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default in %d rounds, %.4g us a call",
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default in %d rounds, %s a call",
              c->implementation->name, c->configuration.text[0] ? " " : "", c->configuration.text, states[c->state],
-             c->speedup > 0.0 ? 1.0 / c->speedup : 1.0, c->count, at_race_time(c, NULL) * 1e-3);
+             c->speedup > 0.0 ? 1.0 / c->speedup : 1.0, c->count, at_time_text(time, at_race_time(c, NULL), 3));
     else
       at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s", c->implementation->name, c->configuration.text[0] ? " " : "",
              c->configuration.text, states[c->state]);

@@ -5,6 +5,7 @@
 #include <attune/device.h>
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,15 +33,28 @@ attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
   return ok ? ATTUNE_OK : fail_room(size);
 }
 
+/* Operations may have an implementation of one name: is it there already, alike? */
+static bool is_told(const char *entries, const char *entry) {
+  const size_t chars = strlen(entry);
+  for (const char *at = entries; *at;) {
+    const char *end = strstr(at, "; ");
+    const size_t length = end ? (size_t)(end - at) : strlen(at);
+    if (length == chars && memcmp(at, entry, chars) == 0) return true;
+    at += end ? length + 2 : length;
+  }
+  return false;
+}
+
 /* "; with NAME VERSION WORDS; NAME ..." */
 static bool append_op(attune_device *device, const at_op *op, char *out, size_t size, size_t *at, int *count) {
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    char words[AT_DIFFERENCE_CHARS] = "";
+    char words[AT_DIFFERENCE_CHARS] = "", entry[AT_DIFFERENCE_CHARS + 128];
     if (strcmp(implementation->backend, device->backend->name) != 0) continue;
     if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
-    if (!at_append(out, size, at, "%s%s %d%s%s", (*count)++ ? "; " : WITH, implementation->name,
-                   implementation->version, *words ? " " : "", words))
+    snprintf(entry, sizeof entry, "%s %d%s%s", implementation->name, implementation->version, *words ? " " : "", words);
+    if (!is_told(at_fingerprint_implementations(out), entry) &&
+        !at_append(out, size, at, "%s%s", (*count)++ ? "; " : WITH, entry))
       return false;
   }
   return true;

@@ -368,19 +368,20 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
 /* What was tuned, how long it took with all waiting, and what came of it. */
 static void tell_result(const attune_decision *d, const at_search_result *result, int64_t took_ns) {
   const double *stage_ms = result->stage_ms;
-  char versus[128] = "", raced[32] = "";
+  char versus[128] = "", raced[32] = "", took[AT_TIME_CHARS], time[AT_TIME_CHARS], other[AT_TIME_CHARS];
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
   if (result->raced > 0.0) snprintf(raced, sizeof raced, " (%.3f in the race)", result->raced);
   if (d->default_time_ns > 0.0 && d->time_ns > 0.0 && !d->unsure)
-    snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us%s", d->default_time_ns / d->time_ns,
-             d->default_implementation, d->default_time_ns * 1e-3, raced);
+    snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %s%s", d->default_time_ns / d->time_ns,
+             d->default_implementation, at_time_text(other, d->default_time_ns, 3), raced);
   at_log(ATTUNE_LOG_INFO,
-         "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s; of the time open %.0f, screen %.0f, "
-         "widen %.0f, race %.0f, verify %.0f, claim %.0f ms",
-         d->problem, d->device, (double)took_ns * 1e-6, d->implementation, *d->configuration ? " " : "",
-         d->configuration, d->time_ns * 1e-3, versus, d->candidates, d->complete ? "" : "; the budget ended first",
-         *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN], stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN],
-         stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY], stage_ms[AT_STAGE_CLAIM]);
+         "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, "
+         "widen %.0f, race %.0f, verify %.0f, claim %.0f",
+         d->problem, d->device, at_time_text(took, (double)took_ns, 0), d->implementation, *d->configuration ? " " : "",
+         d->configuration, at_time_text(time, d->time_ns, 3), versus, d->candidates,
+         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
+         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],
+         stage_ms[AT_STAGE_CLAIM]);
 }
 
 /* The winner into j->room->out. */

@@ -133,18 +133,19 @@ static attune_status read_all(int file, const char *path, char **text, size_t *s
 }
 
 attune_status at_csv_open(at_csv *out, const char *path) {
+  const char *name = strcmp(path, "/dev/stdin") == 0 ? "standard input" : path;
   int file = -1;
   attune_status status = open_file(&file, path);
   if (status != ATTUNE_OK) return status;
   char *text = NULL;
   size_t size = 0;
-  status = read_all(file, path, &text, &size);
+  status = read_all(file, name, &text, &size);
   close(file);
   if (status != ATTUNE_OK) {
     free(text);
     return status;
   }
-  return begin(out, path, text, size);
+  return begin(out, name, text, size);
 }
 
 static bool blank(const at_csv *csv, char c) {

@@ -111,18 +111,12 @@ static void put_tuner(FILE *out, const at_dispatch_stats *usage, const attune_tu
 
 /* ---- the table ---- */
 
-static const char *time_text(char out[32], double ns) {
-  static const char *const units[] = {"ns", "us", "ms", "s"};
-  int unit = 0;
-  double value = fabs(ns);
-  for (; unit < 3 && value >= 1000.0; unit++) value /= 1000.0;
-  const unsigned long long tenths = (unsigned long long)(value * 10.0 + 0.5);
-  snprintf(out, 32, "%s%llu.%llu %s", ns < 0.0 ? "-" : "", tenths / 10, tenths % 10, units[unit]);
-  return out;
+static const char *time_text(char out[AT_TIME_CHARS], double ns) {
+  return at_time_text(out, ns, 1);
 }
 
 static void put_row(FILE *out, const attune_profile_entry *e) {
-  char time[32] = "?", share[32] = "";
+  char time[AT_TIME_CHARS] = "?", share[32] = "";
   const attune_decision *d = e->decision;
   if (e->time_ns > 0.0) {
     const unsigned tenths = (unsigned)(e->share * 1000.0 + 0.5);
@@ -140,7 +134,7 @@ static bool is_to_be_tuned(const at_dispatch_stats_item *item) {
 
 static void put_summary(FILE *out, const at_dispatch_stats *usage) {
   const attune_profile_totals *t = &usage->totals;
-  char text[32];
+  char text[AT_TIME_CHARS];
   if (t->other_calls) fprintf(out, "%12llu calls of further problems\n", (unsigned long long)t->other_calls);
   if (t->saved_ns != 0.0) fprintf(out, "saved against the default: %s\n", time_text(text, t->saved_ns));
   if (t->worth_ns > 0.0)
@@ -163,13 +157,13 @@ static void put_summary(FILE *out, const at_dispatch_stats *usage) {
 
 static void put_table(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner) {
   const attune_profile_totals *t = &usage->totals;
-  char text[32];
+  char text[AT_TIME_CHARS];
   fprintf(out, "attune: profile of process %ld, tuner %llu, mode %s: %llu calls of %zu problem%s, ", (long)getpid(),
           (unsigned long long)tuner->id, mode_name(attune_tuner_get_mode(tuner)), (unsigned long long)t->calls,
           usage->count, usage->count == 1 ? "" : "s");
   if (t->time_ns > 0.0) fprintf(out, "%s estimated", time_text(text, t->time_ns));
   if (t->unknown_calls)
-    fprintf(out, "%snothing is stored of %llu calls", t->time_ns > 0.0 ? "; " : "",
+    fprintf(out, "%s%llu calls are of problems that were never measured", t->time_ns > 0.0 ? "; " : "",
             (unsigned long long)t->unknown_calls);
   fputs("\n       calls       time   share  source     problem, device, implementation\n", out);
   for (size_t i = 0; i < usage->count && i < TABLE_ROWS; i++) put_row(out, &usage->items[i].entry);

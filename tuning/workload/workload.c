@@ -32,6 +32,7 @@ typedef struct scratch {
 typedef struct header {
   at_csv_row row;
   int name, op, problem, count;
+  int width; /* with the columns at its end that have no name */
   const at_workload_ops *ops;
 } header;
 
@@ -136,6 +137,7 @@ static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header
   at_csv_row *row = &out->row;
   attune_status status = at_csv_next(csv, row);
   if (status != ATTUNE_OK) return status;
+  out->width = row->count;
   while (row->count > 0 && !*row->cells[row->count - 1].text) row->count--; /* as check_row does */
   if (row->count == 0)
     return at_csv_fail(csv, row->line, 1, "no header; should name the columns: those of an operation, or problem");
@@ -238,20 +240,34 @@ static attune_status problem_from_row(const at_op *op, const header *head, const
   return op->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
 }
 
-/* Columns without a name, and those beyond the header, are empty. */
+/* Columns without a name are empty. Spreadsheets write those at the end in some rows only, but never more than the
+ * header has. */
 static attune_status check_row(const at_csv *csv, const header *head, const at_csv_row *row) {
   int count = row->count;
   while (count > head->row.count && !*row->cells[count - 1].text) count--;
-  if (count != head->row.count)
-    return at_csv_fail(csv, row->line, row->cells[count > head->row.count ? head->row.count : count - 1].column,
-                       "the row has %d fields; should have %d, as the header in line %d", count, head->row.count,
-                       head->row.line);
+  const bool wide = count == head->row.count && row->count > head->width; /* only by empty fields */
+  const int has = wide ? row->count : count, should = wide ? head->width : head->row.count;
+  if (has != should)
+    return at_csv_fail(csv, row->line, row->cells[has > should ? should : has - 1].column,
+                       "the row has %d fields; should have %d, as the header in line %d", has, should, head->row.line);
   for (int i = 0; i < count; i++)
     if (!*head->row.cells[i].text && *row->cells[i].text)
       return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
                          "\"%.40s\" stands in column %d, which has no name in line %d; should be named",
                          row->cells[i].text, i + 1, head->row.line);
   return ATTUNE_OK;
+}
+
+/* A problem's text without zeros in front of its numbers: 064x64 is told as 64x64. */
+static void strip_zeros(char *text) {
+  char *to = text;
+  for (const char *from = text; *from; from++) {
+    const bool first = from == text || strchr(" x=,", from[-1]);
+    if (first)
+      while (*from == '0' && isdigit((unsigned char)from[1])) from++;
+    *to++ = *from;
+  }
+  *to = '\0';
 }
 
 static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
@@ -268,6 +284,7 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   status = head->problem >= 0 ? problem_from_text(op, row->cells[head->problem].text, s)
                               : problem_from_row(op, head, row, s);
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
+  if (head->problem >= 0) strip_zeros(row->cells[head->problem].text);
   const char *written = head->problem >= 0 ? row->cells[head->problem].text : s->label;
   const char *named = head->name >= 0 ? row->cells[head->name].text : "";
   return set_problem(entry, s->text, written, named);

@@ -4,6 +4,7 @@ uses, and nowhere else in it. tests/bindings/test_mirrors.py compares all of the
 import ctypes
 import operator
 import os
+import re
 import threading
 
 from . import _errors
@@ -209,10 +210,28 @@ def function(name):
     return (_loaded[0] if _loaded else load())[name]
 
 
+_WORDS = [(re.compile(pattern), word) for pattern, word in (
+    (r"\boperands\.(?:d|outputs)\b", "out"),
+    (r"\bproblem\.dtype_out is\b", "the dtype of out is"),
+    (r"\b(?:operands|problem)\.(\w+)", r"\1"),
+    (r": D is (0x\w+ to 0x\w+), ([ABC]) (?=0x)", lambda found: f": out is {found[1]}, {found[2].lower()} "),
+    (r"\bis NULL\b", "is None"),
+    (r"\battune_(gemm|elementwise|tune|explain)\b", r"attune.\1"))]
+
+
+def reworded(message):
+    """The library's message with the names of this package's arguments and functions instead of C's. The lines below
+    the first one are a user's text and a place in it, and stay."""
+    first, newline, rest = message.partition("\n")
+    for pattern, word in _WORDS:
+        first = pattern.sub(word, first)
+    return first + newline + rest
+
+
 def check(status):
     """Raises the exception of a status, with the message of this thread's latest failure."""
     if status:
-        raise ERRORS.get(status, Error)(_last_message().decode("utf-8", "replace"), status)
+        raise ERRORS.get(status, Error)(reworded(_last_message().decode("utf-8", "replace")), status)
 
 
 def call(name, *arguments):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/language/user_function_expression.h"
 
@@ -84,6 +85,15 @@ static void colour(at_operand_name *tensors, const attune_elementwise_operands *
   (void)at_message_settle(&kept, ATTUNE_OK); /* what is wrong is told later */
 }
 
+/* What is tuned has only the rewritten text, so the program's own is checked where it is known. */
+static attune_status verify(at_expression *e, const at_formula *formula) {
+  const attune_status status = at_plain_check(e);
+  if (formula->checked) return status;
+  at_expression_destroy(e->plain);
+  e->plain = NULL;
+  return status;
+}
+
 static attune_status compile(at_expression **out, const at_formula *formula, const attune_elementwise_operands *o,
                              const at_view *views) {
   at_operand_name tensors[AT_EXPRESSION_INPUTS] = {0}, scalars[AT_EXPRESSION_SCALARS] = {0};
@@ -98,10 +108,13 @@ static attune_status compile(at_expression **out, const at_formula *formula, con
   const at_signature signature = {tensors, scalars, o->input_count, o->scalar_count};
   if (formula->function) return at_user_function_expression_create(out, formula->function, &signature, o->output_count);
   colour(tensors, o, views);
-  status = (formula->checked ? at_expression_create_checked : at_expression_create)(
+  status = (formula->checked || formula->verified ? at_expression_create_checked : at_expression_create)(
       out, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS + 1), &signature);
-  if (status != ATTUNE_OK || (*out)->output_count == o->output_count) return status;
-  status = FAIL("the expression has %d outputs, operands %d; should be as many", (*out)->output_count, o->output_count);
+  if (status == ATTUNE_OK && formula->verified) status = verify(*out, formula);
+  if (status == ATTUNE_OK && (*out)->output_count == o->output_count) return status;
+  if (status == ATTUNE_OK)
+    status =
+        FAIL("the expression has %d outputs, operands %d; should be as many", (*out)->output_count, o->output_count);
   at_expression_destroy(*out);
   *out = NULL;
   return status;

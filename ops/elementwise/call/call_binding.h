@@ -11,6 +11,7 @@ typedef struct at_formula {
   const char *text;
   struct at_user_function *function; /* NULL: text is an expression */
   bool checked;            /* its graph before any rewriting is kept: plain.h */
+  bool verified;           /* it is compiled only if rewriting changes no result: at_plain_check */
 } at_formula;
 
 /* How a tensor of a call lies, for comparison with later calls. */

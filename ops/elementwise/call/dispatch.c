@@ -23,6 +23,16 @@ static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const
   return at_call_plan(tuner, stream, &at_elementwise_op, &key, 0, NULL, out);
 }
 
+/* Makes a call of the program's ready; where its problem may be measured, its text is verified, too. */
+static attune_status make_ready(at_call_binding **out, bool *empty, const attune_tuner *tuner,
+                                const attune_stream *stream, const at_formula *formula,
+                                const attune_elementwise_operands *operands) {
+  const attune_mode mode = attune_tuner_get_mode(tuner);
+  at_formula own = *formula;
+  own.verified = mode == ATTUNE_MODE_TUNE || mode == ATTUNE_MODE_RECORD;
+  return at_call_binding_create(out, empty, stream->device, &own, operands);
+}
+
 static const at_plan_entry *entry_of(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem) {
   at_key key;
   at_key_make(&key, &at_elementwise_op, problem, stream->device);
@@ -87,7 +97,7 @@ static attune_status run_watched(attune_tuner *tuner, attune_stream *stream, con
   at_call_binding *prepared = NULL;
   bool empty;
   const at_plan *plan = NULL;
-  attune_status status = at_call_binding_create(&prepared, &empty, stream->device, formula, operands);
+  attune_status status = make_ready(&prepared, &empty, tuner, stream, formula, operands);
   if (status != ATTUNE_OK || empty) return status;
   status = find_plan(tuner, stream, prepared->problem, &plan);
   if (status == ATTUNE_OK) status = at_elementwise_run_watched(plan, prepared, operands, stream);
@@ -108,7 +118,7 @@ attune_status at_run(attune_tuner *tuner, attune_stream *stream, const at_formul
   if (found) return run_again(tuner, stream, formula, operands, slot, NULL);
   at_call_binding *prepared = NULL;
   bool empty;
-  const attune_status status = at_call_binding_create(&prepared, &empty, stream->device, formula, operands);
+  const attune_status status = make_ready(&prepared, &empty, tuner, stream, formula, operands);
   return status != ATTUNE_OK || empty ? status : run_prepared(tuner, stream, formula, operands, prepared);
 }
 
@@ -123,7 +133,7 @@ attune_status at_run_plan_create(attune_plan **out, attune_tuner *tuner, attune_
   at_key key;
   bool empty = false;
   at_call_binding *prepared = NULL;
-  attune_status status = at_call_binding_create(&prepared, &empty, stream->device, formula, operands);
+  attune_status status = make_ready(&prepared, &empty, tuner, stream, formula, operands);
   if (status == ATTUNE_OK && empty) status = FAIL("a plan needs at least one element; attune_elementwise takes none");
   if (status == ATTUNE_OK) {
     memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
@@ -141,7 +151,9 @@ attune_status at_run_plan_create(attune_plan **out, attune_tuner *tuner, attune_
 attune_status at_run_format(char *out, size_t size, const at_formula *formula,
                             const attune_elementwise_operands *operands) {
   at_call_binding *prepared = NULL;
-  const attune_status status = at_call_binding_describe(&prepared, formula, operands);
+  at_formula own = *formula;
+  own.verified = true; /* the problem may be tuned, without this text */
+  const attune_status status = at_call_binding_describe(&prepared, &own, operands);
   if (status != ATTUNE_OK) return status;
   uint64_t again[AT_PROBLEM_BYTES / 8];
   attune_status written = at_elementwise_format(prepared->problem, out, size);

@@ -37,4 +37,8 @@ bool at_plain_same(const at_expression *e, const at_wide_value *values, const at
  * at_plain_values. */
 bool at_plain_agrees(at_wide_value *room, const at_elements *all, int64_t walked, const at_wide_value *values);
 
+/* Whether e->plain gives what e does, for some hundred elements of special, arbitrary and small numbers. Errors:
+ * INTERNAL (it does not: a rule of rewrites.def is wrong), OUT_OF_MEMORY. */
+attune_status at_plain_check(const at_expression *e);
+
 #endif

@@ -9,7 +9,8 @@
  *   is !b.
  * - min, max, clamp and relu keep NaN; fmin and fmax take the other one. -0 is less than 0 for all of these, as for
  *   IEEE 754-2019's minimum and maximum: relu(-0) is max(-0, 0), 0.
- * - sign(NaN) is NaN and sign(-0) is 0, as NumPy's. Floating x // y is Python's: NaN for infinite x, x / y for y = 0. So
+ * - sign(NaN) is NaN and sign(-0) is 0, as NumPy's. Floating x // y is Python's: NaN for infinite x, x / y for y = 0.
+ * So
  *   is x % y: a zero has the sign of y.
  * - A neural function at an infinity is what its formula gives: silu, gelu and mish of -inf are NaN.
  * - ldexp(x, y) is x 2^y for any y. Comparisons with NaN are false, != is true.
@@ -55,7 +56,8 @@ at_wide_value at_evaluate_real(at_function function, attune_dtype dtype, const a
 at_wide_value at_evaluate_integer(at_function function, attune_dtype dtype, const at_wide_value *x);
 at_wide_value at_evaluate_complex(at_function function, const at_wide_value *x);
 
-/* The operations that IEEE 754 rounds once, of arguments that f64 or f32 holds; false: it is none of these. */
+/* The operations that IEEE 754 rounds once, and squares, of arguments that f64 or f32 holds; false: it is none of
+ * these. */
 bool at_evaluate_basic(at_function function, attune_dtype dtype, const at_wide_value *x, long double *out);
 
 /* evaluate_gelu.c: of numbers that f64 has; by the error function, and by the hyperbolic tangent. */

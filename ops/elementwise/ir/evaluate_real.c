@@ -180,16 +180,19 @@ at_wide_value at_evaluate_real(at_function function, attune_dtype dtype, const a
 }
 
 /* In the dtype's own arithmetic: by way of long double, digits of f64 would be rounded twice. */
-#define AT_BASIC(T, root, fused)                           \
-  switch (function) {                                      \
-  case AT_FN_ADD: *out = (real)((T)x + (T)y); return true; \
-  case AT_FN_SUBTRACT: *out = (real)((T)x - (T)y); return true; \
-  case AT_FN_MULTIPLY: *out = (real)((T)x * (T)y); return true; \
-  case AT_FN_DIVIDE: *out = (real)((T)x / (T)y); return true; \
-  case AT_FN_RECIPROCAL: *out = (real)((T)1 / (T)x); return true; \
-  case AT_FN_SQRT: *out = (real)root((T)x); return true; \
+#define AT_BASIC(T, root, fused)                                     \
+  switch (function) {                                                \
+  case AT_FN_ADD: *out = (real)((T)x + (T)y); return true;           \
+  case AT_FN_SUBTRACT: *out = (real)((T)x - (T)y); return true;      \
+  case AT_FN_MULTIPLY: *out = (real)((T)x * (T)y); return true;      \
+  case AT_FN_POWER: /* a square is a product */                      \
+    if (y == 2.0L) *out = (real)((T)x * (T)x);                       \
+    return y == 2.0L;                                                \
+  case AT_FN_DIVIDE: *out = (real)((T)x / (T)y); return true;        \
+  case AT_FN_RECIPROCAL: *out = (real)((T)1 / (T)x); return true;    \
+  case AT_FN_SQRT: *out = (real)root((T)x); return true;             \
   case AT_FN_FMA: *out = (real)fused((T)x, (T)y, (T)z); return true; \
-  default: return false; \
+  default: return false;                                             \
   }
 
 bool at_evaluate_basic(at_function function, attune_dtype dtype, const at_wide_value *v, long double *out) {

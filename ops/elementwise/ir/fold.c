@@ -25,10 +25,12 @@ static bool has_whole(attune_dtype dtype, double x) {
   return whole < end && whole >= (at_dtype_unsigned(dtype) ? 0.0 : -end);
 }
 
-bool at_fold_cast(attune_dtype from, attune_dtype to, at_constant *value) {
-  if (at_dtype_kind_of(to) == AT_KIND_INTEGER && !at_dtype_whole(from) && !has_whole(to, value->re)) return false;
+bool at_fold_holds(attune_dtype from, attune_dtype to, const at_constant *value) {
+  return at_dtype_kind_of(to) != AT_KIND_INTEGER || at_dtype_whole(from) || has_whole(to, value->re);
+}
+
+void at_fold_cast(attune_dtype from, attune_dtype to, at_constant *value) {
   *value = constant_of(at_wide_value_cast(to, from, datum_of(from, value)));
-  return true;
 }
 
 /* What asks about a NaN, and not what sign it has. */

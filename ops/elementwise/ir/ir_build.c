@@ -27,10 +27,9 @@ int at_build_cast(at_node_table *b, int node, attune_dtype dtype) {
   if (n.kind == AT_NODE_CONSTANT) {
     at_constant value = n.constant;
     const attune_dtype compute = at_compute_dtype(dtype);
-    if (at_fold_cast((attune_dtype)n.dtype, dtype, &value)) {
-      node = at_build_constant(b, compute, value); /* a half is a rounded f32, and its cast */
-      return compute == dtype ? node : add_cast(b, node, dtype);
-    }
+    at_fold_cast((attune_dtype)n.dtype, dtype, &value);
+    node = at_build_constant(b, compute, value); /* a half is a rounded f32, and its cast */
+    return compute == dtype ? node : add_cast(b, node, dtype);
   }
   if (scalar_as(b, &n, dtype)) return at_build_leaf(b, AT_NODE_SCALAR, dtype, n.index);
   /* What was only made wider is taken as it was. */

@@ -125,7 +125,7 @@ bool at_word_reserved(const char *text, size_t length) {
 const char *at_name_taken(const char *text, size_t length) {
   at_constant ignored;
   if (at_function_find(text, length) >= 0 || at_special_find(text, length)) return "a function";
-  if (at_dtype_find(text, length)) return "a dtype";
+  if (at_dtype_find(text, length) || memchr(text, '.', length)) return "a dtype"; /* torch.float32 */
   if (at_constant_find(text, length, &ignored)) return "a constant";
   return at_word_reserved(text, length) ? "a reserved word" : NULL;
 }

@@ -9,12 +9,14 @@
 
 /* A value of the text. Its dtype is what torch would say; the node's is what it is computed in: f32 for the half and
  * 8-bit floats, which are rounded only where they are cast or stored. Weak: a number of the text or a scalar, or made
- * of such alone; bool, i64, u64, f64 or c128. */
+ * of such alone; bool, i64, u64, f64 or c128. Written: made of numbers of the text alone; what the operands or a
+ * rewrite make a constant, as in b ^ b, is none. */
 typedef struct at_value {
   int node;  /* below 0: none, after an error */
   int plain; /* the same of the graph without rewrites, where that is kept */
   attune_dtype dtype;
   bool weak;
+  bool written;
 } at_value;
 
 /* What values of the dtype are computed in. */

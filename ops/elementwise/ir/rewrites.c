@@ -4,7 +4,9 @@
 
 #include <math.h>
 
+#include "ops/elementwise/ir/ir_build.h"
 #include "ops/elementwise/ir/promote.h"
+#include "ops/elementwise/ir/wide_value.h"
 
 #define BOOL (unsigned)AT_DTYPES_BOOL
 #define SIGNED (unsigned)AT_DTYPES_SIGNED
@@ -67,12 +69,24 @@ static bool is_power_of_2(const at_node_table *b, int node) {
   return exponent - 1 <= most && exponent - 1 >= -most;
 }
 
+static bool is_too_far(const at_node_table *b, int node) {
+  const at_node *n = &b->nodes[node];
+  const int64_t x = n->constant.integer;
+  return n->kind == AT_NODE_CONSTANT && (x < 0 || x >= at_integer_bits((attune_dtype)n->dtype));
+}
+
+static bool is_negative(const at_node_table *b, int node) {
+  return b->nodes[node].kind == AT_NODE_CONSTANT && b->nodes[node].constant.integer < 0;
+}
+
 static bool fits(const at_rewrite *row, const at_node_table *b, const int *x) {
   switch (row->when) {
   case AT_WHEN_ALWAYS: return true;
   case AT_WHEN_SECOND_IS: return is(b, x[1], row->number);
   case AT_WHEN_EITHER_IS: return is(b, x[0], row->number) || is(b, x[1], row->number);
   case AT_WHEN_SECOND_IS_POWER_OF_2: return is_power_of_2(b, x[1]);
+  case AT_WHEN_SECOND_IS_TOO_FAR: return is_too_far(b, x[1]);
+  case AT_WHEN_SECOND_IS_NEGATIVE: return is_negative(b, x[1]);
   case AT_WHEN_SAME: return x[0] == x[1];
   case AT_WHEN_TWICE: return call_of(b, x[0], row->function) != NULL;
   case AT_WHEN_NEGATED: return call_of(b, x[0], AT_FN_NEGATE) != NULL;
@@ -111,6 +125,14 @@ static bool swap(at_function *function, at_function other, int *arguments) {
   return false;
 }
 
+/* abs(x) == 1, and for an odd power that times x. */
+static int power_of_units(at_node_table *b, attune_dtype dtype, const int *arguments) {
+  const bool odd = b->nodes[arguments[1]].constant.integer & 1;
+  const int size = at_build_function(b, AT_FN_ABS, dtype, arguments), one = number_of(b, dtype, 1);
+  const int unit = at_build_cast(b, at_build_function(b, AT_FN_EQUAL, ATTUNE_BOOL, (const int[]){size, one}), dtype);
+  return odd ? at_build_function(b, AT_FN_MULTIPLY, dtype, (const int[]){arguments[0], unit}) : unit;
+}
+
 bool at_rewrite_apply(const at_rewrite *row, at_node_table *b, at_function *function, attune_dtype dtype, int *arguments,
                       int *out) {
   switch (row->then) {
@@ -124,6 +146,8 @@ bool at_rewrite_apply(const at_rewrite *row, at_node_table *b, at_function *func
   case AT_THEN_AS_LESS: return swap(function, AT_FN_LESS, arguments);
   case AT_THEN_AS_LESS_EQUAL: return swap(function, AT_FN_LESS_EQUAL, arguments);
   case AT_THEN_OF_INNER: arguments[0] = b->nodes[arguments[0]].argument[0]; return false;
+  case AT_THEN_SIGN_BITS: arguments[1] = number_of(b, dtype, at_integer_bits(dtype) - 1); return false;
+  case AT_THEN_OF_UNITS: return give(power_of_units(b, dtype, arguments), out);
   case AT_THEN_SQUARE: arguments[1] = arguments[0]; break;
   default: { /* AT_THEN_RECIPROCAL */
     const at_node n = b->nodes[arguments[1]];

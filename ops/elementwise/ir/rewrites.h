@@ -21,11 +21,13 @@ typedef enum at_rewrite_when {
   AT_WHEN_SECOND_IS, /* the constant `number`; a zero has its sign */
   AT_WHEN_EITHER_IS,
   AT_WHEN_SECOND_IS_POWER_OF_2,
-  AT_WHEN_SAME,         /* both arguments are one node */
-  AT_WHEN_TWICE,        /* the argument is a call of the function */
-  AT_WHEN_NEGATED,      /* it is -y */
-  AT_WHEN_SAME_CHOICES, /* of where: the second and third are one node */
-  AT_WHEN_CHOSEN        /* of where: the condition is the constant `number` */
+  AT_WHEN_SECOND_IS_TOO_FAR,  /* for a shift of the dtype */
+  AT_WHEN_SECOND_IS_NEGATIVE, /* of a signed integer's dtype */
+  AT_WHEN_SAME,               /* both arguments are one node */
+  AT_WHEN_TWICE,              /* the argument is a call of the function */
+  AT_WHEN_NEGATED,            /* it is -y */
+  AT_WHEN_SAME_CHOICES,       /* of where: the second and third are one node */
+  AT_WHEN_CHOSEN              /* of where: the condition is the constant `number` */
 } at_rewrite_when;
 
 typedef enum at_rewrite_then {
@@ -39,7 +41,9 @@ typedef enum at_rewrite_then {
   AT_THEN_OF_INNER,   /* the function of the argument's argument */
   AT_THEN_RECIPROCAL, /* a product with it */
   AT_THEN_SQUARE,
-  AT_THEN_AS_LESS, /* with the arguments the other way round */
+  AT_THEN_SIGN_BITS, /* shifted by all bits but one */
+  AT_THEN_OF_UNITS,  /* a negative power: of 1 and -1 it is 1 or -1, of others 0 */
+  AT_THEN_AS_LESS,   /* with the arguments the other way round */
   AT_THEN_AS_LESS_EQUAL
 } at_rewrite_then;
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/language/source.h"
+#include "src/base/dtype.h"
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -33,9 +35,18 @@ static size_t skip_blanks(const at_source *source, size_t at) {
   return at;
 }
 
+static size_t skip_name(const at_source *source, size_t at) {
+  while (is_letter(byte_at(source, at)) || is_digit(byte_at(source, at))) at++;
+  return at;
+}
+
+/* "torch.float32" is one name, a dtype's. */
 static attune_status read_name(const at_source *source, size_t at, at_token *out) {
-  size_t end = at;
-  while (is_letter(byte_at(source, end)) || is_digit(byte_at(source, end))) end++;
+  size_t end = skip_name(source, at);
+  if (byte_at(source, end) == '.' && is_letter(byte_at(source, end + 1))) {
+    const size_t after = skip_name(source, end + 1);
+    if (at_dtype_from_text(source->text + at, after - at)) end = after;
+  }
   *out = (at_token){.kind = AT_TOKEN_NAME, .at = at, .length = end - at};
   if (out->length < AT_EXPRESSION_NAME) return ATTUNE_OK;
   return at_fail_at(source, at, "this name has %zu characters; should have at most %d", out->length,
@@ -60,6 +71,17 @@ static attune_status refuse(const at_source *source, size_t at) {
                     byte);
 }
 
+/* Of "torch.exp" and "x.float()". */
+static attune_status refuse_dot(const at_source *source, size_t at) {
+  const char *name = source->text + at + 1;
+  const size_t length = skip_name(source, at + 1) - at - 1;
+  if (length &&
+      (at_function_find(name, length) >= 0 || at_special_find(name, length) || at_dtype_from_text(name, length)))
+    return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; write %.*s(...) with nothing before it",
+                      (int)length, name);
+  return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)");
+}
+
 /* The longest sign that begins here. */
 static attune_status read_sign(const at_source *source, size_t at, at_token *out) {
   static const char *const doubles[] = {"||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "**", "//"};
@@ -80,7 +102,6 @@ attune_status at_token_read(const at_source *source, size_t at, at_token *out) {
   const char c = source->text[at];
   if (is_letter(c)) return read_name(source, at, out);
   if (is_digit(c) || (c == '.' && is_digit(byte_at(source, at + 1)))) return at_number_read(source, at, out);
-  if (c == '.')
-    return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)");
+  if (c == '.') return refuse_dot(source, at);
   return read_sign(source, at, out);
 }

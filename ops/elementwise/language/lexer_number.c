@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lexer_number.c: 1, 0x1f, 1.5, 1e-3, 1.5j. */
 #include <string.h>
+#include <strings.h>
 
 #include "ops/elementwise/language/source.h"
 
@@ -61,6 +62,21 @@ static attune_status read_real(const at_source *source, size_t end, bool imagina
   return ATTUNE_OK;
 }
 
+/* The dtype that a suffix of C has; NULL: it is none. */
+static const char *dtype_of_suffix(const char *suffix, int length, bool real) {
+  static const struct {
+    const char *name, *dtype;
+    bool real;
+  } each[] = {{"f", "f32", true},   {"h", "f16", true},    {"d", "f64", true},    {"l", "f64", true},
+              {"l", "i64", false},  {"ll", "i64", false},  {"u", "u32", false},   {"ul", "u64", false},
+              {"lu", "u64", false}, {"ull", "u64", false}, {"llu", "u64", false}, {"f", "f32", false}};
+  for (size_t i = 0; i < AT_COUNT(each); i++)
+    if (each[i].real == real && (size_t)length == strlen(each[i].name) &&
+        strncasecmp(suffix, each[i].name, (size_t)length) == 0)
+      return each[i].dtype;
+  return NULL;
+}
+
 /* What follows a number at once: "2.5f", "10L", "1_000", "0b1". */
 static attune_status refuse_suffix(const at_source *source, size_t end, const at_token *number) {
   size_t stop = end;
@@ -73,6 +89,12 @@ static attune_status refuse_suffix(const at_source *source, size_t end, const at
     return at_fail_at(source, end, "integers are written in decimal or as 0x1f");
   if ((rest[0] | 32) == 'e')
     return at_fail_at(source, end, "the exponent has no digits; write %.*se3 or %.*se-3", shown, digits, shown, digits);
+  const bool hex = shown > 1 && (digits[1] | 32) == 'x';
+  const bool real = !hex && (memchr(digits, '.', (size_t)shown) || memchr(digits, 'e', (size_t)shown));
+  const char *dtype = dtype_of_suffix(rest, suffix, real);
+  if (dtype)
+    return at_fail_at(source, end, "\"%.*s\" cannot follow a number; leave it out, or write %s(%.*s)", suffix, rest,
+                      dtype, shown, digits);
   return at_fail_at(source, end, "\"%.*s\" cannot follow a number; its dtype is written as a cast, as in f32(%.*s)",
                     suffix, rest, shown, digits);
 }

@@ -46,7 +46,9 @@ static at_value draw(at_parser *p, const at_call *c) {
 
 static at_value position(at_parser *p, const at_call *c) {
   if (c->most == 0) return at_parse_leaf(p, AT_NODE_ELEMENT, ATTUNE_I64, 0, false);
-  const at_node *n = at_is_constant(&p->build, c->values[0].node) ? &p->build.nodes[c->values[0].node] : NULL;
+  const at_value *dimension_of = &c->values[0];
+  const bool number = dimension_of->written && at_is_constant(&p->build, dimension_of->node);
+  const at_node *n = number ? &p->build.nodes[dimension_of->node] : NULL;
   if (!n || at_dtype_kind_of((attune_dtype)n->dtype) != AT_KIND_INTEGER)
     return AT_PARSE_FAIL(p, c->first,
                          "the dimension of index should be a number: 0 for the last dimension, 1 for the one "

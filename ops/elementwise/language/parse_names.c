@@ -98,7 +98,7 @@ at_value at_name_constant(at_parser *p, const at_token *name) {
   const attune_dtype dtype = at_constant_find(text, name->length, &constant);
   if (dtype) return at_parse_constant(p, dtype, constant, !p->canonical);
   if (at_function_find(text, name->length) >= 0 || at_special_find(text, name->length) ||
-      at_dtype_find(text, name->length))
+      at_dtype_find(text, name->length) || memchr(text, '.', name->length))
     return AT_PARSE_FAIL(p, name->at, "%.*s is %s and needs its parentheses, as in %.*s(%s)", shown(name), text,
                          at_name_taken(text, name->length), shown(name), text,
                          at_special_find(text, name->length) ? "" : "x");

@@ -25,7 +25,8 @@ at_value at_parse_constant(at_parser *p, attune_dtype dtype, at_constant constan
   return (at_value){.node = at_build_constant(&p->build, dtype, constant),
                     .plain = p->keeps_plain ? at_build_constant(&p->plain, dtype, constant) : AT_NO_NODE,
                     .dtype = dtype,
-                    .weak = weak};
+                    .weak = weak,
+                    .written = true};
 }
 
 at_value at_parse_leaf(at_parser *p, at_node_kind kind, attune_dtype dtype, int index, bool weak) {

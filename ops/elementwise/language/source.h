@@ -10,7 +10,8 @@ typedef struct at_source {
   size_t length;
 } at_source;
 
-/* INVALID_ARGUMENT: the format's line, the line of the text around byte `at`, and a caret below. */
+/* INVALID_ARGUMENT: the format's line, the line of the text around byte `at`, and a caret below; these two are left out
+ * where the line has nothing but blanks. */
 attune_status at_fail_at(const at_source *source, size_t at, const char *format, ...) AT_PRINTF(3, 4);
 
 typedef enum at_token_kind { AT_TOKEN_END, AT_TOKEN_NAME, AT_TOKEN_NUMBER, AT_TOKEN_SIGN } at_token_kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * type_inference.c: from values to the nodes of a function: which dtype they have in common, which the function takes, the casts
- * in between, and what is refused because it can never be right. */
+ * type_inference.c: from values to the nodes of a function: which dtype they have in common, which the function takes,
+ * the casts in between, and what is refused because it can never be right. */
 #include "ops/elementwise/ir/fold.h"
 #include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/language/parser.h"
@@ -21,13 +21,23 @@ static at_dtype_kind kind_of(const call *c) {
   return at_dtype_kind_of(c->common.dtype);
 }
 
+/* ---- numbers of the text ---- */
+
+/* The number that the value is, as it is written; NULL: it is none. Only such a one is refused: of every other constant
+ * the results are those of a value that is known when it runs, and rewrites.def makes them of it, so that no canonical
+ * text has what is refused. */
+static const at_node *written(const at_parser *p, const at_value *value) {
+  return value->written && at_is_constant(&p->build, value->node) ? &p->build.nodes[value->node] : NULL;
+}
+
 /* ---- casts ---- */
 
-/* A literal for an integer dtype that does not hold it: torch refuses it too; negative ones wrap where there is no sign. */
+/* A literal for an integer dtype that does not hold it: torch refuses it too; negative ones wrap where there is no
+ * sign. */
 static bool fits(at_parser *p, const at_value *value, attune_dtype dtype) {
-  if (!value->weak || !at_is_constant(&p->build, value->node) || at_dtype_kind_of(dtype) != AT_KIND_INTEGER)
-    return true;
-  const int64_t x = p->build.nodes[value->node].constant.integer;
+  const at_node *number = written(p, value);
+  if (!value->weak || !number || at_dtype_kind_of(dtype) != AT_KIND_INTEGER) return true;
+  const int64_t x = number->constant.integer;
   if (value->dtype == ATTUNE_U64) return dtype == ATTUNE_U64;
   if (at_dtype_unsigned(dtype))
     return x >= 0 ? at_integer_wrap(dtype, x) == x : at_integer_wrap(dtype, (int64_t)(0 - (uint64_t)x)) == -x;
@@ -53,12 +63,13 @@ static bool convert(call *c, at_value *value, attune_dtype dtype) {
 at_value at_type_cast(at_parser *p, size_t at, attune_dtype dtype, at_value value) {
   if (value.node < 0) return AT_NONE;
   const attune_dtype compute = at_compute_dtype(dtype);
-  at_value out = {.node = value.node, .plain = value.plain, .dtype = dtype};
+  at_value out = {.node = value.node, .plain = value.plain, .dtype = dtype, .written = value.written};
   if (at_is_constant(&p->build, value.node)) {
     const at_node n = p->build.nodes[value.node];
     at_constant x = n.constant;
-    if (!at_fold_cast((attune_dtype)n.dtype, dtype, &x))
+    if (written(p, &value) && !at_fold_holds((attune_dtype)n.dtype, dtype, &x))
       return AT_PARSE_FAIL(p, at, "%g does not fit %s; a whole number of that range would", n.constant.re, NAME(dtype));
+    at_fold_cast((attune_dtype)n.dtype, dtype, &x);
     out.node = at_build_constant(&p->build, compute, x);
     if (p->keeps_plain) out.plain = at_plain_cast(&p->plain, value.plain, dtype);
     return out;
@@ -124,8 +135,8 @@ static bool find_common(call *c, int first) {
 /* ---- what can never be right ---- */
 
 static bool constant_of(const call *c, int i, int64_t *out) {
-  if (!at_is_constant(&c->p->build, c->values[i].node)) return false;
-  const at_node *n = &c->p->build.nodes[c->values[i].node];
+  const at_node *n = written(c->p, &c->values[i]);
+  if (!n) return false;
   *out = n->constant.integer;
   return at_dtype_whole((attune_dtype)n->dtype);
 }
@@ -152,12 +163,17 @@ static bool check_second(const call *c) {
 static at_value apply(call *c, attune_dtype result) {
   const attune_dtype compute = at_compute_dtype(result);
   int nodes[3], plain[3];
-  for (int i = 0; i < at_function_arity(c->function); i++) nodes[i] = c->values[i].node, plain[i] = c->values[i].plain;
-  return (at_value){
-      .node = at_build_function(&c->p->build, c->function, compute, nodes),
-      .plain = c->p->keeps_plain ? at_plain_function(&c->p->plain, c->function, compute, plain) : AT_NO_NODE,
-      .dtype = result,
-      .weak = c->common.weak};
+  bool all = true;
+  for (int i = 0; i < at_function_arity(c->function); i++) {
+    nodes[i] = c->values[i].node, plain[i] = c->values[i].plain;
+    all = all && c->values[i].written;
+  }
+  return (at_value){.node = at_build_function(&c->p->build, c->function, compute, nodes),
+                    .plain =
+                        c->p->keeps_plain ? at_plain_function(&c->p->plain, c->function, compute, plain) : AT_NO_NODE,
+                    .dtype = result,
+                    .weak = c->common.weak,
+                    .written = all};
 }
 
 static at_value build(call *c, attune_dtype result) {

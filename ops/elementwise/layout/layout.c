@@ -2,6 +2,7 @@
  * layout.c: from views to the one order in which all are walked. */
 #include "ops/elementwise/layout/layout.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WIDEST 16 /* bytes of the largest element */
@@ -66,6 +67,14 @@ static attune_status check_shape(const at_view *views, int i) {
   return ATTUNE_OK;
 }
 
+/* Dimension d, counted from the innermost one: "last dimension", "dimension before the last", "dimension 3 before the
+ * last". */
+static const char *dimension_of(int d, char out[48]) {
+  if (d < 2) return d == 0 ? "last dimension" : "dimension before the last";
+  snprintf(out, 48, "dimension %d before the last", d);
+  return out;
+}
+
 attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count) {
   *out = (at_shape){0};
   int giver[AT_DIMS] = {0}; /* which view gave a size, from the innermost dimension */
@@ -78,14 +87,13 @@ attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count)
     out->dims = shape->dims > out->dims ? shape->dims : out->dims;
     for (int d = 0; d < shape->dims; d++) {
       const int64_t size = shape->sizes[shape->dims - 1 - d];
-      char one[80], two[80];
+      char one[80], two[80], which[48];
       if (size == 1 || size == sizes[d]) continue;
       if (sizes[d] != 1)
         return at_fail(ATTUNE_INVALID_ARGUMENT,
-                       "%s and %s have sizes %lld and %lld in dimension %d from the last; should be equal, or one of "
-                       "them 1",
+                       "%s and %s have sizes %lld and %lld in their %s; should be equal, or one of them 1",
                        name_of(one, sizeof one, views, giver[d]), name_of(two, sizeof two, views, i),
-                       (long long)sizes[d], (long long)size, d);
+                       (long long)sizes[d], (long long)size, dimension_of(d, which));
       sizes[d] = size;
       giver[d] = i;
     }
@@ -97,7 +105,7 @@ attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count)
 /* The strides of view i over `shape`, innermost first, 0 where it broadcasts. */
 static attune_status spread(int64_t *strides, const at_shape *shape, const at_view *views, int i) {
   const at_view *view = &views[i];
-  char name[80];
+  char name[80], which[48];
   const attune_status status = check_shape(views, i);
   if (status != ATTUNE_OK) return status;
   if (view->shape.dims > shape->dims)
@@ -108,8 +116,8 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
     const int own = view->shape.dims - 1 - d;
     const int64_t size = own >= 0 ? view->shape.sizes[own] : 1, wanted = shape->sizes[shape->dims - 1 - d];
     if (size != wanted && size != 1)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in dimension %d from the last; should be %lld%s",
-                     name_of(name, sizeof name, views, i), (long long)size, d, (long long)wanted,
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in its %s; should be %lld%s",
+                     name_of(name, sizeof name, views, i), (long long)size, dimension_of(d, which), (long long)wanted,
                      wanted == 1 ? ", as the output's" : " or 1");
     strides[d] = size > 1 ? view->strides[own] : 0;
     const bool least = strides[d] == INT64_MIN; /* has no opposite */

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/ir/keywords.h"
+#include "ops/elementwise/language/compile.h"
+#include "src/base/dtype.h"
 #include "tuning/op/problem_text.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
@@ -113,6 +114,11 @@ static attune_status find_names(at_spec *s, const char *text) {
       continue;
     }
     while (is_name((unsigned char)*end) || (*end == '.' && isdigit((unsigned char)*at))) end++;
+    if (*end == '.' && is_name((unsigned char)end[1]) && !isdigit((unsigned char)*at)) { /* torch.float32, a cast */
+      const char *last = end + 1;
+      while (is_name((unsigned char)*last)) last++;
+      if (at_dtype_from_text(at, (size_t)(last - at))) end = last;
+    }
     const size_t chars = (size_t)(end - at);
     if (chars > 0 && !isdigit((unsigned char)*at) && !is_no_operand(end) && !at_name_taken(at, chars) &&
         !is_known(s, at, chars) && !is_local(text, at, chars)) {

@@ -24,6 +24,7 @@ static const at_spec_words cases[] = {
     {"a + 1", "40", "i64", "a:::-1", "", "", 0, ATTUNE_STRICT},
     {"a << 2 ^ b", "9x37", "u8", "", "u8:40x1", "", 1, ATTUNE_STRICT},
     {"a % b + a // 7", "100", "i16", "", "", "", 0, ATTUNE_STRICT},
+    {"a % (b ^ b) + (a << ~(b - b)) + (a >> ~(b - b)) + a ** ~(b - b)", "99", "i16", "", "", "", 0, ATTUNE_STRICT},
     {"a < b ? a : b * 2", "77x3", "f16", "", "", "", 0, ATTUNE_STRICT},
     {"f16(a)", "500", "f32", "", "", "", 0, ATTUNE_STRICT},
     {"f32(q) * s", "512", "f8e4m3", "", "bf16", "s", 0, ATTUNE_STRICT},

@@ -239,7 +239,7 @@ static void shapes(void **state) {
   call k;
   begin(&k);
   k.inputs[1].sizes[0] = 7;
-  refused("a + b", &k, "b has size 7 in dimension 0 from the last; should be 8 or 1");
+  refused("a + b", &k, "b has size 7 in its last dimension; should be 8 or 1");
   begin(&k);
   k.inputs[0].dims = 2;
   k.inputs[0].sizes[0] = 1;
@@ -247,7 +247,7 @@ static void shapes(void **state) {
   refused("a + b", &k, "a has 2 dimensions; should have at most those of the output, 1");
   begin(&k);
   k.outputs[0].sizes[0] = 1;
-  refused("a + b", &k, "has size 8 in dimension 0 from the last; should be 1, as the output's");
+  refused("a + b", &k, "has size 8 in its last dimension; should be 1, as the output's");
   static const int bad[] = {-1, 9, INT32_MAX, INT32_MIN};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     begin(&k);

@@ -11,6 +11,7 @@
 
 #include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/host/interpret.h"
+#include "ops/elementwise/ir/rewrites.h"
 #include "ops/elementwise/problem/problem.h"
 #include "tuning/measure/numerical_check.h"
 
@@ -67,6 +68,18 @@ void __wrap_at_interpreter_run(const at_interpreter *program, const at_layout *l
 void __wrap_at_elements_compute(const at_elements *all, const uint8_t *output_dtypes) {
   __real_at_elements_compute(all, output_dtypes);
   if (virtual_clock_runs) virtual_clock_pass(50000, 1);
+}
+
+/* ---- a rule of rewriting under the test's control ---- */
+
+static bool wrong_rule; /* as if abs(x) were x */
+
+const at_rewrite *__real_at_rewrite_find(const at_node_table *b, at_function function, const int *arguments);
+const at_rewrite *__wrap_at_rewrite_find(const at_node_table *b, at_function function, const int *arguments);
+
+const at_rewrite *__wrap_at_rewrite_find(const at_node_table *b, at_function function, const int *arguments) {
+  static const at_rewrite rule = {AT_FN_ABS, AT_DTYPES_ANY, AT_WHEN_ALWAYS, 0.0, AT_THEN_FIRST, "abs(x)"};
+  return wrong_rule && function == AT_FN_ABS ? &rule : __real_at_rewrite_find(b, function, arguments);
 }
 
 /* ---- what is wrong is refused ---- */
@@ -239,6 +252,33 @@ static void in_mode_tune(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* What is tuned is the rewritten text: that this gives what the program wrote is verified where the text is known, also
+ * where the rewritten one is tuned already. */
+static void rewriting_is_verified(void **state) {
+  (void)state;
+  call k;
+  char text[ATTUNE_PROBLEM_CHARS];
+  attune_plan *plan = NULL;
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE), *recording = tuner_of(ATTUNE_MODE_RECORD);
+  begin(&k, 3000);
+  for (int i = 0; i < 3000; i++) a[i] = -2.0f, b[i] = 1.0f;
+  wrong_rule = true;
+  for (int turn = 0; turn < 2; turn++) {
+    FAILS(attune_elementwise(tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
+    assert_non_null(strstr(attune_last_message(), "the expression is rewritten as \"f32 i0, f32 i1: i0 * i1\""));
+    FAILS(attune_elementwise(recording, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
+    FAILS(attune_elementwise_plan_create(&plan, tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
+    assert_null(plan);
+    FAILS(attune_elementwise_problem_format(text, sizeof text, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
+    OK(attune_elementwise(tuner, stream, "x * y", &k.operands)); /* what it would be rewritten to */
+  }
+  wrong_rule = false;
+  OK(attune_elementwise(tuner, stream, "abs(x) * y", &k.operands));
+  for (int i = 0; i < 3000; i++) assert_true(out[i] == 2.0f);
+  attune_tuner_destroy(recording);
+  attune_tuner_destroy(tuner);
+}
+
 static attune_tuner *capturing;
 static attune_status give(void *user, attune_stream *s) {
   const call *k = user;
@@ -295,7 +335,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_wrong_is_refused),          cmocka_unit_test_setup(tuned_and_found_again, fresh),
       cmocka_unit_test_setup(sizes_of_one_class, fresh),   cmocka_unit_test_setup(in_mode_tune, fresh),
-      cmocka_unit_test_setup(recorded_and_pending, fresh),
+      cmocka_unit_test_setup(recorded_and_pending, fresh), cmocka_unit_test_setup(rewriting_is_verified, fresh),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -455,6 +455,26 @@ static void plan_with_zero_scalars(void **state) {
   o.a = o.b = nans;
   OK(attune_gemm_plan_run(plan, stream, &o));
   assert_true(out[0] == 2.0f && out[3] == 2.0f);
+  /* What is not read need not be there, nor be aligned, as in attune_gemm; D and C must. */
+  const void *const unread[] = {NULL, (const char *)x + 1, out};
+  for (size_t i = 0; i < sizeof unread / sizeof unread[0]; i++) {
+    o.a = o.b = unread[i];
+    z[0] = z[3] = (float)i + 3.0f;
+    OK(attune_gemm(tuner, stream, &p, &o));
+    assert_true(out[0] == 2 * z[0] && out[3] == 2 * z[3]);
+    out[0] = out[3] = 0.0f;
+    OK(attune_gemm_plan_run(plan, stream, &o));
+    assert_true(out[0] == 2 * z[0] && out[3] == 2 * z[3]);
+  }
+  o.a = o.b = NULL;
+  o.d = NULL;
+  REFUSED(attune_gemm_plan_run(plan, stream, &o), "operands.d is NULL");
+  o.d = out;
+  o.c = NULL;
+  REFUSED(attune_gemm_plan_run(plan, stream, &o), "operands.c");
+  o.c = z;
+  o.alpha = 1.0;
+  REFUSED(attune_gemm_plan_run(plan, stream, &o), "operands.a is NULL");
   attune_plan_destroy(plan);
 }
 

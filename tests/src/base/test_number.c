@@ -177,11 +177,28 @@ static void dates(void **state) {
   assert_string_equal(own, "0000-01-01 00:00:00 UTC");
 }
 
+static void times(void **state) {
+  (void)state;
+  static const struct {
+    double ns;
+    int decimals;
+    const char *text;
+  } rows[] = {{8765.4321, 3, "8.765 us"}, {8765.4321, 1, "8.8 us"},
+              {8765.4321, 0, "9 us"},     {0, 1, "0.0 ns"},
+              {999.96, 1, "1000.0 ns"},   {-2.5e6, 1, "-2.5 ms"},
+              {1e9, 3, "1.000 s"},        {3.6e12, 0, "3600 s"},
+              {12.0046, 3, "12.005 ns"},  {(double)NAN, 1, "1000000000000000.0 ns"}};
+  char text[AT_TIME_CHARS];
+  for (size_t i = 0; i < AT_COUNT(rows); i++)
+    assert_string_equal(at_time_text(text, rows[i].ns, rows[i].decimals), rows[i].text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integers),       cmocka_unit_test(reals),
       cmocka_unit_test(many_digits),    cmocka_unit_test(settings_hold_no_nan),
       cmocka_unit_test(another_locale), cmocka_unit_test(dates),
+      cmocka_unit_test(times),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

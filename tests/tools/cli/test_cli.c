@@ -132,7 +132,9 @@ static void warm_wants_a_database_with_something_in_it(void **state) {
   unlink(database);
   expect_run(0, TUNE);
   expect_run(0, "warm", database, "--device", "host");
-  expect_out("winners are valid on host");
+  expect_out("nothing to compile: 3 winners are valid on host, and none needs a kernel\n");
+  expect_run(0, "warm", ":memory:", "--device", "host");
+  expect_out("nothing to compile: no stored winner is valid on host");
 }
 
 static void goes_on_after_a_failure(void **state) {

@@ -256,7 +256,7 @@ static void wrong_usage(void **state) {
   refused("has no {build}, so it would be the same with --against", "--program", AT_WORKER, "--build", old, "--against",
           old, NULL);
   refused("should be the command attune of a build", workload, "--against", old, NULL);
-  refused("could not be started: No such file", "--program", "/no/such/program", NULL);
+  refused("attune: /no/such/program could not be started: No such file", "--program", "/no/such/program", NULL);
   refused("exited with code 0 (before it said anything: does it give its arguments to attune_bench_main?)", "--program",
           "/bin/true", NULL);
   refused("two cases are called \"x\"; each needs a name of its own", "--command", "x=true", "--command", "x=false",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is told,
- * exit codes, reports, and files that cannot be read or compared. */
+ * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is
+ * told, exit codes, reports, and files that cannot be read or compared. */
 #include "tests/tools/cli/compare_fixture.h"
 
 #include "tuning/store/store.h"
@@ -32,8 +32,8 @@ static void nothing_slower_is_no_failure(void **state) {
   expect_out("faster");
 }
 
-/* The machine was slower in half of the rounds, and in one of them for the base alone: medians of all rounds say that the head is
- * a third faster; the rounds say that it is not, and a line below the table says why. */
+/* The machine was slower in half of the rounds, and in one of them for the base alone: medians of all rounds say that
+ * the head is a third faster; the rounds say that it is not, and a line below the table says why. */
 static void a_change_that_the_times_do_not_show(void **state) {
   (void)state;
   plan base = usual, head = usual;
@@ -218,6 +218,22 @@ static void refuses_no_common_case(void **state) {
 
 static void refuses_what_is_no_result_file(void **state) {
   (void)state;
+  /* A file of no bytes is called empty on either side, whatever the other one is. */
+  write_file(in_folder("empty"), "");
+  save_pair(1.0);
+  static const char *const others[] = {"r.db", "empty", "other.json"};
+  for (int i = 0; i < 3; i++)
+    for (int turned = 0; turned < 2; turned++) {
+      char empty[128], other[128];
+      snprintf(empty, sizeof empty, "%s%s", in_folder("empty"), i == 0 ? ":latest" : "");
+      snprintf(other, sizeof other, "%s", in_folder(others[i]));
+      expect_run(2, "compare", turned ? other : empty, turned ? empty : other);
+      expect_error(
+          " is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or "
+          "a tuning database");
+    }
+  expect_run(2, "compare", in_folder("empty"));
+  expect_error("is empty; should be a result file of");
   (void)save(usual);
   write_file(in_folder("text"), "not a database");
   expect_run(2, "compare", in_folder("none.db"), in_folder("r.db"));

@@ -266,7 +266,8 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
   expect_error("absent/log of ATTUNE_LOG_FILE cannot be opened");
 }
 
-/* Winner and default were measured alone behind the race, the runner-up was not. */
+/* Whether winner and default were measured alone behind the race, which the winner's trial tells; the runner-up was
+ * not. */
 static void a_runner_up_that_looks_faster_is_explained(void **state) {
   (void)state;
   at_store *store = NULL;
@@ -286,15 +287,40 @@ static void a_runner_up_that_looks_faster_is_explained(void **state) {
                             .tuned_at = 1700000000};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_device_fingerprint(host, fingerprint, sizeof fingerprint), ATTUNE_OK);
-  for (int slower = 0; slower <= 1; slower++) {
-    assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
-    assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
-    at_store_close(store);
-    EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
-    expect_out(slower ? "1.100x as fast" : "0.900x as fast");
-    assert_true(!slower == !!strstr(out_text, "its time is from the race"));
-    winner.runner_up_time_ns = 11;
-  }
+  at_trial trials[2] = {{.implementation = "host_reference", .time_ns = 12, .samples = 9, .verdict = "winner"},
+                        {.implementation = "host_small", .time_ns = 9, .samples = 9, .verdict = "runner-up"}};
+  for (int slower = 0; slower <= 1; slower++)
+    for (int alone = 0; alone <= 1; alone++) {
+      trials[0].time_ns = alone ? 12 : winner.time_ns;
+      assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+      winner.runner_up_time_ns = trials[1].time_ns = slower ? 11 : 9;
+      winner.tuned_at++;
+      assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, trials, 2, 1000), ATTUNE_OK);
+      at_store_close(store);
+      EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
+      expect_out(slower ? "1.100x as fast" : "0.900x as fast");
+      assert_true((alone && !slower) == !!strstr(out_text, "its time is from the race; winner and default"));
+      assert_true((!alone && !slower) == !!strstr(out_text, "the race compares samples taken right after each other"));
+      assert_null(strstr(out_text, "trials"));
+      EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--trials", "--device", "host", "--db", database);
+      expect_out("  trials          times of the race, in which the candidates take turns\n");
+      assert_true(!alone == !strstr(out_text, "each alone: these times stand above\n"));
+    }
+}
+
+/* Not the text that was typed, which may be another's of the same problem. */
+static void a_problem_is_told_as_it_is_stored(void **state) {
+  (void)state;
+  EXPECT_RUN(0, "explain", "gemm float32 nn 008x08x8", "--device", "host", "--db", ":memory:");
+  expect_out("gemm f32 nn 8x8x8 strict on host\n  asked as        gemm float32 nn 8x8x8\n");
+  EXPECT_RUN(0, "explain", "gemm f32 nn 008x08x100 row-major", "--device", "host", "--db", ":memory:");
+  expect_out("gemm f32 nn 8x8x100 row-major on host\n  stored as       gemm f32 nn 8x8x100 strict\n");
+  assert_null(strstr(out_text, "vendor"));
+  EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8 strict", "--device", "host", "--db", ":memory:");
+  assert_null(strstr(out_text, "asked as"));
+  write_text(in_folder("zeros.csv"), "problem\ngemm f32 nt 008x08x8 row-major\n");
+  EXPECT_RUN(0, "show", in_folder("zeros.csv"), "--device", "host", "--db", ":memory:");
+  expect_out("gemm f32 nt 8x8x8 row-major\n");
 }
 
 /* --- with others --- */
@@ -378,7 +404,8 @@ static void two_runs_share_the_work(void **state) {
     json_decref(report);
   }
   assert_int_equal(tuned + stored, 6);
-  /* What noise left unsure may be measured again by the other, if its look and its claim lie on two sides of the commit. */
+  /* What noise left unsure may be measured again by the other, if its look and its claim lie on two sides of the
+   * commit. */
   assert_in_range(tuned, 3, unsure ? 4 : 3);
 }
 
@@ -465,9 +492,11 @@ int main(void) {
       TEST(the_users_own_place_is_made_when_it_is_needed),
       TEST(nothing_stored_is_told_with_what_helps),
       TEST(a_runner_up_that_looks_faster_is_explained),
+      TEST(a_problem_is_told_as_it_is_stored),
       TEST(what_others_measure_comes_last),
       TEST(two_runs_share_the_work),
-      TEST(a_wait_is_told), TEST(a_signal_ends_a_wait),
+      TEST(a_wait_is_told),
+      TEST(a_signal_ends_a_wait),
       TEST(what_is_ignored_ends_nothing),
       TEST(a_signal_ends_a_problem_without_an_end),
   };

@@ -161,6 +161,63 @@ static void completion_knows_commands_and_options(void **state) {
   expect("SHELL is \"csh\"; should be bash, zsh or fish");
 }
 
+/* Every command and every option that its help lists, in each shell: what is missing is printed. */
+#define COMMANDS "$($A --help | sed -n \"/^Commands:/,/^\\$/s/^  \\([a-z]*\\) .*/\\1/p\")"
+#define OPTIONS "$($A $c --help | grep -oE \"^  (-., |    )--[a-z-]+\" | grep -oE -e \"--[a-z-]+\")"
+#define LETTERS "$($A $c --help | grep -oE \"^  -[a-zA-Z]\" | grep -oE -e \"-[a-zA-Z]\")"
+
+static void completion_is_complete_in_bash(void **state) {
+  (void)state;
+  if (access("/bin/bash", X_OK) != 0) skip();
+  shell(
+      "bash -c 'source <($A completion bash); number=0\n"
+      "at() { COMP_WORDS=(attune \"${@:2}\"); COMP_CWORD=$#; COMP_CWORD=$((COMP_CWORD-1)); _attune; (( number++ ))\n"
+      "  [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"$*: ${COMPREPLY[*]}\"; }\n"
+      "for c in " COMMANDS "; do at $c $c; for o in " OPTIONS " " LETTERS "; do at $o $c $o; done; done\n"
+      "at --version --v; at --help --; at host show --device = h; at host show --device =; at host tune -d h\n"
+      "at strict eval --contract s; at equivalent eval --contract = e; at recorded tune rec; at recorded show r\n"
+      "at runtime bench --suite r; at otava export --format o; at bf16 eval --dtype = b; at google= bench --export go\n"
+      "echo $(( number > 150 ))'");
+  assert_string_equal(text, "1\n");
+}
+
+static void completion_is_complete_in_fish(void **state) {
+  (void)state;
+  shell("command -v fish");
+  if (code != 0) skip();
+  shell("A=$A bash -c 'for c in " COMMANDS "; do echo at $c $c; for o in " OPTIONS "; do echo at $o $c $o; done; "
+        "for o in " LETTERS "; do echo at $o $c -; done; done' >$D.fish; cat >>$D.fish <<END\n"
+        "at --version --v; at host show --device h; at --device=host show --device=h; at strict eval --contract s\n"
+        "at recorded tune rec; at recorded show r; at runtime bench --suite r; at otava export --format o\n"
+        "at bf16 eval --dtype b; at google= bench --export go\nEND\n"
+        "HOME=${D%%/*} fish --no-config -c 'source ($A completion fish | psub); set -g number 0\n"
+        "function at; set -g number (math $number + 1)\n"
+        "  set -l found (complete -C \"attune $argv[2..-1]\" | string replace -r \"\\t.*\" \"\")\n"
+        "  contains -- $argv[1] $found; or echo $argv: $found; end\n"
+        "source $argv[1]; test $number -gt 150; and echo 1' $D.fish 2>&1; rm $D.fish");
+  assert_string_equal(text, "1\n");
+}
+
+/* zsh's own completion asks for a terminal: its script's text is looked at. */
+static void completion_is_complete_in_zsh(void **state) {
+  (void)state;
+  if (access("/bin/bash", X_OK) != 0) skip();
+  shell(
+      "A=$A bash -c 'script=$($A completion zsh); number=0\n"
+      "for c in " COMMANDS "; do part=$(sed -n \"/^    $c)\\$/,/;;\\$/p\" <<< \"$script\"); [[ $part ]] || echo $c\n"
+      "  for o in " OPTIONS
+      "; do (( number++ )); [[ $part == *$o[=\\[\\}]* || $part == *$o\\}* ]] || echo \"$c $o\"; done\n"
+      "  for o in " LETTERS
+      "; do [[ $part == *\"{$o\"[,+]* || $part == *,$o\\}* || $part == *\"$o\"[,}]* ]] || echo \"$c $o\"; done; done\n"
+      "for w in recorded \"strict equivalent reduced\" runtime otava bf16; do [[ $script == *\"$w\"* ]] || echo "
+      "\"$w\"; done\n"
+      "echo $(( number > 100 ))'");
+  assert_string_equal(text, "1\n");
+}
+#undef COMMANDS
+#undef OPTIONS
+#undef LETTERS
+
 /* What the line `words` is completed to in fish. */
 static void fish(const char *words) {
   char line[256];
@@ -263,6 +320,9 @@ int main(void) {
       cmocka_unit_test(manual_page_is_of_the_table),
       cmocka_unit_test(completion_knows_commands_and_options),
       cmocka_unit_test(completion_works_in_fish),
+      cmocka_unit_test(completion_is_complete_in_bash),
+      cmocka_unit_test(completion_is_complete_in_fish),
+      cmocka_unit_test(completion_is_complete_in_zsh),
       cmocka_unit_test(completion_is_read_by_zsh),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -78,8 +78,8 @@ static void cuts_keep_both_ends(void **state) {
   terminal(80, "LC_ALL=C $A show $W --db :memory: --device host");
   expect("gemm f32 nn");
   expect("gemm f64 tt");
-  expect("align=4 ");
-  expect("align=8 ");
+  expect("=4 ");
+  expect("=8 ");
   expect("first  ");
   write_file(workload, "name,problem\n"
                        "a quite long name,gemm f32 nn 1000x1000x1000 strict\n"
@@ -87,6 +87,30 @@ static void cuts_keep_both_ends(void **state) {
   terminal(75, "LC_ALL=C $A show $W --db :memory: --device host");
   expect("gemm f32 nn 1000x1000x1000~ ");
   expect("gemm f64 tt 2000x2000x2000~ ");
+}
+
+/* The sizes of a problem are never cut in 60 columns and more, whatever else is; where that makes rows alike, they are
+ * told apart by the words before. */
+static void cuts_leave_the_sizes(void **state) {
+  (void)state;
+  static const char *const sizes[] = {" 16384x16384x1024 ", " 64x64x64x128 ", " 1x131072x7 "};
+  write_file(workload, "name,problem\n"
+                       "a,gemm bf16 nn 16384x16384x1024 strict lda=20001 ldb=20002 ldd=20003 align=4\n"
+                       "b,gemm f32 tn 64x64x64x128 equivalent workspace=1000000\n"
+                       "c,gemm f32 nt 1x131072x7 strict row-major\n");
+  for (unsigned short width = 60; width < 140; width += 4) {
+    terminal(width, "LC_ALL=C $A show $W --db :memory: --device host");
+    for (char *c = text; *c; c++)
+      if (*c == '~') *c = ' ';
+    for (size_t i = 0; i < 3; i++)
+      if (!strstr(text, sizes[i])) fail_msg("%d columns lack %s: %s", (int)width, sizes[i], text);
+  }
+  write_file(workload, "name,problem\n"
+                       "a,gemm bf16 nn 16384x16384x1024 strict\n"
+                       "b,gemm bf16 nt 16384x16384x1024 strict\n");
+  terminal(60, "LC_ALL=C $A show $W --db :memory: --device host");
+  expect(" nn 16384x16384x1024");
+  expect(" nt 16384x16384x1024");
 }
 
 /* COLUMNS says what is wanted; a pipe has all, the long text last. */
@@ -273,6 +297,22 @@ static void slower_is_red(void **state) {
   expect_none("\033");
 }
 
+/* An empty list is no error, of winners and of what was recorded. */
+static void nothing_to_show_is_no_error(void **state) {
+  (void)state;
+  static const char *const rest[] = {"", "--json", "--csv"};
+  if (elsewhere()) skip();
+  put_winner(20, 500, 0.01, 0);
+  for (size_t i = 0; i < 3; i++)
+    for (int recorded = 0; recorded < 2; recorded++) {
+      char line[128];
+      snprintf(line, sizeof line, "$A show --db %s --device host %s", recorded ? "$D --recorded" : ":memory:", rest[i]);
+      shell(line);
+      assert_int_equal(code, 0);
+      expect(i == 1 ? "[]\n" : i == 2 ? "name,problem," : recorded ? "no problems recorded: " : "no winners stored: ");
+    }
+}
+
 /* What a spreadsheet reads: a head, a line for each row, quoted where it must be. */
 static void csv_is_read_back(void **state) {
   (void)state;
@@ -331,7 +371,9 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(rows_never_look_alike, fresh),
+      cmocka_unit_test_setup(nothing_to_show_is_no_error, fresh),
       cmocka_unit_test_setup(cuts_keep_both_ends, fresh),
+      cmocka_unit_test_setup(cuts_leave_the_sizes, fresh),
       cmocka_unit_test_setup(widths_are_obeyed, fresh),
       cmocka_unit_test_setup(sums_are_right, fresh),
       cmocka_unit_test_setup(winners_of_other_threads_are_called_so, fresh),

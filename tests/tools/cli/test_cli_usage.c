@@ -9,6 +9,8 @@ static void helps(void **state) {
   (void)state;
   expect_run(0, "--help");
   expect_out("explain PROBLEM");
+  for (const char *line = strstr(out_text, "Commands:\n") + 10; *line != '\n'; line = strchr(line, '\n') + 1)
+    if (strncmp(line, "  ", 2) != 0) fail_msg("a command's line is broken: %.40s", line);
   expect_run(0, "--version");
   expect_out("attune ");
   const char *const commands[] = {"devices", "tune", "show", "explain"};
@@ -162,6 +164,21 @@ static void refuses_unreadable_input(void **state) {
   expect_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
   expect_run(2, "tune", folder, "--db", database);
   expect_error("is a directory");
+  /* Standard input is called that, in each command that reads a workload. */
+  write_file(workload, "dtype,m,n,k\nf32,4,x,4\n");
+  for (int i = 0; i < 2; i++) {
+    const char *const words[] = {i ? "show" : "tune", "-", "--db", ":memory:", "--device", "host", NULL};
+    expect_code(2, start_with(words, out_path, workload));
+    expect_error("standard input:2:7: n is \"x\"");
+  }
+  expect_code(2, start_with((const char *const[]){"show", "-", "--db", ":memory:", NULL}, out_path, NULL));
+  expect_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
+  write_file(workload, "dtype,m,n,k\nf32,4,5,4\n");
+  expect_code(0, start_with((const char *const[]){"show", "-", "--db", ":memory:", "--device", "host", NULL}, out_path,
+                            workload));
+  expect_out("gemm f32 nn 4x5x4 strict");
+  expect_run(2, "bench", "-");
+  expect_error("WORKLOAD is -, but each of the processes reads it; should be a file");
   expect_run(2, "tune", "/nonexistent.csv", "--db", database);
   expect_error("/nonexistent.csv: no such file");
   assert_int_equal(access(database, F_OK), -1);

@@ -53,6 +53,18 @@ static void begins_with_a_sign(void **state) {
   expect_run(0, EVAL("--a*2", QUICK, "4", "-n", "1"));
   expect_run(0, EVAL(QUICK, "4", "--", "--a"));
   expect_run(0, "eval", "-b", database, "-d", "host", "-a", QUICK, "4");
+  /* Letters of options that wait for a value, and have none. */
+  static const char *const letters[] = {"-b", "-s", "-n", "-d"};
+  for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++) {
+    expect_run(0, EVAL(letters[i], "--no-tune", "--shape", "4"));
+    expect_out("f32 i0: -i0");
+    expect_run(0, EVAL("--no-tune", "--shape=4", letters[i]));
+    expect_out("f32 i0: -i0");
+  }
+  expect_run(2, EVAL("-j", QUICK, "4"));
+  expect_error("or behind -- where it looks like an option: -- -j");
+  expect_run(0, EVAL(QUICK, "4", "--", "-j"));
+  expect_run(2, EVAL("a", QUICK, "4", "-n"));
   expect_run(2, EVAL("--a", QUICK, "4"));
   expect_error("there is no option --a");
   expect_run(2, EVAL("a", "-x", QUICK, "4"));
@@ -77,6 +89,20 @@ static void computes_what_is_written(void **state) {
   for (size_t i = 0; i < 64; i++)
     assert_true(number_at(o, "outputs", 0, i) == fmod(256 - number_at(o, "inputs", 0, i), 256));
   json_decref(o);
+}
+
+/* What the options take as a dtype is a cast, too, with a module or without. */
+static void casts_have_other_names(void **state) {
+  (void)state;
+  static const char *const names[] = {"float16", "half", "torch.float16", "np.float16", "fp16", "torch.half", "F16"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "%s(x) + 1", names[i]);
+    expect_run(0, EVAL(text, QUICK, "8"));
+    expect_out("elementwise 8 strict out=f16 : f32 i0: f16(");
+    expect_run(0, EVAL("x", QUICK, "8", "--dtype", names[i]));
+    expect_out("elementwise 8 strict out=f16 : f16 i0: i0");
+  }
 }
 
 /* Each option reaches the numbers. */
@@ -255,7 +281,7 @@ int main(void) {
       cmocka_unit_test_setup(tunes_runs_and_checks, fresh),  cmocka_unit_test_setup(computes_what_is_asked, fresh),
       cmocka_unit_test_setup(in_place_and_random, fresh),    cmocka_unit_test_setup(prints_every_kind, fresh),
       cmocka_unit_test_setup(wrong_input_is_told, fresh),    cmocka_unit_test_setup(limits, fresh),
-      cmocka_unit_test_setup(help_has_examples, fresh),
+      cmocka_unit_test_setup(help_has_examples, fresh),      cmocka_unit_test_setup(casts_have_other_names, fresh),
 #ifdef AT_IDLE
       cmocka_unit_test_setup(wrong_results_are_told, fresh),
 #endif

@@ -295,6 +295,13 @@ static void what_is_too_long_is_left(void **state) {
   assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
   expect("1 left for lack of budget");
   expect_none("the budget is spent"); /* a line for each */
+  expect_none("fits into the budget");
+  write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\n");
+  assert_int_equal(setenv("TOY_ROW_NS", "2500000", 1), 0);
+  expect_run("tune huge.csv --device host --budget 5 --db ''", 0);
+  assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
+  expect("0 tuned, 0 already stored, 0 failed, 1 left for lack of budget");
+  expect("none of these fits into the budget: the shortest needs ");
 }
 
 /* What is left of the budget is the most that is left of the run. */
@@ -364,6 +371,8 @@ static void kernels_are_kept(void **state) {
   expect(
       "1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
+  expect_run("warm kept.db --device host", 0);
+  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are in the kernel cache, the rest need none");
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);
   assert_non_null(json);
@@ -380,7 +389,7 @@ static void kernels_are_kept(void **state) {
   expect("its kernel is not in the kernel cache: ns=30000 cannot be kept");
   OK(unsetenv("TOY_KERNELS") == 0 ? ATTUNE_OK : ATTUNE_INTERNAL);
   expect_run("warm kept.db --device host", 0);
-  expect("1 need none");
+  expect("nothing to compile: 1 winner is valid on host, and none needs a kernel");
   expect_run("warm none.db --device host", 2);
   expect_run("warm kept.db again.db", 2);
 }

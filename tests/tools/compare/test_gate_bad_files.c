@@ -50,7 +50,8 @@ static void a_file_that_is_not_there(void **state) {
   SAYS(gate_file_open(&file, path_of("none/r.db"), true), "cannot be opened");
   SAYS(gate_file_open(&file, folder, true), "is not a regular file");
   write_bytes("empty", "", 0);
-  SAYS(gate_file_open(&file, path_of("empty"), false), "is empty; it holds no run");
+  SAYS(gate_file_open(&file, path_of("empty"), false),
+       "is empty; should be a result file that `attune bench --save' wrote");
   save("empty", "", 1, GATE_RUN_COMPLETE); /* made into one */
   FINE(gate_load(path_of("empty"), &run));
   gate_run_free(&run);

@@ -91,7 +91,7 @@ static void a_default_is_told_once(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   dispatch(tuner, TOY_PROBLEM);
-  expect("3 " TOY_PROBLEM " on host runs base ns=200000: the vendor default");
+  expect("3 " TOY_PROBLEM " on host runs base ns=200000: the default");
   assert_int_equal(count(TOY_PROBLEM), 1);
   attune_tuner_destroy(tuner);
 }

@@ -381,10 +381,25 @@ static int open_device(void **state) {
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
+/* Implementations of one name and version, as two operations have a host_reference, are told once. */
+static void nothing_is_told_twice(void **state) {
+  (void)state;
+  char text[AT_FINGERPRINT_CHARS], *entries[64], *rest = NULL;
+  int count = 0;
+  OK(attune_device_fingerprint(host, text, sizeof text));
+  assert_non_null(strstr(text, "; host_reference "));
+  for (char *entry = strtok_r(text, ";", &rest); entry; entry = strtok_r(NULL, ";", &rest)) {
+    for (int i = 0; i < count; i++) assert_string_not_equal(entries[i], entry);
+    assert_in_range(count, 0, 63);
+    entries[count++] = entry;
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, teardown)
   const struct CMUnitTest tests[] = {
       TEST(only_its_own_part_counts),
+      TEST(nothing_is_told_twice),
       TEST(a_miss_lends_nothing),
       TEST(what_has_changed_is_measured_again),
       TEST(new_evidence_counts_however_weak),

@@ -282,7 +282,7 @@ static void reads_what_spreadsheets_write(void **state) {
        "name;dtype;m;n;k;;\r\n;;;;;;\r\nfirst;f32;8;9;10;;\r\n;;;;;;\r\n\"a;b\";f64;1;2;3;;\r\n;;;;;;\r\n"),
       ",name,,dtype,m,n,k\n,first,,f32,8,9,10\n,a;b,,f64,1,2,3\n",
       "name\tdtype\tm\tn\tk\nfirst\tf32\t8\t9\t10\n\na;b\tf64\t1\t2\t3",
-      "sep=,\nname,dtype,m,n,k\n\"# a comment, quoted\",,,,\nfirst,f32,8,9,10,,,\na;b,f64,1,2,3\n"};
+      "sep=,\nname,dtype,m,n,k,,,\n\"# a comment, quoted\",,,,\nfirst,f32,8,9,10,,,\na;b,f64,1,2,3\n"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     attune_workload *w = NULL;
     OK(read_text(&w, texts[i]));
@@ -374,6 +374,12 @@ static void refuses_malformed_files(void **state) {
                  ":2:5: \"9\" stands in column 2, which has no name in line 1; should be named");
   expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
+  /* Empty ones too, unless the header has as many. */
+  expect_refused("dtype,m,n,k\nf32,1,1,1\nf32,1,1,1,\n",
+                 ":3:11: the row has 5 fields; should have 4, as the header in line 1");
+  expect_refused("dtype,m,n,k,,\nf32,1,1,1,,,\n",
+                 ":2:13: the row has 7 fields; should have 6, as the header in line 1");
+  expect_refused("dtype,m,n,k,,\nf32,1,1,1,2,\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
   expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"; should be a whole number of 1 or more");
   expect_refused("dtype,m,n,k,lda\nf32,1,1,1,-1\n",

@@ -140,6 +140,10 @@ static int check_workloads(const bench_options *o) {
   int code = CLI_DONE;
   for (size_t i = 0; code == CLI_DONE && i < o->workloads.count; i++) {
     attune_workload *workload = NULL;
+    if (strcmp(o->workloads.at[i], "-") == 0) {
+      cli_error("WORKLOAD is -, but each of the processes reads it; should be a file");
+      return CLI_USAGE;
+    }
     const attune_status status = attune_workload_read(&workload, o->workloads.at[i]);
     if (status != ATTUNE_OK) code = cli_fail(status);
     attune_workload_destroy(workload);

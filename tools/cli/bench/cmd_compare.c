@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tools/compare/results/import.h"
 
@@ -119,9 +120,29 @@ static int compare_runs(const compare_options *o) {
   return code;
 }
 
+/* The first side that is a file of no bytes, which could be of any kind; NULL: none. */
+static const char *empty_side(const compare_options *o) {
+  const char *empty = NULL, *which;
+  for (int i = 0; i < o->side_count && !empty; i++) {
+    struct stat about;
+    char *path = gate_split(o->sides[i], &which);
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size == 0) empty = o->sides[i];
+    free(path);
+  }
+  return empty;
+}
+
 int cmd_compare(int argc, char **argv) {
   compare_options o = {.rule = gate_rule_default};
   if (cli_parse("compare", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
+  const char *empty = empty_side(&o);
+  if (empty) {
+    cli_error(
+        "%s is empty; should be a result file of `attune bench --save', JSON of Google Benchmark or Criterion, or a "
+        "tuning database",
+        empty);
+    return CLI_USAGE;
+  }
   const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);
   if (first && second && o.rule.floor_count) {
     cli_error("--threshold TEXT=PERCENT is for cases of `attune bench'; of two databases give --threshold PERCENT");

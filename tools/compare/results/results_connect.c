@@ -155,7 +155,7 @@ static char *identify(gate_file *file) {
   int64_t pages = 0, application = 0;
   char *error = gate_sql_int(file, "PRAGMA page_count", &pages);
   if (!error && pages == 0 && !file->write)
-    return gate_say("%s is empty; it holds no run: save one with attune bench --save", file->path);
+    return gate_say("%s is empty; should be a result file that `attune bench --save' wrote", file->path);
   if (!error && pages == 0) error = create(file);
   if (!error) error = gate_sql_int(file, "PRAGMA application_id", &application);
   if (!error) error = check_application(file->path, application);

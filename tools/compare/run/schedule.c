@@ -23,11 +23,17 @@ void gate_rounds_destroy(gate_rounds *r) {
   free(r);
 }
 
+/* "NAME: why", once where the reason begins with the name. */
+static char *say_of(const gate_source *s, const char *why) {
+  const size_t chars = strlen(s->name);
+  return strncmp(why, s->name, chars) == 0 && why[chars] == ' ' ? gate_copy(why) : gate_say("%s: %s", s->name, why);
+}
+
 /* NULL also where there is no such program. */
 static char *list_source(gate_rounds *r, int side, size_t i) {
   gate_source *s = r->sides[side].sources[i];
   char *why = gate_rounds_start(r, side, i);
-  char *error = why && !s->absent ? gate_say("%s: %s", s->name, why) : NULL;
+  char *error = why && !s->absent ? say_of(s, why) : NULL;
   free(why);
   return error;
 }
@@ -38,7 +44,7 @@ static char *check_source(gate_rounds *r, size_t i) {
   if (!s->absent) return NULL;
   for (int side = 0; side < r->side_count; side++)
     if (i < r->sides[side].source_count && !r->sides[side].sources[i]->absent) return NULL;
-  char *why = gate_rounds_start(r, GATE_HEAD, i), *error = gate_say("%s: %s", s->name, why ? why : "it came and went");
+  char *why = gate_rounds_start(r, GATE_HEAD, i), *error = say_of(s, why ? why : "it came and went");
   free(why);
   return error;
 }

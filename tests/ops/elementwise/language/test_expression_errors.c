@@ -22,10 +22,17 @@ static const row ROWS[] = {
     {"a \x01+ b", "byte 2 is the control character 0x01", "\\x01"},
     {"a \x7f b", "byte 2, 0x7f, is not ASCII", "\\x7f"},
     {"a.b", "a dot stands in numbers only", ".b"},
+    {"torch.exp(a)", "a dot stands in numbers only, as in 1.5; write exp(...) with nothing before it", ".exp"},
+    {"a.float()", "a dot stands in numbers only, as in 1.5; write float(...) with nothing before it", ".float"},
+    {"torch.float99(a)", "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)", ".float99"},
+    {"torch.float32 + a", "torch.float32 is a dtype and needs its parentheses, as in torch.float32(x)", "torch"},
     {"{a}", "the character {", "{a"},
     /* numbers */
-    {"a * 2.5f", "\"f\" cannot follow a number; its dtype is written as a cast, as in f32(2.5)", "f"},
-    {"a * 10L", "\"L\" cannot follow a number", "L"},
+    {"a * 2.5f", "\"f\" cannot follow a number; leave it out, or write f32(2.5)", "f"},
+    {"a * 10L", "\"L\" cannot follow a number; leave it out, or write i64(10)", "L"},
+    {"a * 10ull", "\"ull\" cannot follow a number; leave it out, or write u64(10)", "ull"},
+    {"a * 0x10U", "\"U\" cannot follow a number; leave it out, or write u32(0x10)", "U"},
+    {"a * 2.5h", "\"h\" cannot follow a number; leave it out, or write f16(2.5)", "h"},
     {"a * 1_000", "a number has no _ in it", "_000"},
     {"a * 0b11", "integers are written in decimal or as 0x1f", "b11"},
     {"a * 012", "an integer does not begin with 0", "012"},
@@ -33,7 +40,7 @@ static const row ROWS[] = {
     {"a * 1e+", "the exponent has no digits", "e+"},
     {"a * 0x", "0x has no digits", "0x"},
     {"a * 0x1.8p3", "hexadecimal numbers are integers", ".8p3"},
-    {"a * 0x1g", "\"g\" cannot follow a number", "g"},
+    {"a * 0x1g", "\"g\" cannot follow a number; its dtype is written as a cast, as in f32(0x1)", "g"},
     {"a * 1.2.3", "a number has one decimal point", ".3"},
     {"a * 18446744073709551616", "this integer is above 18446744073709551615", "18446"},
     {"a * 0x1ffffffffffffffff", "this integer is above", "0x1f"},
@@ -66,7 +73,6 @@ static const row ROWS[] = {
     {"t = a; t(b)", "\"t\" is a value, not a function", "t(b)"},
     {"t = t + a; t", "\"t\" is unknown", "t + a"},
     /* statements */
-    {"", "the expression has no output", ""},
     {"  # nothing", "the expression has no output", ""},
     {"t = a;", "the expression has no output", ""},
     {"t = a", "after the value of t there should be a ; and then the outputs", ""},
@@ -74,6 +80,7 @@ static const row ROWS[] = {
     {"t = a; t = b; t", "t has a value already", "t = b"},
     {"a = b; a", "a is an operand and cannot be given a value", "a = b"},
     {"gelu = a; gelu", "gelu is a function and cannot be given a value", "gelu ="},
+    {"torch.half = a; a", "torch.half is a dtype and cannot be given a value", "torch"},
     {"f32 = a; f32", "f32 is a dtype and cannot be given a value", "f32 ="},
     {"e = a; e", "e is a constant and cannot be given a value", "e ="},
     {"if = a; if", "if is a reserved word and cannot be given a value", "if ="},
@@ -190,6 +197,17 @@ static void neighbours(void **state) {
   GIVES(LINE, "u + -1", "i0 + u8(255)");
   GIVES(LINE, "i32(u) + 300", "i32(i0) + i32(300)");
   GIVES(LINE, "(a < b) == m", "(i0 < i1) == i2");
+}
+
+/* Where there is nothing to show, no place is shown. */
+static void no_text(void **state) {
+  (void)state;
+  static const char *const texts[] = {"", "  ", "\n \n", "a +\n\n"};
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    at_expression *e = NULL;
+    FAILS(compile_mentioned(&e, LINE, texts[i]), ATTUNE_INVALID_ARGUMENT);
+    if (strchr(attune_last_message(), '\n')) fail_msg("\"%s\": %s", texts[i], attune_last_message());
+  }
 }
 
 /* The line with the fault, of several; cut on both sides where it is long. */
@@ -359,6 +377,7 @@ int main(void) {
       cmocka_unit_test(each_message), cmocka_unit_test(neighbours), cmocka_unit_test(excerpts),
       cmocka_unit_test(sizes),        cmocka_unit_test(depth),      cmocka_unit_test(too_many),
       cmocka_unit_test(far_too_many), cmocka_unit_test(signatures), cmocka_unit_test(message_stays),
+      cmocka_unit_test(no_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,14 +54,29 @@ static int floats(attune_dtype dtype, unsigned char *to) {
   return count;
 }
 
-/* The values of a dtype: all of them, or the special ones if there are too many or `some` is asked for. Of 16 bits each call
- * gives another sixteenth of them and the special ones; ATTUNE_TEST_ALL: all. */
+/* Numbers with all digits: what is rounded twice shows in one of some thousands. */
+static int many_doubles(unsigned char *to) {
+  static uint64_t state = 88172645463325252u;
+  enum { COUNT = 20000 };
+  for (int i = 0; i < COUNT; i++) { /* xorshift64 (Marsaglia 2003) */
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    const double x = ldexp((double)(int64_t)state, (int)(state >> 8 & 7) - 66);
+    memcpy(to + (size_t)i * sizeof x, &x, sizeof x);
+  }
+  return COUNT;
+}
+
+/* The values of a dtype: all of them, or the special ones if there are too many or `some` is asked for. Of 16 bits each
+ * call gives another sixteenth of them and the special ones; ATTUNE_TEST_ALL: all. */
 static int values_of(attune_dtype dtype, bool some, unsigned char *to) {
   static int turn;
   const size_t size = attune_dtype_size(dtype);
   if (dtype == ATTUNE_BOOL) return to[0] = 0, to[1] = 1, 2;
   const int step = size == 1 || getenv("ATTUNE_TEST_ALL") ? 1 : 16;
   int count = size == 1 ? 0 : at_dtype_whole(dtype) ? wide_integers(dtype, to) : floats(dtype, to);
+  if (dtype == ATTUNE_F64 && !some) return count + many_doubles(to + (size_t)count * size);
   if (size > 2 || (size == 2 && some)) return count;
   for (int i = step == 1 ? 0 : turn++ % step; i < (size == 1 ? 256 : MOST); i += step)
     memcpy(to + (size_t)count++ * size, &(uint16_t){(uint16_t)i}, size);
@@ -135,7 +150,9 @@ static void rows(void **state) {
       if (!e) continue;
       const bool once = row->when == AT_WHEN_TWICE && calls_of(e->plain, row->function) < 2; /* abs of complex is another */
       const unsigned dtypes = once ? 0 : dtypes_of_call(e, row->function) & row->dtypes;
-      const at_function gone = row->then == AT_THEN_OF_INNER ? AT_FN_NEGATE : row->function;
+      const at_function gone = row->then == AT_THEN_OF_INNER    ? AT_FN_NEGATE
+                               : row->then == AT_THEN_SIGN_BITS ? AT_FN_INVERT /* of the constant */
+                                                                : row->function;
       if (dtypes && calls_of(e, gone) >= calls_of(e->plain, gone))
         fail_msg("%s of %s stays %s", row->text, attune_dtype_name((attune_dtype)d), e->text);
       seen |= dtypes;
@@ -341,6 +358,86 @@ static void loops_of_choices(void **state) {
       }
 }
 
+/* ---- what is refused ---- */
+
+/* x and y are of `dtype`, s is an i64 scalar. */
+static attune_status compile_with_scalar(at_expression **out, const char *text, attune_dtype dtype) {
+  const at_operand_name names[2] = {{"x", (uint8_t)dtype, 0}, {"y", (uint8_t)dtype, 0}}, s = {"s", ATTUNE_I64, 0};
+  const at_signature signature = {names, &s, strchr(text, 'y') ? 2 : 1, strchr(text, 's') ? 1 : 0};
+  return at_expression_create_checked(out, text, strlen(text), &signature);
+}
+
+/* A program may write what the canonical text says, as write_call does. */
+static void check_body(const at_expression *e) {
+  at_operand_name names[2] = {0};
+  at_expression *again = NULL;
+  for (int i = 0; i < e->input_count; i++)
+    names[i] = (at_operand_name){.name = {'i', (char)('0' + i)}, .dtype = e->inputs[i].dtype};
+  const at_signature signature = {names, NULL, e->input_count, 0};
+  const char *body = strstr(e->text, ": ") + 2;
+  if (at_expression_create(&again, body, strlen(body), &signature) != ATTUNE_OK)
+    fail_msg("%s: %s", e->text, attune_last_message());
+  assert_string_equal(again->text, e->text);
+  at_expression_destroy(again);
+}
+
+/* Only numbers as they are written are refused: what the operands or rewrites make a constant has the results of values
+ * that are known when it runs, in every loop, and the canonical text of it is read again. */
+static void refused_as_written(void **state) {
+  (void)state;
+  static const char *const run[] = {"x % (y ^ y)",
+                                    "x // (y - y)",
+                                    "fmod(x, y * 0)",
+                                    "x % (y % 1)",
+                                    "x << ~(y - y)",
+                                    "x >> ~(y ^ y)",
+                                    "x << 100 * (y == y)",
+                                    "x >> (y ^ y) + 77",
+                                    "x ** ~(y - y)",
+                                    "x + (y - y) // (y ^ y)",
+                                    "x % (y != y)",
+                                    "x // (f32(y) != f32(y) && false)",
+                                    "x ** (~(y - y) - (y == y))",
+                                    "i8(f32(y - y) + 1000.0) + i8(x)",
+                                    "u8(-1.5 - f64(y ^ y)) + u8(x)"};
+  static const char *const never[] = {"x % 0",           "x // (2 - 2)", "fmod(x, false)", "x << -1",
+                                      "x >> 64",         "x << ~0",      "x ** -1",        "x % i32(0.5)",
+                                      "x + i8(1000.0)",  "x + u8(-1.5)", "z = 0; x % z",   "x % (true ? 0 : 1)",
+                                      "x + index(y - y)"};
+  static const attune_dtype dtypes[] = {ATTUNE_I8, ATTUNE_I16, ATTUNE_I32, ATTUNE_I64,
+                                        ATTUNE_U8, ATTUNE_U16, ATTUNE_U32, ATTUNE_U64};
+  at_expression *e = NULL, *again = NULL;
+  for (size_t d = 0; d < AT_COUNT(dtypes); d++) {
+    for (size_t i = 0; i < AT_COUNT(run); i++) {
+      e = compile(run[i], dtypes[d], dtypes[d]);
+      if (!e && dtypes[d] == ATTUNE_U64 && strstr(attune_last_message(), "no common dtype")) continue;
+      if (!e) fail_msg("%s of %s: %s", run[i], attune_dtype_name(dtypes[d]), attune_last_message());
+      check_all(e, run[i], dtypes[d], dtypes[d], true);
+      OK(at_expression_parse_canonical_checked(&again, e->text));
+      assert_string_equal(again->text, e->text);
+      at_expression_destroy(again);
+      check_body(e);
+      at_expression_destroy(e);
+      check_loops(run[i], dtypes[d]);
+    }
+    for (size_t i = 0; i < AT_COUNT(never); i++)
+      if ((e = compile(never[i], dtypes[d], dtypes[d])))
+        fail_msg("%s of %s is accepted", never[i], attune_dtype_name(dtypes[d]));
+  }
+  /* A number of the text must fit; a scalar wraps, and so does what is made of it. */
+  FAILS(compile_with_scalar(&e, "x + 300", ATTUNE_U8), ATTUNE_INVALID_ARGUMENT);
+  OK(compile_with_scalar(&e, "x + (s - s + 300)", ATTUNE_U8));
+  const at_constant s = {.integer = 5};
+  const uint8_t x = 3;
+  at_element element = element_of(e, &x, &x);
+  element.scalars = &s;
+  at_evaluate(values, e, &element, AT_ROUND_NODES);
+  at_evaluate(plain, e->plain, &element, AT_ROUND_NODES);
+  assert_int_equal(values[e->outputs[0]].integer, 47);
+  assert_true(at_plain_same(e, values, plain));
+  at_expression_destroy(e);
+}
+
 /* ---- what the documents say ---- */
 
 static long double value_of(const char *text, attune_dtype dtype, double x, double y) {
@@ -376,6 +473,13 @@ static void decisions(void **state) {
               {"fmax(x, y)", ATTUNE_F32, 0.0, -0.0, 0.0},
               {"fmin(x, y)", ATTUNE_F32, 0.0, -0.0, -0.0},
               {"clamp(x, 0, 1)", ATTUNE_F32, -0.0, 0, 0.0},
+              {"x % (y ^ y)", ATTUNE_I32, 7, 3, 0},
+              {"x // (y - y)", ATTUNE_U8, 7, 3, 0},
+              {"x << ~(y - y)", ATTUNE_I16, 7, 3, 0},
+              {"x >> ~(y - y)", ATTUNE_I16, -7, 3, -1},
+              {"x ** ~(y - y)", ATTUNE_I64, -1, 3, -1},
+              {"x ** ~(y - y)", ATTUNE_I64, 5, 3, 0},
+              {"i8(f32(x - x) + 1000.0)", ATTUNE_I16, 5, 3, 127},
               {"relu(x)", ATTUNE_F32, -0.0, 0, 0.0},
               {"sign(x)", ATTUNE_F64, -0.0, 0, 0.0},
               {"sign(x)", ATTUNE_F32, (double)NAN, 0, (double)NAN},
@@ -421,9 +525,10 @@ static void found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decisions),       cmocka_unit_test(found),          cmocka_unit_test(rows),
-      cmocka_unit_test(cast_rows),       cmocka_unit_test(chains_of_two),  cmocka_unit_test(chains_of_three),
-      cmocka_unit_test(constants),       cmocka_unit_test(loops_of_casts), cmocka_unit_test(loops_of_choices),
+      cmocka_unit_test(decisions),          cmocka_unit_test(found),          cmocka_unit_test(rows),
+      cmocka_unit_test(cast_rows),          cmocka_unit_test(chains_of_two),  cmocka_unit_test(chains_of_three),
+      cmocka_unit_test(constants),          cmocka_unit_test(loops_of_casts), cmocka_unit_test(loops_of_choices),
+      cmocka_unit_test(refused_as_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
