@@ -157,3 +157,16 @@ void at_cuda_leave(at_cuda_scope *scope) {
   if (scope->relaxed) at_cuda_restore(scope->mode);
   at_vendor_leave();
 }
+
+/* --- what a capture of another thread forbids, for a moment --- */
+
+void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
+  *saved = cudaStreamCaptureModeRelaxed;
+  if (cudaThreadExchangeStreamCaptureMode(saved) == cudaSuccess) return;
+  *saved = cudaStreamCaptureModeGlobal; /* a thread's first mode */
+  (void)cudaGetLastError();
+}
+
+void at_cuda_restore(enum cudaStreamCaptureMode saved) {
+  if (cudaThreadExchangeStreamCaptureMode(&saved) != cudaSuccess) (void)cudaGetLastError();
+}

@@ -179,3 +179,10 @@ void at_pending_forget(at_allocator *allocator) {
   }
   at_pools_forget(allocator);
 }
+
+void at_memory_catch_up(at_allocator *allocator, bool all) {
+  if (allocator->captures > 0) return;
+  if (allocator->deferred) at_pending_record_deferred(allocator);
+  if (allocator->abandoned > 0) at_pools_record_abandoned(allocator);
+  at_pending_finish(allocator, all);
+}
