@@ -110,7 +110,7 @@ static void run_size(bench *s) {
   set_operands(s);
   s->expression = "a + b";
   CHECK(attune_elementwise_problem_format(problem, sizeof problem, s->expression, &s->operands));
-  CHECK(attune_tune(s->tuner, s->device, problem, 0.0, 0, NULL));
+  CHECK(attune_tune(s->tuner, s->device, problem, NULL, NULL));
   CHECK(attune_elementwise_plan_create(&s->plan, s->tuner, s->stream, s->expression, &s->operands));
   measure(s);
   attune_plan_destroy(s->plan);

@@ -243,8 +243,8 @@ static void open_bench(bench *b) {
   bench_check(attune_device_get(&b->device, "cuda:0"), "attune_device_get");
   bench_check(attune_device_get_properties(b->device, &b->properties), "attune_device_get_properties");
   bench_check(attune_stream_create(&b->stream, b->device), "attune_stream_create");
-  bench_check(attune_event_create(&b->start, b->device), "attune_event_create");
-  bench_check(attune_event_create(&b->stop, b->device), "attune_event_create");
+  bench_check(attune_event_create(&b->start, b->device, NULL), "attune_event_create");
+  bench_check(attune_event_create(&b->stop, b->device, NULL), "attune_event_create");
   for (int i = 0; i <= BUFFERS; i++)
     bench_check(attune_alloc((void **)&b->memory[i], b->stream, (size_t)(b->rows * b->columns) * 4), "attune_alloc");
   char method[128];

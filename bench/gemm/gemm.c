@@ -82,7 +82,8 @@ static double tune_all(bench_platform *platform, const options *o, const attune_
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
     const attune_workload_entry *entry = attune_workload_at(workload, i);
     if (!wanted(o, entry) || (bench_now_ns() - start) * 1e-9 > o->time_limit_s) continue;
-    attune_status status = attune_tune(platform->tuner, platform->device, entry->problem, o->budget_ms, 0, NULL);
+    attune_status status = attune_tune(platform->tuner, platform->device, entry->problem,
+                                       &(attune_tune_options){.budget_ms = o->budget_ms}, NULL);
     if (status != ATTUNE_OK) fprintf(stderr, "bench_gemm: %s was not tuned: %s\n", entry->name, attune_last_message());
   }
   return (bench_now_ns() - start) * 1e-9;

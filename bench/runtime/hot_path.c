@@ -27,7 +27,7 @@ static void tune_one(const char *path) {
   bench_check(attune_device_get(&host, "host"), "attune_device_get");
   bench_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
   bench_check(attune_tuner_database_status(tuner), path);
-  bench_check(attune_tune(tuner, host, problem, 10000.0, 0, NULL), problem);
+  bench_check(attune_tune(tuner, host, problem, &(attune_tune_options){.budget_ms = 10000.0}, NULL), problem);
   attune_tuner_destroy(tuner);
 }
 

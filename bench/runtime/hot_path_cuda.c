@@ -125,7 +125,7 @@ static void open_side(scene *s, side *out) {
   if (out == &s->winner) {
     char text[256];
     bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
-    if (attune_tune(out->tuner, s->device, text, 0.0, 0, NULL) != ATTUNE_OK)
+    if (attune_tune(out->tuner, s->device, text, NULL, NULL) != ATTUNE_OK)
       bench_line("not tuned: %s", attune_last_message());
   }
   bench_check(attune_gemm_plan_create(&out->plan, out->tuner, s->stream, &s->problem, &s->operands),

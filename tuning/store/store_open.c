@@ -100,17 +100,6 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   return status;
 }
 
-attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
-  const attune_status status = at_store_open_within(out, path, access, AT_STORE_OPEN_WAIT_MS);
-  if (status != ATTUNE_BUSY) return status;
-  at_message kept;
-  at_message_keep(&kept);
-  at_store_close(*out);
-  *out = NULL;
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return status;
-}
-
 /* In a child made by fork that never used it the store stays as it is, and in the list: SQLite must not close what it
  * did not open. */
 void at_store_close(at_store *store) {

@@ -10,7 +10,7 @@ static attune_event *take_event(at_allocator *allocator) {
   static const attune_event_options options = {.no_timing = 1};
   attune_event *event = NULL;
   if (allocator->event_count > 0) return allocator->events[--allocator->event_count];
-  if (attune_event_create_with(&event, allocator->device, &options) != ATTUNE_OK) return NULL;
+  if (attune_event_create(&event, allocator->device, &options) != ATTUNE_OK) return NULL;
   event->unwatched = true;
   return event;
 }

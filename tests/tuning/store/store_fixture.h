@@ -4,7 +4,7 @@
 #ifndef AT_TESTS_STORE_FIXTURE_H
 #define AT_TESTS_STORE_FIXTURE_H
 
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 #include "tests/support/check.h"
 #include "tests/support/folder.h"

@@ -67,7 +67,7 @@ static attune_decision explain(void) {
 static attune_decision tune(void) {
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
   attune_decision d;
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, &d));
   attune_tuner_destroy(tuner);
   return d;
 }
@@ -140,11 +140,11 @@ static void what_has_changed_is_measured_again(void **state) {
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_TUNE, NULL);
   const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
   assert_string_equal(plan->implementation->name, "spin");
   assert_int_equal(toy_searches, 1); /* a call runs it, in mode tune too */
   attune_decision d;
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d)); /* also where the tuner has it in use */
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, &d)); /* also where the tuner has it in use */
   attune_tuner_destroy(tuner);
   assert_int_equal(toy_searches, 2);
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
@@ -207,7 +207,7 @@ static void an_operation_more(void **state) {
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(d.changed, "");
   attune_tuner *tuner = tuner_with(ops, 2, ATTUNE_MODE_CACHED, NULL);
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, NULL));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, NULL));
   attune_tuner_destroy(tuner);
   assert_int_equal(toy_searches, 1);
 }
@@ -272,7 +272,7 @@ static void the_log_tells_it(void **state) {
   const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   if (!strstr(lines, "; a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here")) fail_msg("%s", lines);
   attune_tuner_destroy(tuner);
