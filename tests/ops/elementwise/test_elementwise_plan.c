@@ -336,10 +336,10 @@ static void addresses_are_named(void **state) {
     void *data[3];
     const char *says;
   } wrong[] = {{{NULL, b, a}, "output 0 is NULL; should be"},
-               {{out, NULL, a}, "input 0 is NULL; should be"},
-               {{out, b, NULL}, "input 1 is NULL; should be"},
-               {{out, b, out + 1}, "output 0 overlaps input 1"},
-               {{out, out + 1, a}, "output 0 overlaps input 0"}};
+               {{out, NULL, a}, "input b is NULL; should be"},
+               {{out, b, NULL}, "input a is NULL; should be"},
+               {{out, b, out + 1}, "output 0 overlaps input a"},
+               {{out, out + 1, a}, "output 0 overlaps input b"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     FAILS(run_at(plan, &k, wrong[i].data), ATTUNE_INVALID_ARGUMENT);
     if (!strstr(attune_last_message(), wrong[i].says)) fail_msg("%zu: %s", i, attune_last_message());
