@@ -222,8 +222,8 @@ typedef struct attune_tune_options {
    * this thread ends that wait, also with BUSY. */
   int no_wait;
 } attune_tune_options;
-#define ATTUNE_TUNE_OPTIONS_INIT \
-  { 0, 0, 0, 0 }
+/* The usual: the tuner's budget, a winner that holds is kept. */
+#define ATTUNE_TUNE_OPTIONS_INIT {0, 0, 0, 0}
 
 /* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
  * *out (may be NULL). options NULL: the usual. A stored winner that is complete and sure is returned without measuring,
