@@ -34,7 +34,7 @@ install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING 
 install(DIRECTORY bench/results DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" FILES_MATCHING PATTERN "*.md" PATTERN "*.txt" PATTERN "*.svg")
 install(DIRECTORY bench/workloads DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" FILES_MATCHING PATTERN "*.csv")
 install(FILES tuning/store/schema.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tuning")
-install(FILES tools/compare/results/results.sql tools/compare/results/results_2.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tools/compare")
+install(FILES tools/compare/results/results.sql DESTINATION "${CMAKE_INSTALL_DOCDIR}/tools/compare")
 install(CODE "
   set(source_dir \"${PROJECT_SOURCE_DIR}\")
   set(include_dir \"${CMAKE_INSTALL_INCLUDEDIR}\")

@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
   check(attune_device_get(&device, "best"));
   check(attune_tuner_create(&tuner, &options));
   check(attune_gemm_problem_parse(&problem, text));
-  check(attune_tune(tuner, device, text, 1000.0, 0, &decision));
+  check(attune_tune(tuner, device, text, &(attune_tune_options){.budget_ms = 1000.0}, &decision));
   printf("%s on %s: %s %s, %.0f ns; the default %s takes %.0f ns (%d candidates, %.0f ms)\n", decision.problem,
          decision.device, decision.implementation, decision.configuration, decision.time_ns,
          decision.default_implementation, decision.default_time_ns, decision.candidates, decision.tuning_ms);

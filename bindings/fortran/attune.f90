@@ -105,6 +105,13 @@ module attune
     integer(c_int) :: accuracy = attune_strict
   end type
 
+  type, bind(C), public :: attune_tune_options
+    real(c_double) :: budget_ms = 0
+    real(c_double) :: most_ms = 0
+    integer(c_int) :: force = 0
+    integer(c_int) :: no_wait = 0
+  end type
+
   type, bind(C), public :: attune_tuner_options
     type(c_ptr) :: database = c_null_ptr
     type(c_ptr) :: system_database = c_null_ptr
@@ -241,12 +248,11 @@ module attune
       import :: c_ptr
       type(c_ptr), value :: tuner
     end subroutine
-    integer(c_int) function attune_tune_c(tuner, device, problem, budget_ms, force, out) bind(C, name="attune_tune")
-      import :: c_int, c_char, c_ptr, c_double, attune_decision
+    integer(c_int) function attune_tune_c(tuner, device, problem, options, out) bind(C, name="attune_tune")
+      import :: c_int, c_char, c_ptr, attune_tune_options, attune_decision
       type(c_ptr), value :: tuner, device
       character(c_char), intent(in) :: problem(*)
-      real(c_double), value :: budget_ms
-      integer(c_int), value :: force
+      type(attune_tune_options), intent(in) :: options
       type(attune_decision), intent(out) :: out
     end function
     integer(c_int) function attune_explain_c(tuner, device, problem, out) bind(C, name="attune_explain")
@@ -475,13 +481,10 @@ contains
     logical, intent(in), optional :: force
     integer(c_int), intent(out), optional :: status
     character(*), intent(out), optional :: message
-    real(c_double) :: budget
-    integer(c_int) :: again
-    budget = 0
-    again = 0
-    if (present(budget_ms)) budget = budget_ms
-    if (present(force)) again = merge(1, 0, force)
-    call settle(attune_tune_c(tuner%handle, device%handle, trim(problem) // c_null_char, budget, again, decision), &
+    type(attune_tune_options) :: options
+    if (present(budget_ms)) options%budget_ms = budget_ms
+    if (present(force)) options%force = merge(1, 0, force)
+    call settle(attune_tune_c(tuner%handle, device%handle, trim(problem) // c_null_char, options, decision), &
       status, message)
   end subroutine
 

@@ -35,7 +35,7 @@ int main(void) {
   const float seven = 7.0f;
   unsigned bits = 0;
   memcpy(&bits, &seven, sizeof bits);
-  OK(attune_event_create(&event, interop_device));
+  OK(attune_event_create(&event, interop_device, NULL));
   MUST(fill((CUdeviceptr)memory, bits, 1, (CUstream)attune_stream_native(stream)) == CUDA_SUCCESS);
   MUST(record((CUevent)attune_event_native(event), (CUstream)attune_stream_native(stream)) == CUDA_SUCCESS);
   CUDA(cudaEventSynchronize((cudaEvent_t)attune_event_native(event)));

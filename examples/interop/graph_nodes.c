@@ -91,7 +91,7 @@ int main(void) {
   cudaGraphNode_t more = NULL;
   struct cudaMemsetParams second = {.dst = other, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
   CUDA(cudaGraphAddMemsetNode(&more, native, NULL, 0, &second));
-  OK(attune_event_create(&event, interop_device));
+  OK(attune_event_create(&event, interop_device, NULL));
   CUDA(cudaGraphAddEventRecordNode(&record, native, &host, 1, (cudaEvent_t)attune_event_native(event)));
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, stream));

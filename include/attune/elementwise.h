@@ -83,13 +83,6 @@ ATTUNE_API attune_status attune_elementwise_plan_create(attune_plan **out, attun
 ATTUNE_API attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
                                                      const attune_elementwise_operands *operands);
 
-/* The same by addresses alone: data[] has those of the plan's outputs, then those of its inputs, in the order of the
- * operands that it was made with; all else is as it was then. For a plan without scalars, rand() and randn(). The shortest
- * call that there is for few elements on the host. Errors, threads and capture as attune_elementwise_plan_run;
- * INVALID_ARGUMENT also for a plan with scalars or random numbers. */
-ATTUNE_API attune_status attune_elementwise_plan_run_data(const attune_plan *plan, attune_stream *stream,
-                                                          void *const *data);
-
 /* The problem's text, into out[size], always terminated: sizes, how the operands lie, and the canonical expression:
  * "elementwise 16777216 strict out=f32 : f32 i0, f32 i1: i0 + i1". The sizes are the call's own; attune_tune and
  * attune_explain go on to their class. Data is looked at for its alignment and for what is in place only; it may be NULL,

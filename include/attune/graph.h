@@ -127,14 +127,11 @@ ATTUNE_API attune_status attune_graph_register_generator(attune_graph *graph, at
 /* The number of pieces of work in the graph (kernels, copies, fills ...); 0 for NULL and while nothing is captured. */
 ATTUNE_API size_t attune_graph_node_count(const attune_graph *graph);
 
-/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. Only with keep_graph.
- * Errors, after which the file is as before: INVALID_ARGUMENT (nothing is captured, or it was not kept; no path),
- * CAPTURING (the graph is in a capture). Others: PERMISSION, NOT_FOUND (no such folder), IO_ERROR (also: the disk is
- * full), OUT_OF_MEMORY, DEVICE_ERROR. */
-ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path);
-
-/* The same without the nodes' parameters: kinds and order alone. */
-ATTUNE_API attune_status attune_graph_debug_dump_brief(const attune_graph *graph, const char *path);
+/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. brief nonzero: kinds and
+ * order alone, without the nodes' parameters. Only with keep_graph. Errors, after which the file is as before:
+ * INVALID_ARGUMENT (nothing is captured, or it was not kept; no path), CAPTURING (the graph is in a capture). Others:
+ * PERMISSION, NOT_FOUND (no such folder), IO_ERROR (also: the disk is full), OUT_OF_MEMORY, DEVICE_ERROR. */
+ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path, int brief);
 
 /* The cudaGraph_t, only with keep_graph; NULL on the host, and where there is none. Borrowed until the graph is
  * captured, updated, instantiated, reset or destroyed. */

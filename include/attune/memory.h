@@ -237,23 +237,16 @@ ATTUNE_API attune_status attune_memory_reset_peaks(attune_device *device);
 /* Sets `allocated`, `freed` and the plain counters to 0; peaks stay. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_reset_accumulated(attune_device *device);
 
-/* The statistics as a table for people, of several lines, into *out, which the caller releases with free(). Errors:
+/* The statistics as a table for people, of several lines, into *out, which the caller releases with free(). brief
+ * nonzero: in four rows, what is allocated and what is taken from the device, in bytes and in number. Errors:
  * INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_memory_summary(char **out, attune_device *device);
+ATTUNE_API attune_status attune_memory_summary(char **out, attune_device *device, int brief);
 
-/* The same in four rows: what is allocated and what is taken from the device, in bytes and in number. */
-ATTUNE_API attune_status attune_memory_summary_brief(char **out, attune_device *device);
-
-/* Every segment and block and the recorded history as one JSON object into *out, which the caller releases with free():
- * "segments", "device_traces", "allocator_settings" and "external_annotations" as torch.cuda.memory._snapshot() has
- * them. attune_memory_snapshot_save (snapshot.h) writes the file that PyTorch's visualiser opens. Errors:
- * INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* Every segment and block and the recorded history (attune_memory_record_history of snapshot.h) as one JSON object into
+ * *out, which the caller releases with free(): "segments", "device_traces", "allocator_settings" and
+ * "external_annotations" as torch.cuda.memory._snapshot() has them. attune_memory_snapshot_save (snapshot.h) writes it
+ * into a file. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_snapshot(char **out, attune_device *device);
-
-/* Records the latest `entries` events of the device's memory (about 100 bytes each), without frames; 0 stops recording
- * and drops them. attune_memory_record_history_with (snapshot.h) can choose more. While it records, every call takes
- * the slow path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_memory_record_history(attune_device *device, size_t entries);
 
 /* Names what the calling thread is doing. The first 31 bytes are kept with each entry of the history; what is no printable
  * ASCII is left out there. NULL or "" ends it. Any thread. */

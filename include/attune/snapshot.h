@@ -51,18 +51,18 @@ typedef struct attune_history_options {
 /* Records the device's memory from now on, and drops what was recorded; options NULL: stops. While it
  * records, every call takes the slow path. attune_memory_annotate names what a thread is doing. Errors: INVALID_ARGUMENT,
  * OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_memory_record_history_with(attune_device *device,
-                                                           const attune_history_options *options);
+ATTUNE_API attune_status attune_memory_record_history(attune_device *device, const attune_history_options *options);
 
 /* The same of the device's pinned memory. Errors: as above, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_pinned_record_history(attune_device *device, const attune_history_options *options);
 
-/* Writes segments, blocks and history of the device's memory into the file `path`, in Python's pickle format, with what
- * torch.cuda.memory._snapshot() has. device NULL: of all devices that have memory of attune, by their places (the host is
- * the last). A frame is a function with an offset and its file; functions that are not exported have an offset in the
- * file only, which addr2line names. Link the program with -rdynamic to have its own functions by name. A file that is
- * there is replaced. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; NOT_FOUND, PERMISSION, IO_ERROR: the file, of which nothing
- * is left. Any thread. */
+/* Writes segments, blocks and history of the device's memory into the file `path`, as the JSON object that
+ * attune_memory_snapshot gives. `python3 -m attune.snapshot PATH OUT.pickle` (bindings/python, which needs no library
+ * for it) makes the file that PyTorch's visualiser of memory opens. device NULL: of all devices that have memory of
+ * attune, by their places (the host is the last). A frame is a function with an offset and its file; functions that are
+ * not exported have an offset in the file only, which addr2line names. Link the program with -rdynamic to have its own
+ * functions by name. A file that is there is replaced. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; NOT_FOUND, PERMISSION,
+ * IO_ERROR: the file, of which nothing is left. Any thread. */
 ATTUNE_API attune_status attune_memory_snapshot_save(const char *path, attune_device *device);
 
 /* The same of pinned memory: each block is a segment of its own. Errors: as above, UNSUPPORTED. Any thread. */

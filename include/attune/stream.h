@@ -119,10 +119,6 @@ typedef void (*attune_call_fn)(void *user);
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (in a capture), DEVICE_ERROR, UNSUPPORTED. Allowed in capture. */
 ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
 
-/* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
- * DEVICE_ERROR. */
-ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device);
-
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
 typedef struct attune_event_options {
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
@@ -140,10 +136,10 @@ typedef struct attune_event_options {
 #define ATTUNE_EVENT_OPTIONS_INIT \
   { 0, 0, 0, 0 }
 
-/* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR,
- * UNSUPPORTED (interprocess on the host). */
-ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device,
-                                                  const attune_event_options *options);
+/* A new event of `device` into *out; options NULL: the defaults, an event with times. The caller destroys it. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR, UNSUPPORTED (interprocess on the host). */
+ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device,
+                                             const attune_event_options *options);
 
 /* An event in a form that another process of the machine can open. Plain bytes: send them as they are. */
 typedef struct attune_event_ipc {

@@ -208,13 +208,30 @@ typedef struct attune_decision {
   char problem[ATTUNE_PROBLEM_CHARS]; /* its text */
 } attune_decision;
 
+/* How attune_tune measures; start from ATTUNE_TUNE_OPTIONS_INIT, or from zeros. */
+typedef struct attune_tune_options {
+  double budget_ms; /* of this problem; 0 or less: the tuner's */
+  /* Above 0: at most so many milliseconds in all, at most 1e12. A problem takes what it needs, and where that is more,
+   * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than
+   * expected ends within half a second, or after one call of the implementation that is under way. What is found by
+   * then is stored, incomplete or unsure, and a later call goes on from there. 0: no limit. */
+  double most_ms;
+  int force; /* nonzero: measures although a stored winner is complete and sure */
+  /* Nonzero: BUSY at once if another process or thread is measuring the problem, so that the caller can tune another
+   * one and come back for the winner. It still waits for its turn on the device; a signal that the program handles in
+   * this thread ends that wait, also with BUSY. */
+  int no_wait;
+} attune_tune_options;
+/* The usual: the tuner's budget, a winner that holds is kept. */
+#define ATTUNE_TUNE_OPTIONS_INIT {0, 0, 0, 0}
+
 /* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
- * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`, or if
- * what it was compared with has changed since (attune_decision.changed). A stored winner is never replaced by weaker
- * evidence: then it stays and is returned, and out->note says so. Complete and sure is stronger than complete, complete
- * is stronger than incomplete. Between equals the new one is taken unless its error is clearly larger; even then if the
- * stored winner, which is always raced again, gains clearly less than it claims. One that fails or is wrong now never
- * stays. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
+ * *out (may be NULL). options NULL: the usual. A stored winner that is complete and sure is returned without measuring,
+ * unless options->force, or if what it was compared with has changed since (attune_decision.changed). A stored winner
+ * is never replaced by weaker evidence: then it stays and is returned, and out->note says so. Complete and sure is
+ * stronger than complete, complete is stronger than incomplete. Between equals the new one is taken unless its error is
+ * clearly larger; even then if the stored winner, which is always raced again, gains clearly less than it claims. One
+ * that fails or is wrong now never stays. Runs on memory and streams of its own.
  *
  * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again.
  * Where too many were disturbed the winner is unsure, never complete and sure.
@@ -228,24 +245,11 @@ typedef struct attune_decision {
  * operation in mode tune waits 50 ms for other processes at most, then runs the default, and a later call tunes.
  *
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (a budget was spent
- * while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
- * thread. */
-ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                                     int force, attune_decision *out);
-
-/* As attune_tune, but returns BUSY at once if another process or thread is measuring the problem, so that the caller
- * can tune another one and come back for the winner. It still waits for its turn on the device; a signal that the
- * program handles in this thread ends that wait, also with BUSY. Errors: those of attune_tune. Any thread. */
-ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
-                                         double budget_ms, int force, attune_decision *out);
-
-/* As attune_tune_try, for at most most_ms milliseconds in all: a problem takes what it needs, and where that is more,
- * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than
- * expected ends within half a second, or after one call of the implementation that is under way. What is found by then
- * is stored, incomplete or unsure, and a later call goes on from there. Errors: those of attune_tune_try;
- * BUDGET_EXHAUSTED also: most_ms is too short to measure the default and to verify its numbers. Any thread. */
-ATTUNE_API attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem,
-                                            double budget_ms, double most_ms, int force, attune_decision *out);
+ * while another process still measured; the message names it; with no_wait also: another process or thread
+ * measures the problem), DEVICE_ERROR (also: the process is ending). BUDGET_EXHAUSTED also: most_ms is too short to
+ * measure the default and to verify its numbers. Any thread. */
+ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
+                                     const attune_tune_options *options, attune_decision *out);
 
 /* Whether a stored winner still holds. */
 typedef enum attune_verdict {

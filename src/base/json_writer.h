@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * json_writer.h: nested values as text: JSON, or what Python's pickle module reads. Of the pickle's operations only those that
- * Python itself writes for such values are used, since a page that reads snapshots knows no others. */
+ * json_writer.h: nested values as JSON. */
 #ifndef AT_MEMORY_JSON_WRITER_H
 #define AT_MEMORY_JSON_WRITER_H
 
@@ -8,16 +7,14 @@
 
 #define AT_JSON_DEPTH 16
 
-/* Start from {.pickle = ...}, at_json_begin, and end with at_json_end. */
+/* Starts from zeros and ends with at_json_end. */
 typedef struct at_json {
   at_string_builder text;
-  bool pickle;
-  bool after_key;                /* the next value is that of a key */
-  int depth;                     /* objects and lists that are open */
+  bool after_key;              /* the next value is that of a key */
+  int depth;                   /* objects and lists that are open */
   size_t count[AT_JSON_DEPTH]; /* values in each of them */
 } at_json;
 
-void at_json_begin(at_json *values);
 /* Hands the text over, or fails; *out_bytes is its length. */
 attune_status at_json_end(at_json *values, char **out, size_t *out_bytes);
 
@@ -31,9 +28,8 @@ void at_json_key(at_json *values, const char *name);
 void at_json_number(at_json *values, int64_t number);
 void at_json_real(at_json *values, double number);
 void at_json_truth(at_json *values, bool truth);
-/* What is no ASCII in it is left out. */
 void at_json_word(at_json *values, const char *word);
-/* Two numbers; to Python a tuple. */
+/* A list of two numbers. */
 void at_json_pair(at_json *values, int64_t first, int64_t second);
 
 #endif

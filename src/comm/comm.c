@@ -103,7 +103,7 @@ static void describe(attune_comm *comm) {
 static attune_status make_events(attune_comm *comm) {
   static const attune_event_options options = {.no_timing = 1};
   for (int i = 0; i < comm->local && comm->local > 1; i++) {
-    attune_status status = attune_event_create_with(&comm->events[i], comm->devices[i], &options);
+    attune_status status = attune_event_create(&comm->events[i], comm->devices[i], &options);
     if (status != ATTUNE_OK) return status;
     comm->events[i]->unwatched = true;
   }

@@ -15,12 +15,12 @@ ssize_t at_file_pwrite(int descriptor, const void *in, size_t bytes, off_t offse
   return pwrite(descriptor, in, bytes, offset);
 }
 
-attune_status at_file_fail(int error, const char *what, size_t done, size_t all, uint64_t offset) {
+static attune_status fail(int error, const char *what, size_t done, size_t all, uint64_t offset) {
   return at_fail(ATTUNE_IO_ERROR, "%s the file at byte %" PRIu64 ": %s, after %zu of %zu bytes", what, offset + done,
                  strerror(error), done, all);
 }
 
-attune_status at_file_ended(size_t done, size_t all, uint64_t offset) {
+static attune_status fail_ended(size_t done, size_t all, uint64_t offset) {
   if (done == 0)
     return at_fail(ATTUNE_IO_ERROR, "the file has nothing from byte %" PRIu64 " on; it should reach byte %" PRIu64,
                    offset, offset + all);
@@ -31,6 +31,6 @@ attune_status at_file_ended(size_t done, size_t all, uint64_t offset) {
 
 attune_status at_file_fail_transfer(const at_transfer *t, int error) {
   const char *what = t->saves ? "writing" : "reading";
-  return error ? at_file_fail(error, what, t->moved, t->bytes, t->offset)
-               : at_file_ended(t->moved, t->bytes, t->offset);
+  return error ? fail(error, what, t->moved, t->bytes, t->offset)
+               : fail_ended(t->moved, t->bytes, t->offset);
 }

@@ -72,7 +72,7 @@ static attune_status open_buffers(job *j) {
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
     buffer *b = &j->buffers[i / j->each][i % j->each];
     b->memory = (char *)j->allocation + (over ? AT_FILE_GRAIN - over : 0) + room * (size_t)i;
-    status = attune_event_create_with(&b->event, j->t->stream->device, &options);
+    status = attune_event_create(&b->event, j->t->stream->device, &options);
     if (status == ATTUNE_OK) b->event->unwatched = true;
   }
   return status;

@@ -240,27 +240,19 @@ static attune_status fail_file(const char *path, const char *what, int error) {
   return at_fail(status, "%.300s %s: %s", path, what, strerror(error));
 }
 
-static attune_status dump(const attune_graph *graph, const char *path, bool brief) {
+attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path, int brief) {
   attune_status status = at_graph_check_kept(graph);
   if (status != ATTUNE_OK) return status;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "we");
   if (!file) return fail_file(path, "cannot be written", errno);
-  status = graph->device->backend->graph_dump(graph->made, file, brief);
+  status = graph->device->backend->graph_dump(graph->made, file, brief != 0);
   errno = 0;
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;
   if (fclose(file) != 0 && error == 0) error = errno;
   return status == ATTUNE_OK && error != 0 ? fail_file(path, "was not written whole", error) : status;
-}
-
-attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
-  return dump(graph, path, false);
-}
-
-attune_status attune_graph_debug_dump_brief(const attune_graph *graph, const char *path) {
-  return dump(graph, path, true);
 }
 
 static void *native(const attune_graph *graph, bool executable) {

@@ -5,6 +5,12 @@
 
 #include <stdlib.h>
 
+at_graph_user_data *at_graph_user_data_of(attune_graph *graph) {
+  if (!graph->extra) graph->extra = calloc(1, sizeof *graph->extra);
+  if (!graph->extra) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for hooks and objects of a graph");
+  return graph->extra;
+}
+
 #define EVERY (ATTUNE_GRAPH_CAPTURED | ATTUNE_GRAPH_INSTANTIATED | ATTUNE_GRAPH_REPLAYED | ATTUNE_GRAPH_DROPPED)
 #define NULL_GRAPH "graph is NULL; should be one of attune_graph_create"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * limit.h: until when what a thread does may go on. A search with a hard limit sets it; whatever may take long within
+ * limit.h: what the calling thread may still use: time and stack.
+ *
+ * Until when what a thread does may go on. A search with a hard limit sets it; whatever may take long within
  * it (operands, the trusted result, comparisons, rounds) does its work in parts and looks at it between two. */
 #ifndef AT_LIMIT_H
 #define AT_LIMIT_H
@@ -25,5 +27,20 @@ attune_status at_limit_look(void);
 
 /* As at_limit_look, for a step of about this length: it is not begun unless there is time for all of it. */
 attune_status at_limit_afford(double ns);
+
+/* --- its stack, asked where a call is slow anyway; tuner.h says what is needed --- */
+
+/* Bytes that must be left: for a problem's first call, for the first call of an expression, for tuning on the host
+ * and on a GPU, where a compiler runs on the same stack. Measured (tests/src/base/test_stack.c) and rounded up. */
+enum {
+  AT_STACK_CALL = 24 << 10,
+  AT_STACK_EXPRESSION = 52 << 10,
+  AT_STACK_TUNE = 96 << 10,
+  AT_STACK_TUNE_CUDA = 192 << 10
+};
+
+/* OUT_OF_MEMORY when fewer than `bytes` are left; `what` begins the message: "tuning". The first call of a thread
+ * asks the system, later ones cost nanoseconds. On a stack that the system does not know (fibers) all is well. */
+attune_status at_stack_check(size_t bytes, const char *what);
 
 #endif

@@ -43,7 +43,7 @@ static attune_status open_event(attune_event **out, attune_device *device, void 
 
 static const attune_event_options event_defaults = ATTUNE_EVENT_OPTIONS_INIT;
 
-attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options) {
+attune_status attune_event_create(attune_event **out, attune_device *device, const attune_event_options *options) {
   if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
@@ -53,10 +53,6 @@ attune_status attune_event_create_with(attune_event **out, attune_device *device
   if (options->interprocess && !options->no_timing)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.interprocess needs options.no_timing; such events have no time");
   return open_event(out, device, NULL, true, options);
-}
-
-attune_status attune_event_create(attune_event **out, attune_device *device) {
-  return attune_event_create_with(out, device, NULL);
 }
 
 attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {

@@ -122,7 +122,7 @@ attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *ot
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be a stream", stream ? "other" : "stream");
   if (stream == other) return ATTUNE_OK;
   attune_event *event = NULL;
-  attune_status status = attune_event_create_with(&event, other->device, &options);
+  attune_status status = attune_event_create(&event, other->device, &options);
   if (status == ATTUNE_OK) status = attune_event_record(event, other);
   if (status == ATTUNE_OK) status = attune_stream_wait_event(stream, event);
   attune_event_destroy(event);

@@ -32,7 +32,7 @@ set +f
 # ---- folders: those of one folder include each other downwards only ----
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-find src tuning ops tools -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) \
+find src tuning ops tools bench -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) \
   -exec grep -oE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]+"' /dev/null {} + 2>/dev/null |
   sed -E 's/^([^:]+):.*"([^"]+)"$/\1 \2/' |
   awk '{ n = split($1, a, "/"); m = split($2, b, "/"); parent = ""

@@ -53,7 +53,7 @@ static attune_tuner *tuner_of(const char *path, attune_mode mode) {
 static void dispatch(attune_tuner *tuner, const char *problem) {
   const at_key key = toy_key(problem, host);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
 }
 
 static int take_library(void *user, const attune_library *library) {
@@ -100,9 +100,9 @@ static void databases(void **state) {
   OK(attune_tuner_database_status(tuner));
   attune_decision decision;
   OK(attune_explain(tuner, host, TOY_PROBLEM, &decision)); /* none is stored */
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
-  OK(attune_tune_try(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, &decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, &decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .no_wait = 1}, &decision));
   OK(attune_tuner_tune_pending(tuner, 0.0, NULL));
   OK(attune_tuner_winners(tuner, take_winner, NULL));
   OK(attune_tuner_implementations(tuner, host, TOY_PROBLEM, take_implementation, NULL));
@@ -219,7 +219,7 @@ static void memory(void **state) {
   OK(attune_pinned_free(pinned));
   OK(attune_pinned_alloc(&pinned, host, MIB));
   OK(attune_pinned_free(pinned));
-  OK(attune_event_create(&event, host));
+  OK(attune_event_create(&event, host, NULL));
   OK(attune_event_record(event, two));
   OK(attune_stream_wait_event(one, event));
   OK(attune_event_synchronize(event));
@@ -230,7 +230,7 @@ static void memory(void **state) {
   attune_set_sync_debug(ATTUNE_SYNC_DEBUG_OFF);
   DO(attune_stream_destroy(one));
   char *text = NULL;
-  OK(attune_memory_summary(&text, host));
+  OK(attune_memory_summary(&text, host, 0));
   free(text);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ops/gemm/problem/problem.h"
-#include "tuning/dispatch/public_call.h"
+#include "tests/support/toy/call_recent.h"
 #include "tuning/dispatch/plan_handle.h"
 
 static attune_device *device;

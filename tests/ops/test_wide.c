@@ -110,7 +110,7 @@ static void logs_have_the_whole_problem(void **state) {
   assert_non_null(words);
   wide_text(text, ELEMENTS, LETTERS, 9);
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
-  OK(attune_tune(tuner, device, text, 0.0, 0, NULL));
+  OK(attune_tune(tuner, device, text, NULL, NULL));
   attune_tuner_destroy(tuner);
   tuner = tuner_of(ATTUNE_MODE_CACHED);
   open_scene(&s, text);
@@ -135,7 +135,7 @@ static void a_long_problem_is_tuned(void **state) {
   scene s;
   wide_text(text, ELEMENTS, LETTERS, 1);
   assert_true(strlen(text) >= 3980 && strlen(text) < 4000);
-  OK(attune_tune(tuner, device, text, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, text, NULL, &d));
   assert_string_equal(d.problem, text);
   assert_string_equal(d.implementation, "spin");
   assert_string_equal(d.configuration, "ns=50000");
@@ -175,7 +175,7 @@ static void what_differs_at_its_end_is_another_one(void **state) {
   text[1][strlen(text[1]) - 1] ^= 1;
   text[2][strlen(text[2]) - 1] = '\0';
   for (int i = 0; i < COUNT; i++) {
-    OK(attune_tune(tuner, device, text[i], 0.0, 0, NULL));
+    OK(attune_tune(tuner, device, text[i], NULL, NULL));
     open_scene(&s[i], text[i]);
   }
   assert_int_equal(tuner->plans.count, COUNT);
@@ -308,8 +308,8 @@ static attune_status use_all(attune_tuner *tuner, const scene *s, const char *te
   if (status == ATTUNE_OK) status = wide_op.plan_create(&plan, tuner, stream, s->key.words + 1, s->set->operands);
   if (status == ATTUNE_OK) status = attune_plan_explain(plan, d);
   if (status == ATTUNE_OK) status = attune_explain(tuner, device, text, d);
-  if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, 0.0, 0, d);
-  if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, 0.0, 1, d);
+  if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, NULL, d);
+  if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, &(attune_tune_options){.force = 1}, d);
   if (status == ATTUNE_OK) status = attune_verify(tuner, device, text, 0.0, r);
   if (status == ATTUNE_OK) status = attune_tuner_winners(tuner, count_winner, &count);
   if (status == ATTUNE_OK) status = attune_tuner_profile(tuner, NULL, NULL, NULL);
@@ -419,10 +419,10 @@ static void others_keep_their_places(void **state) {
     const at_key key = wide_key(wide_text(text, 2, 10, i), device);
     snprintf(small_text, sizeof small_text, "toy f32 %dx7 strict taps=1", i + 1);
     const at_key other = toy_key(small_text, device);
-    OK(at_dispatch(tuner, &wide_op, &key, attune_stream_default(device), &plan));
+    OK(at_dispatch_as(tuner, &wide_op, &key, 0, attune_stream_default(device), &plan));
     assert_int_equal(plan->counted != NULL, i >= 2);
     at_plan_lru_release(plan);
-    OK(at_dispatch(tuner, &toy_op, &other, attune_stream_default(device), &plan));
+    OK(at_dispatch_as(tuner, &toy_op, &other, 0, attune_stream_default(device), &plan));
     assert_null(plan->counted);
   }
   assert_int_equal(tuner->plans.count, 2 + 5);
@@ -441,7 +441,7 @@ static void entries_are_small(void **state) {
     size_t before = 0;
     for (int n = 0; n < COUNT + 100; n++) {
       const at_key key = wide_key(wide_text(text, 2, letters[i], n), device);
-      OK(at_dispatch(tuner, &wide_op, &key, attune_stream_default(device), &plan));
+      OK(at_dispatch_as(tuner, &wide_op, &key, 0, attune_stream_default(device), &plan));
       if (n == 99) before = mallinfo2().uordblks;
     }
     const size_t each = (mallinfo2().uordblks - before) / COUNT;

@@ -34,7 +34,7 @@ static inline attune_stream *new_stream(void) {
 }
 static inline attune_event *new_event(void) {
   attune_event *event = NULL;
-  OK(attune_event_create(&event, device));
+  OK(attune_event_create(&event, device, NULL));
   return event;
 }
 static inline attune_graph *new_graph(void) {

@@ -126,8 +126,8 @@ static attune_status make_streams(at_bench_timing *t) {
   if (!entry->inside || (entry->shown.flags & ATTUNE_BENCH_GRAPH)) status = attune_stream_create(&t->made, device);
   t->stream = entry->inside ? attune_stream_default(device) : t->made;
   if (entry->inside || status != ATTUNE_OK) return status;
-  status = attune_event_create(&t->start, device);
-  return status == ATTUNE_OK ? attune_event_create(&t->stop, device) : status;
+  status = attune_event_create(&t->start, device, NULL);
+  return status == ATTUNE_OK ? attune_event_create(&t->stop, device, NULL) : status;
 }
 
 static int turn_of(const at_bench_entry *entry) {

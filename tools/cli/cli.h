@@ -151,8 +151,7 @@ const char *cli_date_text(char out[CLI_CELL], int64_t seconds);
 /* argp_error, for words that may hold anything: ends the command with CLI_USAGE. */
 void cli_bad_usage(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* attune_tuner_create, which tells on standard error when an older database is brought to the present version and takes
- * its time. */
+/* attune_tuner_create, which prints errors that are logged while it opens the databases. */
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options);
 
 /* The device of --device and a tuner in mode `cached` of a database that must be there; an exit code. */

@@ -100,7 +100,8 @@ static int tune(evaluating *e) {
     if (status != ATTUNE_OK) return cli_fail(status);
     cli_progress_begin(&progress, 1, 1);
     cli_progress_draw(&progress, e->options->words.expression, 0, 0);
-    status = attune_tune(e->tuner, e->device, problem, 1e3 * e->options->budget_s, 0, NULL);
+    status = attune_tune(e->tuner, e->device, problem, &(attune_tune_options){.budget_ms = 1e3 * e->options->budget_s},
+                         NULL);
     cli_progress_clear(&progress);
     if (status == ATTUNE_BUDGET_EXHAUSTED)
       cli_error("warning: not tuned: %s", attune_last_message());

@@ -97,9 +97,11 @@ static bool others_winner(tune_run *run, tune_item *it) {
 }
 
 static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool force, attune_decision *out) {
-  const double own_ms = run->options->problem_budget_ms;
-  return most_ms > 0 ? attune_tune_within(run->tuner, run->device, it->entry->problem, own_ms, most_ms, force, out)
-                     : attune_tune_try(run->tuner, run->device, it->entry->problem, own_ms, force, out);
+  const attune_tune_options options = {.budget_ms = run->options->problem_budget_ms,
+                                       .most_ms = most_ms > 0 ? most_ms : 0,
+                                       .force = force,
+                                       .no_wait = 1};
+  return attune_tune(run->tuner, run->device, it->entry->problem, &options, out);
 }
 
 /* most_ms negative: there is no time for it any more. */

@@ -104,7 +104,7 @@ bool cli_help(int key, const struct argp_state *state);
  * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
 
-/* numbers.c. A decimal number; false: it is none. The others end the command with CLI_USAGE where the option's value is
+/* text.c. A decimal number; false: it is none. The others end the command with CLI_USAGE where the option's value is
  * none, or not within its bounds; `note` follows these in the message. */
 bool cli_read_number(const char *text, double *out);
 double cli_positive(const char *option, const char *text, const char *unit, double most,

@@ -104,8 +104,8 @@ static attune_status time_round(work *w, attune_stream *stream, double *out_ns) 
 /* As many calls as take about a round, once the first have run. */
 static attune_status warm_up(timing *t, work *w) {
   double ns = 0;
-  attune_status status = attune_event_create(&w->start, t->device);
-  if (status == ATTUNE_OK) status = attune_event_create(&w->stop, t->device);
+  attune_status status = attune_event_create(&w->start, t->device, NULL);
+  if (status == ATTUNE_OK) status = attune_event_create(&w->stop, t->device, NULL);
   for (int i = 0; i < t->set_count && status == ATTUNE_OK; i++) status = w->call(w->user, t->stream, i);
   w->calls = 1;
   for (int i = 0; i < 4 && status == ATTUNE_OK; i++) {

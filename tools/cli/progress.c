@@ -66,16 +66,14 @@ void cli_progress_draw(cli_progress *progress, const char *name, size_t done, si
   progress->drawn = true;
 }
 
-/* Of what is logged at info only this concerns someone who waits. */
-static void tell_opening(void *user, attune_log_level level, const char *line) {
-  (void)user;
-  if (level == ATTUNE_LOG_ERROR || strstr(line, " brought to version ") || strstr(line, " is at version "))
-    fprintf(stderr, "attune: %s%s\n", level == ATTUNE_LOG_ERROR ? "error: " : "", line);
+static void tell_error(void *user, attune_log_level level, const char *line) {
+  (void)user, (void)level;
+  fprintf(stderr, "attune: error: %s\n", line);
 }
 
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options) {
   const bool tells = !getenv("ATTUNE_LOG"); /* else it is told there */
-  if (tells) attune_set_log(tell_opening, NULL, ATTUNE_LOG_INFO);
+  if (tells) attune_set_log(tell_error, NULL, ATTUNE_LOG_ERROR);
   const attune_status status = attune_tuner_create(out, options);
   if (tells) attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
   return status;

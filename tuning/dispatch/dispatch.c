@@ -9,7 +9,7 @@
 
 #include "src/process/cancel.h"
 #include "src/process/floating.h"
-#include "src/process/stack.h"
+#include "src/process/limit.h"
 #include "tuning/dispatch/dispatch_log.h"
 #include "tuning/plans/guard.h"
 #include "tuning/compile/deferred_decision.h"

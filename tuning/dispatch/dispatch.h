@@ -24,9 +24,4 @@ static inline attune_status at_dispatch_as(attune_tuner *tuner, const at_op *op,
 attune_status at_dispatch_kept(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                                const at_plan **out);
 
-static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
-                                        const at_plan **out) {
-  return at_dispatch_as(tuner, op, key, 0, stream, out);
-}
-
 #endif

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * public_call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread
- * finds its plan at once: at_call_recent; one that is captured in a graph is noted there too. Others are checked and
- * normalised by their operation into a key, and go on with at_call_plan. Either way the plan is launched once. */
+/* SPDX-License-Identifier: Apache-2.0 public_call.h: the way of a call, for the public function of any operation. A
+ * call just like a recent one of its thread finds its plan at once: at_call_guessed, else at_call_searched; one that is
+ * captured in a graph is noted there too. Others are checked and normalised by their operation into a key, and go on
+ * with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_PUBLIC_CALL_H
 #define AT_PUBLIC_CALL_H
 
@@ -33,7 +33,7 @@ AT_INLINE const at_plan *at_call_of_guess(at_cached_call *recent, const attune_t
 
 /* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
  * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it
- * finds nothing the second looks at the rest. The third does both. */
+ * finds nothing the second looks at the rest. */
 AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                          const at_call_signature *asked) {
   at_cached_call *recent = at_call_guess(from);
@@ -51,12 +51,6 @@ AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attun
   const at_plan *plan = at_call_again(recent);
   if (plan) at_call_cache_captured(stream, tuner->id, recent->entry);
   return plan;
-}
-
-AT_INLINE const at_plan *at_call_recent(const attune_tuner *tuner, const attune_stream *stream, const void *from,
-                                        const at_call_signature *asked) {
-  const at_plan *plan = at_call_guessed(tuner, stream, from, asked);
-  return AT_LIKELY(plan != NULL) ? plan : at_call_searched(tuner, stream, from, asked);
 }
 
 /* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it

@@ -59,8 +59,7 @@ static void open_user_or_read(attune_tuner *t) {
   if (!wants_user(t)) return;
   attune_status status = open_user(t, &store);
   if (status != ATTUNE_OK) at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
-  if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED || status == ATTUNE_BUSY ||
-      status == ATTUNE_IO_ERROR) { /* the last two: an older database that cannot be brought over now */
+  if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED) {
     const attune_status reading = at_store_open_within(&read, t->user_path, AT_STORE_READ_ONLY, 0);
     if (reading == ATTUNE_OK) {
       at_store_close(store);
@@ -69,7 +68,7 @@ static void open_user_or_read(attune_tuner *t) {
       return;
     }
     at_store_close(read);
-    if (reading != ATTUNE_NOT_FOUND && status != ATTUNE_BUSY) { /* it is there; why it cannot be read is what matters */
+    if (reading != ATTUNE_NOT_FOUND) { /* it is there; why it cannot be read is what matters */
       status = reading;
       at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
     }

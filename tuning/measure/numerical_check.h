@@ -24,7 +24,8 @@ attune_status at_numerical_check_run(at_numerical_check *verifier, const at_plan
  * were not held to them. */
 uint32_t at_numerical_check_default_lost(const at_numerical_check *verifier);
 
-/* The rules that a plan breaks, whatever the default does; status as at_numerical_check_run without the special values. */
+/* For tests: the rules that a plan breaks, whatever the default does; status as at_numerical_check_run without the
+ * special values. */
 attune_status at_numerical_check_lost(at_numerical_check *verifier, const at_plan *plan, uint32_t *lost);
 
 /* Rules in words, "loses NaN of A, flushes denormals", into out[size], as many as fit; "" for none. */

@@ -14,6 +14,18 @@
 #include "src/process/limit.h"
 #include "tuning/measure/sampler_host.h"
 
+attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, int copy) {
+  return plan->launch(plan, at_operand_set_operands(profile->operands, copy % profile->operands->copies),
+                      profile->profiler->stream);
+}
+
+attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *subject, int from, int to) {
+  attune_status status = ATTUNE_OK;
+  for (int i = from; i < to && status == ATTUNE_OK; i++)
+    status = at_sampler_launch(profile, subject->plan, subject->first_copy + i);
+  return status;
+}
+
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_SAMPLER_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
 /* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while
@@ -46,7 +58,7 @@ attune_status at_timer_create(at_timer **out, attune_device *device) {
   } else if (status == ATTUNE_OK) {
     status = attune_stream_create(&profiler->stream, device);
     for (int i = 0; i <= AT_ROUND_TARGETS && status == ATTUNE_OK; i++)
-      status = attune_event_create(&profiler->events[i], device);
+      status = attune_event_create(&profiler->events[i], device, NULL);
   }
   if (status != ATTUNE_OK) {
     at_timer_destroy(profiler);

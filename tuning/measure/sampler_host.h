@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sampler_host.h: samples on the host, for sampler.c. */
+ * sampler_host.h: samples on the host, for sampler.c, and of one subject alone. */
 #ifndef AT_SAMPLER_HOST_H
 #define AT_SAMPLER_HOST_H
 
-#include "tuning/measure/timing_target.h"
+#include "tuning/measure/sampler.h"
 
 #define AT_SAMPLER_QUICK_NS_HOST 300e3 /* a sample of the screening */
 
@@ -20,5 +20,19 @@ attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject
 /* Makes a short call ready to go through the public function. */
 void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject);
 void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject);
+
+/* --- alone: nobody else is measured beside it, as a program sees it that makes its calls and no others. A race samples
+ * many in turn to find the order of the best; how much faster one is than another, in a program of its own, is told by
+ * these: the threads of a library that the one before called have gone to sleep, and a sample is as long as a program's
+ * use. --- */
+
+/* One sample of `slice_ns`, at a placement of the operands, into *ns a call. *good is false where others kept its
+ * threads from the CPUs. */
+attune_status at_sampler_alone(at_sampler *profile, at_timing_target *subject, int placement, double slice_ns,
+                               double *ns, bool *good);
+
+/* Waits until no other thread of the process computes: two milliseconds where none does, and a library's threads spin
+ * for tens of them. False: they did not come to rest. */
+bool at_sampler_rest(void);
 
 #endif

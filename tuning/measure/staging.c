@@ -53,7 +53,8 @@ static bool open_staging(staging *s, attune_stream *stream) {
   *s = (staging){.stream = stream};
   attune_status status = attune_pinned_alloc(&pinned, stream->device, (size_t)PARTS * PART_BYTES);
   s->pinned = pinned;
-  for (int i = 0; i < PARTS && status == ATTUNE_OK; i++) status = attune_event_create(&s->copied[i], stream->device);
+  for (int i = 0; i < PARTS && status == ATTUNE_OK; i++)
+    status = attune_event_create(&s->copied[i], stream->device, NULL);
   if (status != ATTUNE_OK) close_staging(s);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status == ATTUNE_OK;

@@ -35,7 +35,9 @@ double at_median_error(double deviation, int count) {
   return count > 0 ? 1.2533 * deviation / sqrt((double)count) : 0.0;
 }
 
-double at_mean_deviation(const double *values, int count, double center) {
+/* Mean absolute deviation from `center`, times 1.2533: for normal samples as at_deviation. Of few samples it is far off
+ * less often, and one wild sample makes it large. */
+static double mean_deviation(const double *values, int count, double center) {
   double sum = 0.0;
   for (int i = 0; i < count; i++) sum += fabs(values[i] - center);
   return count > 0 ? 1.2533 * sum / count : 0.0;
@@ -52,7 +54,7 @@ double at_paired_ratio(const double *a, const double *b, int count, double *erro
   if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
   for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
   const double median = at_median(ratios, count);
-  *error = widened(at_median_error(at_mean_deviation(ratios, count, median), count), count);
+  *error = widened(at_median_error(mean_deviation(ratios, count, median), count), count);
   return median;
 }
 
@@ -90,7 +92,7 @@ double at_placed_ratio(const double *a, const double *b, const unsigned char *pl
   const double median = at_median(medians, groups), deviation = at_deviation(medians, groups, median);
   const double noise = each > 0.0 ? within * within / each : 0.0, square = deviation * deviation - noise;
   *spread = square > 0.0 ? sqrt(square) : 0.0;
-  const double mean = groups < FEW ? at_mean_deviation(medians, groups, median) : 0.0;
+  const double mean = groups < FEW ? mean_deviation(medians, groups, median) : 0.0;
   *error = widened(at_median_error(mean > deviation ? mean : deviation, groups), groups);
   return median;
 }

@@ -14,10 +14,6 @@ double at_median(const double *values, int count);
 /* Median absolute deviation from `center`, times 1.4826: the standard deviation of normal samples. */
 double at_deviation(const double *values, int count, double center);
 
-/* Mean absolute deviation from `center`, times 1.2533: the same. Of few samples it is far off less often, and one wild
- * sample makes it large. */
-double at_mean_deviation(const double *values, int count, double center);
-
 /* Standard error of the median of `count` samples with that deviation: 1.2533 deviation / sqrt(count). */
 double at_median_error(double deviation, int count);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "src/process/limit.h"
-#include "tuning/measure/sample_isolated.h"
+#include "tuning/measure/sampler_host.h"
 #include "tuning/search/candidates.h"
 
 enum { ROUNDS = 9, LEAST_ROUNDS = 5 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.c: collects candidates, screens them, widens around the leaders, races the best, verifies the winner. */
+ * search.c: screens candidates, widens around the leaders, races the best, verifies the winner. */
 #include "tuning/search/search_parts.h"
 
 #include <math.h>
@@ -15,15 +15,8 @@
 
 typedef at_search_state search;
 
-enum {
-  MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
-  FIELD = 16,                /* kept after screening */
-  KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
-  LEADERS = 2,               /* and in a later one */
-  NEIGHBOURS = 64,           /* of one leader: those that change one tunable come first; the best lead the next wave */
-  WAVES = 16,
-  MOST_LOST = 3 /* winners of the race who are slower than the default alone; then nobody else is tried */
-};
+/* Winners of the race that are slower than the default alone; then no other is tried. */
+enum { MOST_LOST = 3 };
 
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
                          DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 0.0, 0.0};
@@ -47,8 +40,6 @@ static const double TRUSTED_CALLS_HOST = 4.0, TRUSTED_CALLS_DEVICE = 30.0, VERIF
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
 
-static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
-
 /* A stage is over: what passed since the one before it is its time. */
 static void end_stage(search *s, at_stage stage) {
   const int64_t now = at_now_ns();
@@ -62,23 +53,9 @@ static int64_t within_limit(const search *s, int64_t end) {
   return s->most_ns > 0.0 && most < end ? most : end;
 }
 
-static int64_t until(const search *s, double fraction) {
+int64_t at_search_until(const search *s, double fraction) {
   const double length_ns = (double)(s->deadline_ns - s->start_ns);
   return within_limit(s, s->start_ns + s->opened_ns + s->late_ns + (int64_t)(fraction * length_ns));
-}
-
-/* The winner so far, second after the default, if this build still has it. */
-static void add_known(search *s) {
-  const at_implementation *implementation =
-      s->known ? at_registry_find(s->op, s->known->implementation, s->device) : NULL;
-  at_configuration configuration;
-  if (!implementation || implementation->version != s->known->implementation_version ||
-      !at_registry_usable(implementation, s->problem, s->device) ||
-      !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
-    return;
-  at_candidate *contender = at_race_add(&s->race, implementation, &configuration);
-  if (contender) contender->kept = true;
-  s->known_one = contender; /* not where it is the default: then it claims nothing */
 }
 
 /* What this race says of the winner so far, which claims what it gains alone: by the winner's claim where it is that,
@@ -90,114 +67,6 @@ static void weigh_known(const search *s, double alone, at_search_result *out) {
   out->broken = c->state == AT_WRONG || c->state == AT_FAILED;
   out->refuted =
       out->broken || (c->count > 0 && alone * c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
-}
-
-/* Has what they need made beside the search, and adds them. */
-static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
-  const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
-  for (int i = 0; i < taken; i++) {
-    at_candidate *contender = at_race_add(&s->race, implementation, &list[i]);
-    if (!contender) continue;
-    contender->beside = before + i + 1;
-    contender->made = true;
-  }
-}
-
-static int most_configurations(const search *s) {
-  const int wanted = s->profile.profiler->settings.configurations;
-  return wanted > 0 && wanted < MOST_CONFIGURATIONS ? wanted : MOST_CONFIGURATIONS;
-}
-
-/* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
- * budget sees the best of each. */
-static attune_status collect(search *s) {
-  const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
-  if (!base) return at_registry_fail(s->op, "this problem", s->device);
-  const size_t n = s->op->implementation_count;
-  at_configuration **lists = calloc(n, sizeof *lists);
-  int *counts = calloc(n, sizeof *counts), most = 0;
-  attune_status status = lists && counts ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
-  for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
-    const at_implementation *implementation = s->op->implementations[i];
-    if (!at_registry_usable(implementation, s->problem, s->device)) continue;
-    if (implementation->fallback && implementation != base) continue;
-    counts[i] = implementation->configurations(s->problem, s->device, s->room, most_configurations(s));
-    lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
-    if (lists[i])
-      memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
-    else if (counts[i] > 0)
-      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d candidates", counts[i]);
-    if (counts[i] > most) most = counts[i];
-  }
-  for (size_t i = 0; i < n && status == ATTUNE_OK; i++)
-    if (s->op->implementations[i] == base && counts[i] > 0) at_race_add_default(&s->race, base, &lists[i][0]);
-  if (status == ATTUNE_OK && s->race.count != (base->bare ? 2 : 1))
-    status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
-  if (status == ATTUNE_OK) add_known(s);
-  for (size_t i = 0; i < n && status == ATTUNE_OK && s->race.steady; i++) {
-    const int first = s->op->implementations[i] == base; /* the default is made before all others */
-    if (counts[i] > first && s->op->implementations[i]->prepare_many)
-      add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
-  }
-  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->making.at_once = at_cpu_count();
-  if (status == ATTUNE_OK) at_candidate_build_start(&s->making, s->problem, s->device);
-  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
-    for (size_t i = 0; i < n; i++)
-      if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
-    if (turn == 0 && s->race.steady) at_good_configs_add(s->profile.profiler, &s->race, s->problem);
-  }
-  for (size_t i = 0; i < n && lists; i++) free(lists[i]);
-  free(lists);
-  free(counts);
-  return status;
-}
-
-/* Do two configurations share their first tunable (the algorithm or path, by convention)? Then one leads for both. */
-static bool same_kind(const at_candidate *a, const at_candidate *b) {
-  const size_t chars = strcspn(a->configuration.text, ",");
-  return a->implementation == b->implementation && strcspn(b->configuration.text, ",") == chars &&
-         strncmp(a->configuration.text, b->configuration.text, chars) == 0;
-}
-
-static bool kind_widened(const search *s, const at_candidate *contender) {
-  for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->widened && same_kind(s->race.contenders[i], contender)) return true;
-  return false;
-}
-
-/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
- * none worth it. */
-static at_candidate *next_leader(search *s, bool new_kind) {
-  at_candidate *leader = NULL;
-  for (int i = 0; i < s->race.count; i++) {
-    at_candidate *contender = s->race.contenders[i];
-    if (contender->quick == 0.0 || contender->widened || !contender->implementation->neighbours) continue;
-    if (contender->state != AT_SCREENED && !(new_kind && contender->state == AT_SLOWER)) continue;
-    if ((!leader || contender->quick < leader->quick) && !(new_kind && kind_widened(s, contender))) leader = contender;
-  }
-  return leader && leader->quick <= (new_kind ? KIND_WITHIN : LEADER_WITHIN) * s->race.best_quick ? leader : NULL;
-}
-
-static attune_status widen(search *s) {
-  attune_status status = ATTUNE_OK;
-  for (int wave = 0; wave < WAVES && status == ATTUNE_OK && at_now_ns() < until(s, s->times->widen_until); wave++) {
-    int added = 0;
-    for (int i = 0; i < (wave ? LEADERS : KINDS); i++) {
-      at_candidate *leader = next_leader(s, wave == 0);
-      if (!leader) break;
-      leader->widened = true;
-      const int count =
-          leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
-      for (int j = 0; j < count; j++) {
-        at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
-        if (contender) contender->leader = leader;
-        added += contender != NULL;
-      }
-    }
-    if (!added && wave) break;
-    status = at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
-  }
-  return status;
 }
 
 /* What verification takes, about: launches of the plan, and for the first plan operands and the trusted result; after
@@ -298,16 +167,16 @@ static attune_status reopen(search *s) {
     contender->quick = 0.0;
     contender->count = 0;
   }
-  return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
+  return at_race_screen(&s->race, at_search_until(s, s->times->widen_until), AT_SEARCH_FIELD);
 }
 
 /* Races and verifies; again without the broken ones when only the default is left beside them. */
 static at_candidate *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
-    *status = at_race_run(&s->race, until(s, s->times->race_until));
+    *status = at_race_run(&s->race, at_search_until(s, s->times->race_until));
     if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
       s->race.longer = true;
-      *status = at_race_run(&s->race, until(s, s->times->race_until + LONGER));
+      *status = at_race_run(&s->race, at_search_until(s, s->times->race_until + LONGER));
       s->race.longer = false;
     }
     end_stage(s, AT_STAGE_RACE);
@@ -317,8 +186,8 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
     at_candidate *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
     s->reserve_ns = 0.0;
     end_stage(s, AT_STAGE_VERIFY);
-    if (!winner || winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
-        at_now_ns() >= until(s, s->times->widen_until))
+    if (!winner || winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == AT_SEARCH_WAVES ||
+        at_now_ns() >= at_search_until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
     if (*status != ATTUNE_OK) return NULL;
@@ -420,7 +289,7 @@ static bool any_beside(const search *s) {
 /* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
  * they are not all made by then. */
 static bool wait_for_kernels(search *s) {
-  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, until(s, s->times->widen_until));
+  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, at_search_until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
     return at_candidate_build_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
   at_candidate_build_wait(&s->making);
@@ -431,20 +300,20 @@ static bool wait_for_kernels(search *s) {
  * that have them by then are screened. With a budget that nobody set all that comes behind is later by the wait, and by
  * what the screening of these candidates takes: they are the best guesses. */
 static attune_status screen(search *s) {
-  attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
+  attune_status status = at_race_screen(&s->race, at_search_until(s, s->times->screen_until), AT_SEARCH_FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
   if (!wait_for_kernels(s)) at_candidate_build_leave(&s->making);
   const int64_t made = at_now_ns();
-  int64_t end = until(s, s->times->widen_until);
+  int64_t end = at_search_until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
     s->late_ns = made - before;
-    end = until(s, s->times->widen_until);
+    end = at_search_until(s, s->times->widen_until);
     if (end < made + (int64_t)MADE_NS) end = made + (int64_t)MADE_NS;
     end = within_limit(s, end);
   }
-  status = at_race_screen(&s->race, end, FIELD);
-  const int64_t over = at_now_ns() - until(s, s->times->widen_until);
+  status = at_race_screen(&s->race, end, AT_SEARCH_FIELD);
+  const int64_t over = at_now_ns() - at_search_until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0 && over > 0) s->late_ns += over;
   return status;
 }
@@ -478,7 +347,7 @@ static int64_t warm_until(const search *s) {
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   s->profile.warm_until_ns = warm_until(s);
-  attune_status status = collect(s);
+  attune_status status = at_search_collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
   const int64_t opened_ns =
       at_now_ns() - s->start_ns; /* libraries and their first kernels: no part of what nobody set */
@@ -494,7 +363,7 @@ static attune_status run(search *s, at_search_result *out) {
   end_stage(s, AT_STAGE_SCREEN);
   out->decision.complete =
       !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
-  if (status == ATTUNE_OK) status = widen(s);
+  if (status == ATTUNE_OK) status = at_search_widen(s);
   end_stage(s, AT_STAGE_WIDEN);
   if (status != ATTUNE_OK) return status;
   s->claim_most_ns =
@@ -512,12 +381,7 @@ static attune_status run(search *s, at_search_result *out) {
 }
 
 attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
-                        attune_measure measure, double budget_ns, double most_ns) {
-  return at_search_again(out, profiler, op, problem, measure, budget_ns, most_ns, NULL);
-}
-
-attune_status at_search_again(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
-                              attune_measure measure, double budget_ns, double most_ns, const attune_decision *known) {
+                        attune_measure measure, double budget_ns, double most_ns, const attune_decision *known) {
   memset(out, 0, sizeof *out);
   search s = {.op = op,
               .problem = problem,
@@ -536,7 +400,7 @@ attune_status at_search_again(at_search_result *out, at_timer *profiler, const a
   s.times = s.race.steady ? &DEVICE : &HOST;
   at_floating floating;
   at_floating_enter(&floating); /* what is stored must not depend on the caller's */
-  s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
+  s.room = malloc(AT_SEARCH_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_sampler_open(&s.profile, profiler, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);

@@ -35,15 +35,11 @@ typedef struct at_search_result {
  * calls of the default; what comes on top, attune_tuner_options.budget_ms tells), and for `most_ns` at most (0: no
  * limit). A step that is under way when the budget ends is finished; most_ns is a hard limit: a step that would end
  * after it is made shorter or not begun, and what proves to be longer than expected ends within 0.5 s or a launch. What
- * is open then is `unsure` in the decision. The vendor default is
- * candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation),
- * OUT_OF_MEMORY, DEVICE_ERROR, BUDGET_EXHAUSTED (most_ns is too short to measure and verify the default). */
+ * is open then is `unsure` in the decision. The vendor default is candidate 0 and always measured; another wins only
+ * beyond the noise. `known`, the winner so far (NULL: none), is in the race from its start: what it loses, it loses
+ * side by side. Errors: UNSUPPORTED (no implementation), OUT_OF_MEMORY, DEVICE_ERROR, BUDGET_EXHAUSTED (most_ns is too
+ * short to measure and verify the default). */
 attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
-                        attune_measure measure, double budget_ns, double most_ns);
-
-/* As at_search, with the winner known so far (NULL: none) in the race from its start: what it loses, it loses side by
- * side. */
-attune_status at_search_again(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
-                              attune_measure measure, double budget_ns, double most_ns, const attune_decision *known);
+                        attune_measure measure, double budget_ns, double most_ns, const attune_decision *known);
 
 #endif

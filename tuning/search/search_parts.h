@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search_parts.h: private to search.c, which finds the winner, and search_report.c, which tells of it. */
+ * search_parts.h: private to search.c, which finds the winner, search_collect.c, which says among what, and
+ * search_report.c, which tells of it. */
 #ifndef AT_SEARCH_PARTS_H
 #define AT_SEARCH_PARTS_H
 
@@ -24,7 +25,7 @@ typedef struct at_search_state {
   const void *problem;
   attune_device *device;
   at_candidate_build making;       /* kernels of candidates, while others are measured */
-  at_configuration *room; /* MOST_CONFIGURATIONS of them */
+  at_configuration *room; /* AT_SEARCH_CONFIGURATIONS of them */
   const at_schedule *times;
   double budget_ns, most_ns;
   double reserve_ns; /* of most_ns, for what has to be verified still */
@@ -41,6 +42,22 @@ typedef struct at_search_state {
   int broken;                    /* those that failed or were wrong when what they had dropped came back last */
   bool settled;                  /* one was measured alone, and is no faster than the default */
 } at_search_state;
+
+enum {
+  AT_SEARCH_CONFIGURATIONS = 256, /* asked of one implementation at a time */
+  AT_SEARCH_FIELD = 16,           /* kept after screening */
+  AT_SEARCH_WAVES = 16            /* of neighbours, each around the best of the one before; and of races */
+};
+
+/* When that part of the time is over, by at_now_ns. */
+int64_t at_search_until(const at_search_state *s, double fraction);
+
+/* search_collect.c. Adds every implementation's configurations, in turns: all best guesses come first, then all second
+ * ones, so that a short budget sees the best of each. */
+attune_status at_search_collect(at_search_state *s);
+
+/* Adds neighbours of the fastest, and screens them, wave after wave. */
+attune_status at_search_widen(at_search_state *s);
 
 /* What is stored of the winner, which gains what the claim says from then on. */
 void at_search_describe(at_search_state *s, at_candidate *winner, attune_decision *d);

@@ -4,7 +4,6 @@
 
 #include <attune/device.h>
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,58 +105,8 @@ void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, 
     const char *end = strstr(entry, "; ");
     const size_t length = end ? (size_t)(end - entry) : strlen(entry);
     const bool threads = strncmp(entry, AT_FINGERPRINT_THREADS, sizeof AT_FINGERPRINT_THREADS - 1) == 0;
-    if (entry[0] == '*' || threads || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
+    if (threads || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
       (void)at_append(out, size, &at, "%s%.*s", count++ ? "; " : WITH, (int)length, entry);
     entry += end ? length + 2 : length;
   }
-}
-
-/* --- from version 2: "A; B; N KiB cache; cublas 13.1.0 cublaslt 130100; attune 1", "...; openblas-0.3.21 blis-1.0;
- * ..." --- */
-
-/* A part that is of the device though it comes third or later. */
-static bool is_of_device(const char *part, size_t length) {
-  static const char *const begins[] = {"cc ", "driver ", "attune "}, *const ends[] = {" processors", " KiB cache"};
-  for (size_t i = 0; i < AT_COUNT(begins); i++)
-    if (strncmp(part, begins[i], strlen(begins[i])) == 0) return true;
-  for (size_t i = 0; i < AT_COUNT(ends); i++) {
-    const size_t chars = strlen(ends[i]);
-    if (length > chars && memcmp(part + length - chars, ends[i], chars) == 0) return true;
-  }
-  return false;
-}
-
-/* " NAME-VERSION" for each word, and for each "NAME VERSION"; a lone "none" was no library at all. */
-static bool append_libraries(const char *part, size_t length, char *out, size_t size, size_t *at) {
-  for (const char *word = part, *end = part + length; word < end;) {
-    const size_t chars = strcspn(word, " ;");
-    const char *next = word + chars + 1;
-    const size_t next_chars = next < end ? strcspn(next, " ;") : 0;
-    const bool none = next_chars == 4 && memcmp(next, "none", 4) == 0;
-    const bool pair = next_chars && !memchr(word, '-', chars) && (isdigit((unsigned char)*next) || none);
-    if (!(chars == 4 && memcmp(word, "none", 4) == 0) &&
-        !at_append(out, size, at, " %.*s%s%.*s", (int)chars, word, pair ? "-" : "", pair ? (int)next_chars : 0, next))
-      return false;
-    word = next + (pair ? next_chars + 1 : 0);
-  }
-  return true;
-}
-
-attune_status at_fingerprint_from_version_2(const char *text, char *out, size_t size) {
-  char libraries[AT_FINGERPRINT_CHARS] = "";
-  size_t at = 0, used = 0;
-  bool ok = true;
-  int index = 0;
-  *out = '\0';
-  for (const char *part = text; part && ok; index++) {
-    const char *end = strstr(part, "; ");
-    const size_t length = end ? (size_t)(end - part) : strlen(part);
-    if (index < 2 || is_of_device(part, length))
-      ok = at_append(out, size, &at, "%s%.*s", index ? "; " : "", (int)length, part);
-    else
-      ok = append_libraries(part, length, libraries, sizeof libraries, &used);
-    part = end ? end + 2 : NULL;
-  }
-  ok = ok && (!used || at_append(out, size, &at, "%s*%s", WITH, libraries));
-  return ok ? ATTUNE_OK : fail_room(size);
 }

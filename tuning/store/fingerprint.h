@@ -19,8 +19,7 @@
  *   in the race. Dispatch never does so by itself, in no mode.
  * - Where several winners of a problem hold, those compared with exactly what is here come first, then the latest.
  *
- * A fingerprint that says nothing of an implementation, as those of databases before version 3, knows libraries alone
- * ("; with * openblas-0.3.21") or nothing at all: what it does not know counts as the same. */
+ * What a fingerprint without implementations does not know counts as unchanged. */
 #ifndef AT_FINGERPRINT_H
 #define AT_FINGERPRINT_H
 
@@ -55,9 +54,6 @@ bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementat
 
 /* The device's part and the winner's own implementation alone, for people. */
 void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size);
-
-/* From a fingerprint of a database before version 3, where one text joined the device and all libraries. */
-attune_status at_fingerprint_from_version_2(const char *text, char *out, size_t size);
 
 /* --- fingerprint_difference.c --- */
 

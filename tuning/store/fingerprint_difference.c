@@ -130,7 +130,7 @@ int at_fingerprint_difference(const char *there, const char *here, char *out, si
 /* An implementation in a fingerprint: "NAME VERSION WORD WORD". */
 typedef struct entry {
   bool there;   /* false: the fingerprint knows its implementations, and this is none of them */
-  bool partial; /* it knows neither the version nor everything that the implementation depends on */
+  bool partial; /* the fingerprint names no implementations */
   int version;
   char words[AT_DIFFERENCE_CHARS];
 } entry;
@@ -142,13 +142,11 @@ static entry entry_of(const char *fingerprint, const char *name) {
   for (const char *at = all, *end; *at; at = end + 2) {
     end = strstr(at, "; ");
     if (!end) end = at + strlen(at);
-    const bool any = at[0] == '*';
-    if (any || (strncmp(at, name, chars) == 0 && at[chars] == ' ')) {
-      const char *words = at + (any ? 1 : chars + 1);
+    if (strncmp(at, name, chars) == 0 && at[chars] == ' ') {
+      const char *words = at + chars + 1;
       int64_t version = 0;
       e.there = true;
-      e.partial = any;
-      if (!any) words += at_read_i64(&version, words);
+      words += at_read_i64(&version, words);
       e.version = (int)version;
       size_t used = 0;
       words += strspn(words, " ");

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- schema.sql: a tuning database, version 3. Opening compares the stored schema with this text, so tables come first,
--- then indexes, each statement starts a line, and a change raises user_version. Older ones: schema_2.sql;
--- store_migrate.c brings them here.
+-- then indexes, each statement starts a line, and a change raises user_version. Databases of another version are refused.
 
 PRAGMA application_id = 1096041538;
 PRAGMA user_version = 3;

@@ -17,11 +17,10 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE
 
 /* Opens `path`. A database that may be written and is not there yet is empty; the first write makes it (0600, its
  * folders 0700). Refuses what is not ours, with a status and a message that names the path and the remedy: a directory,
- * another program's file, a newer schema, unsafe owner or mode, a symbolic link, a damaged file, a folder that is not
- * there or cannot be written. */
-attune_status at_store_open(at_store **out, const char *path, at_store_access access);
-/* The same, but waits no longer than `wait_ms` for a locked database. BUSY: *out is there all the same (else NULL), and
- * connects when it is used and the database is free; the caller closes it. */
+ * another program's file, another version's, unsafe owner or mode, a symbolic link, a damaged file, a folder that is not
+ * there or cannot be written.
+ * Waits no longer than `wait_ms` for a locked database. BUSY: *out is there all the same (else NULL), and connects when
+ * it is used and the database is free; the caller closes it. */
 attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms);
 void at_store_close(at_store *store);
 
@@ -29,9 +28,7 @@ void at_store_close(at_store *store);
  * same device, implementations, problem and measure, so that programs with different libraries each have theirs. Calls
  * and leases belong to the device's part alone, and a fingerprint that a walk is asked for means its device's part.
  * Which of several winners holds here is decided in winner.c.
- *
- * A database of version 1 or 2 is brought to version 3 by the first that opens it to write, and read as it is
- * otherwise; store_migrate.c has what becomes of its rows. */
+ */
 
 /* The winner for the key, the latest if there are several: of the device, or, where `fingerprint` names
  * implementations, of exactly these. NOT_FOUND when there is none, it is damaged or its row fails a range check. */
@@ -54,8 +51,7 @@ typedef struct at_trial {
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
-/* Up to `most` trials of the winner with this key, whose fingerprint is whole, the best first, into out; *out_count.
- * None of a database of an older version. */
+/* Up to `most` trials of the winner with this key, whose fingerprint is whole, the best first, into out; *out_count. */
 attune_status at_store_trials(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                               at_trial *out, int most, int *out_count);
 

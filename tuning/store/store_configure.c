@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_configure.c: what a new connection is given before it is used: limits, switches that keep a hostile file from
- * doing more than hold data, patience, and functions for older databases. */
+ * doing more than hold data, and patience. */
 #include "tuning/store/store_internal.h"
-
-#include <string.h>
-#include <sys/stat.h>
 
 #define STEPS_EACH_CALL 10000          /* SQLite's virtual machine steps between two looks at steps_left */
 #define STEPS_MAX ((int64_t)200000000) /* seconds: a damaged tree can be a maze without an end */
-#define STEPS_EACH_BYTE 8              /* of a file that is rewritten whole: several times what a sound one takes */
 
 static int busy(void *user, int count) {
   at_store *store = user;
@@ -52,38 +48,6 @@ void at_store_steps_again(at_store *store) {
   store->steps_left = STEPS_MAX;
 }
 
-void at_store_steps_for_all(at_store *store) {
-  struct stat file;
-  at_store_steps_again(store);
-  if (stat(store->path, &file) == 0) store->steps_left += STEPS_EACH_BYTE * (int64_t)file.st_size;
-}
-
-/* --- fingerprints of databases before version 3 --- */
-
-/* The two parts of the fingerprint that the argument would be now. NULL, which equals nothing, for what is none. */
-static void part_of(sqlite3_context *context, sqlite3_value *value, bool device) {
-  char now[AT_FINGERPRINT_CHARS];
-  const char *text = (const char *)sqlite3_value_text(value);
-  at_message kept;
-  at_message_keep(&kept);
-  if (text && at_fingerprint_from_version_2(text, now, sizeof now) == ATTUNE_OK)
-    sqlite3_result_text(context, device ? now : at_fingerprint_implementations(now),
-                        device ? (int)at_fingerprint_device_chars(now) : -1, SQLITE_TRANSIENT);
-  else
-    sqlite3_result_null(context);
-  (void)at_message_settle(&kept, ATTUNE_OK);
-}
-
-static void device_of(sqlite3_context *context, int count, sqlite3_value **values) {
-  (void)count;
-  part_of(context, values[0], true);
-}
-
-static void implementations_of(sqlite3_context *context, int count, sqlite3_value **values) {
-  (void)count;
-  part_of(context, values[0], false);
-}
-
 int at_store_configure(at_store *store) {
   (void)sqlite3_extended_result_codes(store->db, 1);
   for (size_t i = 0; i < AT_COUNT(switches); i++) {
@@ -94,9 +58,5 @@ int at_store_configure(at_store *store) {
   for (size_t i = 0; i < AT_COUNT(limits); i++) (void)sqlite3_limit(store->db, limits[i].limit, limits[i].value);
   at_store_steps_again(store);
   sqlite3_progress_handler(store->db, STEPS_EACH_CALL, progress, store);
-  const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-  int code = sqlite3_create_function(store->db, "device_of", 1, flags, NULL, device_of, NULL, NULL);
-  if (code == SQLITE_OK)
-    code = sqlite3_create_function(store->db, "implementations_of", 1, flags, NULL, implementations_of, NULL, NULL);
-  return code == SQLITE_OK ? sqlite3_busy_handler(store->db, busy, store) : code;
+  return sqlite3_busy_handler(store->db, busy, store);
 }

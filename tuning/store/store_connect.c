@@ -17,7 +17,8 @@
 
 #define APPLICATION_ID 1096041538
 #define RESULT_FILE_ID 1096045139 /* of tools/compare/results/results.sql */
-#define SCHEMA_VERSION AT_STORE_VERSION
+#define SCHEMA_VERSION 3
+#define STATEMENTS_MAX 32 /* of the schema: bits of a set */
 #define CHECKED_BYTES ((int64_t)1 << 20)
 
 static attune_status read_int(at_store *store, const char *sql, int64_t *out) {
@@ -76,8 +77,70 @@ static attune_status create(at_store *store) {
   return status;
 }
 
-/* The version, in which the tables must be. An older database is brought to the present version where it may be
- * written; else its winners still serve, as it is. */
+/* --- are the tables those of schema.sql? --- */
+
+/* Past blanks, comments and pragmas of the schema's text, to the next statement that is stored. */
+static const char *next_statement(const char *text) {
+  for (;;) {
+    text += strspn(text, "\n;");
+    if (strncmp(text, "--", 2) != 0 && strncmp(text, "PRAGMA", 6) != 0) return text;
+    text += strcspn(text, "\n");
+  }
+}
+
+/* The end of the statement at `text`: its semicolon. */
+static size_t statement_length(const char *text) {
+  return strcspn(text, ";");
+}
+
+/* Which statement of the schema `sql` is, counted from 0; -1: none. */
+static int statement_of(const char *sql) {
+  int index = 0;
+  for (const char *at = next_statement(at_schema_sql); *at; index++) {
+    const size_t length = statement_length(at);
+    if (strlen(sql) == length && strncmp(sql, at, length) == 0) return index;
+    at = next_statement(at + length);
+  }
+  return -1;
+}
+
+static int count_statements(void) {
+  int count = 0;
+  for (const char *at = next_statement(at_schema_sql); *at; count++) at = next_statement(at + statement_length(at));
+  return count;
+}
+
+/* Whatever their order: a table that was made later comes last. */
+static int compare_schema(at_store *store, bool *same) {
+  sqlite3_stmt *statement;
+  uint32_t seen = 0;
+  *same = true;
+  int code = sqlite3_prepare_v2(store->db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", -1, &statement, NULL);
+  if (code != SQLITE_OK) return code;
+  while (*same && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    const char *sql = (const char *)sqlite3_column_text(statement, 0);
+    const int index = sql ? statement_of(sql) : -1;
+    *same = index >= 0 && index < STATEMENTS_MAX && !(seen & (uint32_t)1 << index);
+    if (*same) seen |= (uint32_t)1 << index;
+  }
+  const int end = sqlite3_finalize(statement);
+  if (*same && code != SQLITE_DONE) return code;
+  *same = *same && seen == (uint32_t)(((uint64_t)1 << count_statements()) - 1);
+  return end;
+}
+
+static attune_status check_schema(at_store *store) {
+  bool same = false;
+  const int code = compare_schema(store, &same);
+  if (code != SQLITE_OK) return at_store_fail(store, code);
+  if (same) return ATTUNE_OK;
+  return at_fail(
+      ATTUNE_BAD_DATA,
+      "%s has other tables than a tuning database of version %d; move it away or name another file by " AT_STORE_NAMED,
+      store->path, SCHEMA_VERSION);
+}
+
+/* No release wrote another version: there is nothing to convert, and the file stays as it is. */
 static attune_status check_version(at_store *store) {
   int64_t version = 0;
   attune_status status = read_int(store, "PRAGMA user_version", &version);
@@ -88,27 +151,17 @@ static attune_status check_version(at_store *store) {
                    "name another file by " AT_STORE_NAMED,
                    store->path, (long long)version, SCHEMA_VERSION);
   }
-  if (version < 1) {
-    return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads 1 to %d; move it away",
+  if (version < SCHEMA_VERSION) {
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s was made by an older attune (database version %lld, this one reads %d) and is left as it is; "
+                   "move it away or name another file by " AT_STORE_NAMED ", and tune again",
                    store->path, (long long)version, SCHEMA_VERSION);
   }
-  store->version = (int)version;
-  if (version == SCHEMA_VERSION) return at_store_check_schema(store, SCHEMA_VERSION);
-  if (store->read_only) return at_store_read_old(store);
-  if (store->quiet) {
-    int64_t pages = 0, page_bytes = 0;
-    status = read_int(store, "PRAGMA page_count", &pages);
-    if (status == ATTUNE_OK) status = read_int(store, "PRAGMA page_size", &page_bytes);
-    store->large_old = status == ATTUNE_OK && pages > AT_STORE_LARGE_BYTES / page_bytes;
-    if (status == ATTUNE_OK && store->large_old)
-      status = at_fail(ATTUNE_BUSY, "%s is large and must be brought to version %d first", store->path, SCHEMA_VERSION);
-    if (status != ATTUNE_OK) return status;
-  }
-  return at_store_migrate(store);
+  return check_schema(store);
 }
 
-/* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a
- * newer attune's. */
+/* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and another
+ * version's. */
 static attune_status identify(at_store *store, bool make, bool *empty) {
   int64_t application = 0, pages = 0;
   attune_status status = read_int(store, "PRAGMA application_id", &application);

@@ -43,11 +43,10 @@ typedef struct field {
 
 #define FIELD(kind, member, column) \
   {#member, FIELD_##kind, offsetof(attune_decision, member), sizeof(((attune_decision *)0)->member)},
-#define ONE(kind, member, column) +1
 
 static const field fields[] = {AT_STORE_FIELDS(FIELD)};
 
-enum { FIELD_COUNT = AT_COUNT(fields), FIELD_COUNT_1 = 0 AT_STORE_FIELDS_1(ONE) /* of version 1 */ };
+enum { FIELD_COUNT = AT_COUNT(fields) };
 
 #define OTHER_COLUMNS 6 /* two texts and the family before the fields, hash and two ids after */
 #define REAL_MAX AT_STORE_REAL_MAX
@@ -126,20 +125,15 @@ uint64_t at_store_row_key(const char *fingerprint, const char *problem, const ch
   return XXH64_digest(&hash);
 }
 
-/* The row's content as stored, in the order of the columns: the texts first, of which older versions had one. A machine
- * of the other byte order hashes otherwise: a miss, but its fingerprint is another one anyway. */
-static int64_t row_check(const char *fingerprint, bool old, const char *family, const attune_decision *decision,
-                         int count) {
+/* The row's content as stored, in the order of the columns: the texts first. A machine of the other byte order
+ * hashes otherwise: a miss, but its fingerprint is another one anyway. */
+static int64_t row_check(const char *fingerprint, const char *family, const attune_decision *decision) {
   XXH64_state_t hash;
   (void)XXH64_reset(&hash, 1);
-  if (old) {
-    add_text(&hash, fingerprint);
-  } else {
-    add_piece(&hash, fingerprint, at_fingerprint_device_chars(fingerprint));
-    add_text(&hash, at_fingerprint_implementations(fingerprint));
-  }
+  add_piece(&hash, fingerprint, at_fingerprint_device_chars(fingerprint));
+  add_text(&hash, at_fingerprint_implementations(fingerprint));
   add_text(&hash, family);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < FIELD_COUNT; i++) {
     const field *f = &fields[i];
     if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
       add_text(&hash, (const char *)decision + f->offset);
@@ -177,8 +171,7 @@ int at_store_bind_fields(sqlite3_stmt *statement, int index, const char *fingerp
   for (int i = 0; i < FIELD_COUNT && code == SQLITE_OK; i++)
     code = bind_field(statement, index + i, decision, &fields[i]);
   if (code != SQLITE_OK) return code;
-  return sqlite3_bind_int64(statement, index + FIELD_COUNT,
-                            row_check(fingerprint, false, family, decision, FIELD_COUNT));
+  return sqlite3_bind_int64(statement, index + FIELD_COUNT, row_check(fingerprint, family, decision));
 }
 
 bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty) {
@@ -210,31 +203,26 @@ static bool read_field(sqlite3_stmt *statement, int column, attune_decision *out
   return true;
 }
 
-/* The two texts joined; an older database has one, which is as it would be now when the hash was compared. */
-static bool read_fingerprint(sqlite3_stmt *statement, bool old, char out[AT_FINGERPRINT_CHARS]) {
+/* The two texts joined. */
+static bool read_fingerprint(sqlite3_stmt *statement, char out[AT_FINGERPRINT_CHARS]) {
   char implementations[AT_FINGERPRINT_CHARS];
   if (!at_store_column_text(statement, 0, out, AT_FINGERPRINT_CHARS, false)) return false;
-  if (old) return true;
   if (!at_store_column_text(statement, 1, implementations, sizeof implementations, true)) return false;
   return at_fingerprint_join(out, AT_FINGERPRINT_CHARS, implementations);
 }
 
 bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out) {
-  const int count = sqlite3_column_count(statement) - OTHER_COLUMNS, check = 3 + count;
-  const bool old = sqlite3_column_type(statement, 1) == SQLITE_NULL;
+  const int check = 3 + FIELD_COUNT;
   attune_decision *d = &out->decision;
   memset(d, 0, sizeof *d);
-  bool ok = (count == FIELD_COUNT || count == FIELD_COUNT_1) && read_fingerprint(statement, old, out->fingerprint) &&
+  bool ok = sqlite3_column_count(statement) == FIELD_COUNT + OTHER_COLUMNS &&
+            read_fingerprint(statement, out->fingerprint) &&
             at_store_column_text(statement, 2, out->family, sizeof out->family, false);
-  for (int i = 0; i < count && ok; i++) ok = read_field(statement, 3 + i, d, &fields[i]);
+  for (int i = 0; i < FIELD_COUNT && ok; i++) ok = read_field(statement, 3 + i, d, &fields[i]);
   ok = ok && sqlite3_column_type(statement, check) == SQLITE_INTEGER &&
-       sqlite3_column_int64(statement, check) == row_check(out->fingerprint, old, out->family, d, count);
+       sqlite3_column_int64(statement, check) == row_check(out->fingerprint, out->family, d);
   out->fingerprint_id = sqlite3_column_int64(statement, check + 1);
   out->implementations_id = sqlite3_column_int64(statement, check + 2);
-  if (count == FIELD_COUNT_1) d->unsure = 1; /* measured at one placement of its operands */
   d->source = ATTUNE_SOURCE_STORED;
-  if (!ok || !old) return ok;
-  char whole[AT_FINGERPRINT_CHARS];
-  memcpy(whole, out->fingerprint, sizeof whole);
-  return at_fingerprint_from_version_2(whole, out->fingerprint, sizeof out->fingerprint) == ATTUNE_OK;
+  return ok;
 }

@@ -4,7 +4,7 @@
 #define AT_STORE_FIELDS_H
 
 /* clang-format off */
-#define AT_STORE_FIELDS_1(FIELD) /* of version 1 */ \
+#define AT_STORE_FIELDS(FIELD)                      \
   FIELD(TEXT, problem, problem)                     \
   FIELD(TEXT, measure, measure)                     \
   FIELD(TEXT_OR_EMPTY, device, device)              \
@@ -26,10 +26,7 @@
   FIELD(REAL, tuning_ms, tuning_ms)                 \
   FIELD(FLAG, complete, complete)                   \
   FIELD(TIME, tuned_at, tuned_at)                   \
-  FIELD(TEXT_OR_EMPTY, note, note)
-
-#define AT_STORE_FIELDS(FIELD)                      \
-  AT_STORE_FIELDS_1(FIELD)                          \
+  FIELD(TEXT_OR_EMPTY, note, note)                  \
   FIELD(REAL, placement_spread, placement_spread)   \
   FIELD(FLAG, unsure, unsure)
 /* clang-format on */

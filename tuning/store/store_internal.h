@@ -28,7 +28,6 @@ typedef struct at_store_row {
 /* Every statement there is; store_statements.c has their text. */
 typedef enum at_statement {
   AT_SQL_BEGIN,
-  AT_SQL_BEGIN_READ,
   AT_SQL_COMMIT,
   AT_SQL_ROLLBACK,
   AT_SQL_ADD_FINGERPRINT,
@@ -51,7 +50,6 @@ typedef enum at_statement {
   AT_SQL_LEASE_RENEW,
   AT_SQL_LEASE_DROP,
   AT_SQL_LEASE_DROP_ALL,
-  AT_SQL_OLD_WINNERS,
   AT_SQL_COUNT
 } at_statement;
 
@@ -73,7 +71,6 @@ struct at_store {
   char *path;
   at_store_access access;
   bool read_only;
-  int version; /* the database's; an older one is only read, as it is */
   pid_t pid; /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
@@ -90,8 +87,6 @@ struct at_store {
   bool false_row;      /* a row was met that does not match its checksum */
   bool false_row_told; /* and the log says so */
   bool made;           /* the database was made new, and that is not logged yet */
-  bool quiet;          /* the first opening: a large older database is not brought over before that was logged */
-  bool large_old;      /* it is one */
   bool leased;         /* a lease was taken: closing drops what is left */
   at_lease *leases;    /* held */
   at_stopped stopped[4];
@@ -157,14 +152,11 @@ attune_status at_store_reconnect(at_store *store);
 
 /* --- store_configure.c --- */
 
-/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and steps_left.
- * And the SQL functions device_of and implementations_of, which read the fingerprints of older databases. */
+/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and steps_left. */
 int at_store_configure(at_store *store);
 
 /* Gives a statement all its steps again. */
 void at_store_steps_again(at_store *store);
-/* Steps for work on every row, however many there are. */
-void at_store_steps_for_all(at_store *store);
 
 /* --- store_fork.c: no transaction of this process is in flight while it forks --- */
 attune_status at_store_list_add(at_store *store);
@@ -229,7 +221,7 @@ int at_store_bind_fields(sqlite3_stmt *statement, int index, const char *fingerp
 /* Copies a text column into out[size]; false when it is absent, too long, or has control characters. */
 bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty);
 
-/* A winner as it was read; the ids are those of the texts of its fingerprint, the second is 0 in older databases. */
+/* A winner as it was read; the ids are those of the two texts of its fingerprint. */
 typedef struct at_stored_row {
   char fingerprint[AT_FINGERPRINT_CHARS];
   int64_t fingerprint_id, implementations_id;
@@ -237,25 +229,8 @@ typedef struct at_stored_row {
   attune_decision decision;
 } at_stored_row;
 
-/* Reads the current row of a statement that selects winners, of a database of any version; the winners of version 1
- * count as unsure. False: damaged, a miss. */
+/* Reads the current row of a statement that selects winners. False: damaged, a miss. */
 bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out);
-
-/* --- store_migrate.c --- */
-
-#define AT_STORE_VERSION 3 /* of schema.sql */
-/* Bringing over a database of this size, or a larger one, takes long enough to be told. */
-#define AT_STORE_LARGE_BYTES ((int64_t)16 << 20)
-
-/* BAD_DATA unless the tables are those of the version. */
-attune_status at_store_check_schema(at_store *store, int version);
-/* Brings an older database to the present version, in one transaction, unless another process just did. */
-attune_status at_store_migrate(at_store *store);
-/* Opens an older one to read it as it is, unless another process just brought it over; sets store->version. */
-attune_status at_store_read_old(at_store *store);
-/* Has another process brought over the older database that is open here? Then store->version says so. A SQLite code.
- * Inside a transaction, so that it stays true. */
-int at_store_look_again(at_store *store);
 
 /* --- store_lease.c --- */
 

@@ -66,24 +66,6 @@ static attune_status first_connection(at_store *store, const char *given, int wa
   return status;
 }
 
-/* Nothing is logged under the lock, which is given up meanwhile. */
-static attune_status connect_large(at_store *store, const char *given) {
-  pthread_mutex_unlock(&store->lock);
-  at_log(ATTUNE_LOG_INFO, "%s is large, and is brought to version %d of tuning databases; this is done once",
-         store->path, AT_STORE_VERSION);
-  const int64_t start_ns = at_now_ns();
-  pthread_mutex_lock(&store->lock);
-  free(store->path);
-  store->path = NULL;
-  const attune_status status = first_connection(store, given, AT_STORE_OPEN_WAIT_MS);
-  pthread_mutex_unlock(&store->lock);
-  if (status == ATTUNE_OK)
-    at_log(ATTUNE_LOG_INFO, "%s is at version %d now, after %.1f s", store->path, store->version,
-           (double)(at_now_ns() - start_ns) * 1e-9);
-  pthread_mutex_lock(&store->lock);
-  return status;
-}
-
 attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms) {
   if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
   *out = NULL;
@@ -105,10 +87,7 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
     return status;
   }
   pthread_mutex_lock(&store->lock);
-  store->quiet = true;
   status = first_connection(store, path, wait_ms);
-  store->quiet = false;
-  if (status != ATTUNE_OK && store->large_old) status = connect_large(store, path);
   const bool stays = status == ATTUNE_OK || (status == ATTUNE_BUSY && store->path);
   if (!stays) release(store);
   pthread_mutex_unlock(&store->lock);
@@ -118,17 +97,6 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   }
   at_store_list_remove(store);
   destroy(store);
-  return status;
-}
-
-attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
-  const attune_status status = at_store_open_within(out, path, access, AT_STORE_OPEN_WAIT_MS);
-  if (status != ATTUNE_BUSY) return status;
-  at_message kept;
-  at_message_keep(&kept);
-  at_store_close(*out);
-  *out = NULL;
-  (void)at_message_settle(&kept, ATTUNE_OK);
   return status;
 }
 

@@ -7,11 +7,9 @@
 #define PLACE(kind, member, column) "?, "
 
 /* What a walk selects, as at_store_row_read takes it: the texts of the fingerprint, the family, the fields, the hash,
- * the ids of the texts. Of an older database the first text is the whole fingerprint. */
+ * the ids of the texts. */
 #define WINNER \
   "SELECT f.text, i.text, w.family, " AT_STORE_FIELDS(COLUMN) "row_check, w.fingerprint, w.implementations "
-#define WINNER_2 "SELECT f.text, NULL, w.family, " AT_STORE_FIELDS(COLUMN) "row_check, w.fingerprint, 0 "
-#define WINNER_1 "SELECT f.text, NULL, w.family, " AT_STORE_FIELDS_1(COLUMN) "row_check, w.fingerprint, 0 "
 
 /* A walk goes on after the key ?1 problem, ?2 fingerprint, ?3 measure, ?4 implementations; ?5 is the device's part of a
  * fingerprint, ?6 a family, ?7 a measure, ?8 a problem. */
@@ -28,27 +26,12 @@
   "w.implementations WHERE f.text = ?5 AND w.problem = ?8 AND w.measure = ?7 AND w.implementations > ?4 ORDER BY " \
   "w.implementations"
 
-#define OLD_ALL                                                                                                   \
-  "FROM winner w CROSS JOIN fingerprint f ON f.id = w.fingerprint WHERE (w.problem, w.fingerprint, w.measure) > " \
-  "(?1, ?2, ?3) ORDER BY w.problem, w.fingerprint, w.measure"
-#define OLD_OF_FAMILY                                                                                                \
-  "FROM fingerprint f CROSS JOIN winner w INDEXED BY winner_family ON w.fingerprint = f.id WHERE device_of(f.text) " \
-  "= ?5 AND w.family = ?6 AND w.measure = ?7 AND (w.problem, w.fingerprint) > (?1, ?2) ORDER BY w.problem, "         \
-  "w.fingerprint"
-#define OLD_OF_KEY                                                                                                  \
-  "FROM fingerprint f CROSS JOIN winner w ON w.fingerprint = f.id WHERE device_of(f.text) = ?5 AND w.problem = ?8 " \
-  "AND w.measure = ?7 AND w.fingerprint > ?2 ORDER BY w.fingerprint"
-
-/* While a database is brought to the present version; store_migrate.c renames its tables. */
-#define OLD_RENAMED "FROM old_winner w CROSS JOIN old_fingerprint f ON f.id = w.fingerprint"
-
 #define FINGERPRINT "(SELECT id FROM fingerprint WHERE text = ?1)"
 #define IMPLEMENTATIONS "(SELECT id FROM implementations WHERE text = ?2)"
 #define MOST "9223372036854775807"
 
 static const char *const texts[AT_SQL_COUNT] = {
     [AT_SQL_BEGIN] = "BEGIN IMMEDIATE",
-    [AT_SQL_BEGIN_READ] = "BEGIN",
     [AT_SQL_COMMIT] = "COMMIT",
     [AT_SQL_ROLLBACK] = "ROLLBACK",
     [AT_SQL_ADD_FINGERPRINT] = "INSERT INTO fingerprint (text) VALUES (?1) ON CONFLICT DO NOTHING",
@@ -89,29 +72,6 @@ static const char *const texts[AT_SQL_COUNT] = {
     [AT_SQL_LEASE_DROP_ALL] = "DELETE FROM lease WHERE token = ?1",
 };
 
-/* The same of databases of version 1 and 2; NULL: not another. */
-#define OLD_RECORDED                                                                                               \
-  "SELECT problem, CAST(min(total(count), 9.2e18) AS INTEGER) FROM workload WHERE fingerprint IN (SELECT id FROM " \
-  "fingerprint WHERE device_of(text) = ?1) GROUP BY problem ORDER BY 2 DESC, problem"
-
-static const char *const old_texts[2][AT_SQL_COUNT] = {
-    {[AT_SQL_OLD_WINNERS] = WINNER_1 OLD_RENAMED,
-     [AT_SQL_WALK] = WINNER_1 OLD_ALL,
-     [AT_SQL_WALK_FAMILY] = WINNER_1 OLD_OF_FAMILY,
-     [AT_SQL_WALK_KEY] = WINNER_1 OLD_OF_KEY,
-     [AT_SQL_RECORDED] = OLD_RECORDED},
-    {[AT_SQL_OLD_WINNERS] = WINNER_2 OLD_RENAMED,
-     [AT_SQL_WALK] = WINNER_2 OLD_ALL,
-     [AT_SQL_WALK_FAMILY] = WINNER_2 OLD_OF_FAMILY,
-     [AT_SQL_WALK_KEY] = WINNER_2 OLD_OF_KEY,
-     [AT_SQL_RECORDED] = OLD_RECORDED},
-};
-
-static const char *text_of(const at_store *store, at_statement which) {
-  const char *old = store->version < AT_STORE_VERSION ? old_texts[store->version - 1][which] : NULL;
-  return old ? old : texts[which];
-}
-
 int at_store_statement(at_store *store, at_statement which, sqlite3_stmt **out) {
   sqlite3_stmt **statement = &store->statements[which];
   int code = SQLITE_OK;
@@ -119,7 +79,7 @@ int at_store_statement(at_store *store, at_statement which, sqlite3_stmt **out) 
     (void)sqlite3_reset(*statement);
     (void)sqlite3_clear_bindings(*statement);
   } else {
-    code = sqlite3_prepare_v3(store->db, text_of(store, which), -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    code = sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
   }
   *out = *statement;
   return code;

@@ -25,15 +25,12 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
   store->deadline_ns = 0;
   at_store_steps_again(store);
   int code = SQLITE_OK;
-  /* An older database, which is only read: that it still is one must stay true until the rows are read. */
-  const bool old = store->version < AT_STORE_VERSION, begun = job->write || old;
-  if (begun) {
-    code = at_store_statement(store, old ? AT_SQL_BEGIN_READ : AT_SQL_BEGIN, &statement);
+  if (job->write) {
+    code = at_store_statement(store, AT_SQL_BEGIN, &statement);
     if (code == SQLITE_OK) code = at_store_step_done(statement);
   }
-  if (code == SQLITE_OK && old) code = at_store_look_again(store);
   if (code == SQLITE_OK) code = job->work(store, job->user);
-  if (code == SQLITE_OK && begun) {
+  if (code == SQLITE_OK && job->write) {
     store->deadline_ns = deadline_ns;
     code = at_store_statement(store, AT_SQL_COMMIT, &statement);
     if (code == SQLITE_OK) code = at_store_step_done(statement);

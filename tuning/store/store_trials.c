@@ -40,7 +40,6 @@ attune_status at_store_trials(at_store *store, const char *fingerprint, const ch
   if (at_store_forked(store)) return at_store_fail_forked(store);
   request r = {fingerprint, problem, measure, out, most, 0};
   const at_store_job job = {false, read_trials, NULL, &r};
-  if (store->version > 0 && store->version < AT_STORE_VERSION) return ATTUNE_OK;
   const attune_status status = at_store_run(store, &job, at_store_deadline(20 * AT_STORE_READ_WAIT_MS));
   if (status == ATTUNE_OK) *out_count = r.count;
   return status;

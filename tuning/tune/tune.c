@@ -11,11 +11,12 @@
 #include "src/process/cancel.h"
 #include "src/device/device_lease.h"
 #include "src/process/exit.h"
-#include "src/process/stack.h"
+#include "src/process/limit.h"
 #include "tuning/store/fingerprint.h"
 #include "tuning/plans/guard.h"
 #include "tuning/tuner/other_threads.h"
 #include "tuning/search/search.h"
+#include "tuning/tune/device_lock.h"
 #include "tuning/tune/single_flight.h"
 
 enum {
@@ -26,54 +27,6 @@ enum {
 
 /* A wait that goes on is told after so long, then after twice as long each time. */
 static const int64_t TELL_FIRST_NS = 1000000000, TELL_MOST_NS = 60000000000;
-
-/* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search,
- * so a fork does not wait for it: the child, in which no search runs, makes it again. */
-static pthread_mutex_t device_lock[AT_MAX_DEVICES];
-static pthread_once_t device_lock_once = PTHREAD_ONCE_INIT;
-
-static void renew_device_locks(void *unused, bool child) {
-  (void)unused;
-  for (int i = 0; child && i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
-}
-
-static void device_lock_init(void) {
-  static at_fork_watch watch = {.after = renew_device_locks};
-  renew_device_locks(NULL, true);
-  at_fork_watch_add(&watch);
-}
-
-/* Whoever has a device's lock waits for another process. */
-static atomic_bool waits_for_others[AT_MAX_DEVICES];
-
-static bool lock_for(pthread_mutex_t *lock, int64_t wait_ns) {
-  struct timespec time;
-  clock_gettime(CLOCK_REALTIME, &time); /* ThreadSanitizer does not know pthread_mutex_clocklock */
-  const int64_t end_ns = time.tv_nsec + wait_ns;
-  time.tv_sec += (time_t)(end_ns / 1000000000);
-  time.tv_nsec = (long)(end_ns % 1000000000);
-  return pthread_mutex_timedlock(lock, &time) == 0;
-}
-
-/* A search of this process is waited for, however long it takes; one that waits for another process until the deadline
- * (0: also however long). False: it was not locked. *waited: it had to wait. */
-static bool lock_device(const attune_device *device, int64_t deadline_ns, bool *waited) {
-  enum { LOOK_NS = 20000000 };
-  pthread_mutex_t *lock = &device_lock[device->index];
-  *waited = false;
-  if (pthread_mutex_trylock(lock) == 0) return true;
-  *waited = true;
-  if (!deadline_ns) return pthread_mutex_lock(lock) == 0;
-  for (;;) {
-    const int64_t left_ns = deadline_ns - at_now_ns();
-    if (lock_for(lock, left_ns > 0 && left_ns < LOOK_NS ? left_ns : LOOK_NS)) return true;
-    if (at_now_ns() >= deadline_ns && atomic_load(&waits_for_others[device->index])) return false;
-  }
-}
-
-static void unlock_device(const attune_device *device) {
-  pthread_mutex_unlock(&device_lock[device->index]);
-}
 
 /* What is too large for the stack of a small thread. */
 typedef struct room {
@@ -129,7 +82,7 @@ static bool known(const job *j, attune_decision *out) {
 
 static bool lock_again(job *j) {
   bool waited;
-  j->locked = lock_device(j->device, j->wait_until_ns, &waited);
+  j->locked = at_tune_lock(j->device, j->wait_until_ns, &waited);
   return j->locked;
 }
 
@@ -139,7 +92,7 @@ static bool tell_wait(job *j, attune_log_level level, int64_t since_ns) {
   if (!at_log_wanted(level)) return true;
   at_message kept;
   at_message_keep(&kept);
-  unlock_device(j->device);
+  at_tune_unlock(j->device);
   j->locked = false;
   if (level == ATTUNE_LOG_INFO)
     at_log(level, "waiting: %s", kept.text);
@@ -161,9 +114,9 @@ static attune_status wait_for(job *j, attune_status (*attempt)(job *j), attune_d
     *won = !j->force && known(j, out); /* another thread may have found it while the wait was told */
     if (*won) return ATTUNE_OK;
     j->flight.look_ns = at_now_ns() + nap_ns;
-    atomic_store(&waits_for_others[j->device->index], true);
+    at_tune_lock_waits(j->device, true);
     const attune_status status = attempt(j);
-    atomic_store(&waits_for_others[j->device->index], false);
+    at_tune_lock_waits(j->device, false);
     if (status != ATTUNE_BUSY || j->flight.ended || j->flight.lost) return status;
     nap_ns = nap_ns > TELL_MOST_NS / 2 ? TELL_MOST_NS : 2 * nap_ns;
   }
@@ -247,7 +200,7 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
   profiler->settings = at_tuner_search(j->tuner);
   profiler->between = at_flight_renew;
   profiler->between_user = &j->flight;
-  status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
+  status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
   profiler->between = NULL;
   if (status == ATTUNE_OK) status = at_flight_check(&j->flight);
   if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
@@ -393,11 +346,10 @@ static attune_status tune_in_room(job *j, bool at_once) {
   if (status != ATTUNE_OK) return status;
   at_key_make(&j->room->key, j->op, j->problem, j->device);
   if (!j->force && known(j, out)) return ATTUNE_OK;
-  pthread_once(&device_lock_once, device_lock_init);
   const int64_t now = (int64_t)time(NULL);
   bool measured = false, waited = false;
   j->wait_until_ns = wait_until(j);
-  j->locked = lock_device(j->device, j->wait_until_ns, &waited);
+  j->locked = at_tune_lock(j->device, j->wait_until_ns, &waited);
   if (waited) j->since = now;
   if (!j->locked)
     return at_fail(ATTUNE_BUSY, "another thread of this process waits until another process has measured on %s",
@@ -411,7 +363,7 @@ static attune_status tune_in_room(job *j, bool at_once) {
       status = fly(j, out, &measured);
     }
   }
-  if (j->locked) unlock_device(j->device);
+  if (j->locked) at_tune_unlock(j->device);
   if (measured) commit(j, out);
   at_flight_end(&j->flight);
   if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
@@ -451,16 +403,20 @@ attune_status at_tune_call(attune_tuner *tuner, const at_op *op, const void *pro
   return tune_problem(&j, false, out);
 }
 
-static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                               double most_ms, int force, bool at_once, attune_decision *out) {
+attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
+                          const attune_tune_options *options, attune_decision *out) {
+  static const attune_tune_options usual = ATTUNE_TUNE_OPTIONS_INIT;
+  const attune_tune_options *o = options ? options : &usual;
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner    ? "tuner"
                    : !device ? "device"
                              : "problem");
-  if (!(budget_ms <= 1e12))
+  if (!(o->budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
-                   budget_ms);
+                   o->budget_ms);
+  if (!(o->most_ms >= 0.0 && o->most_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
@@ -472,30 +428,13 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
   const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
-  job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
-  j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
-  j.most_ns = most_ms > 0.0 ? most_ms * 1e6 : 0.0;
-  if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
+  job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = o->force != 0};
+  j.budget_ns = o->budget_ms > 0.0 ? o->budget_ms * 1e6 : 0.0;
+  j.most_ns = o->most_ms * 1e6;
+  if (status == ATTUNE_OK) status = tune_problem(&j, o->no_wait != 0, out);
   if (device->backend->restore) device->backend->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);
-}
-
-attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
-                          attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, 0.0, force, false, out);
-}
-
-attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                              int force, attune_decision *out) {
-  return tune_text(tuner, device, problem, budget_ms, 0.0, force, true, out);
-}
-
-attune_status attune_tune_within(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                                 double most_ms, int force, attune_decision *out) {
-  if (!(most_ms > 0.0 && most_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be above 0, at most 1e12", most_ms);
-  return tune_text(tuner, device, problem, budget_ms, most_ms, force, true, out);
 }
 
 static attune_status wait_for_turn(void *user) {
@@ -511,9 +450,9 @@ static attune_status wait_to_profile(job *j) {
   attune_status status = at_device_lease_try(j->device);
   for (int64_t nap_ns = TELL_FIRST_NS; status == ATTUNE_BUSY && !at_exit_begun();) {
     j->flight.look_ns = at_now_ns() + nap_ns;
-    atomic_store(&waits_for_others[j->device->index], true);
+    at_tune_lock_waits(j->device, true);
     status = at_device_lease_acquire(j->device, wait_for_turn, &j->flight);
-    atomic_store(&waits_for_others[j->device->index], false);
+    at_tune_lock_waits(j->device, false);
     if (status == ATTUNE_BUSY) (void)tell_wait(j, ATTUNE_LOG_WARNING, start_ns); /* without a deadline it locks again */
     nap_ns = nap_ns > TELL_MOST_NS / 2 ? TELL_MOST_NS : 2 * nap_ns;
   }
@@ -527,7 +466,6 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   at_timer *profiler = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
-  pthread_once(&device_lock_once, device_lock_init);
   const int before = device->backend->relax ? device->backend->relax(device) : 0;
   (void)lock_again(&j);
   attune_status status = wait_to_profile(&j);
@@ -543,7 +481,7 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
     if (status == ATTUNE_OK) status = at_flight_check(&j.flight);
     at_device_lease_release(device);
   }
-  unlock_device(device);
+  at_tune_unlock(device);
   if (device->backend->restore) device->backend->restore(before);
   return status;
 }

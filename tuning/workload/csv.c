@@ -80,15 +80,6 @@ static attune_status begin(at_csv *out, const char *name, char *text, size_t siz
   return ATTUNE_OK;
 }
 
-attune_status at_csv_from_text(at_csv *out, const char *name, const char *text, size_t size) {
-  if (size > AT_CSV_MAX_BYTES)
-    return at_fail(ATTUNE_BAD_DATA, "%s:1:1: is longer than %zu MiB; should be split", name, AT_CSV_MAX_BYTES >> 20);
-  char *copy = malloc(size + 1);
-  if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read \"%s\"", name);
-  if (size) memcpy(copy, text, size);
-  return begin(out, name, copy, size);
-}
-
 void at_csv_close(at_csv *csv) {
   free(csv->name);
   free(csv->text);

@@ -40,9 +40,6 @@ typedef struct at_csv {
  * BAD_DATA (a NUL byte, UTF-16, too long), OUT_OF_MEMORY. at_csv_close after OK. */
 attune_status at_csv_open(at_csv *out, const char *path);
 
-/* The same from memory; `text` is copied. */
-attune_status at_csv_from_text(at_csv *out, const char *name, const char *text, size_t size);
-
 void at_csv_close(at_csv *csv);
 
 /* The next row that is neither blank, nor all of empty cells, nor a comment; row->count is 0 at the end. Empty cells

@@ -84,6 +84,10 @@ class Decision(ctypes.Structure):
                 ("problem", _char * PROBLEM_CHARS)]
 
 
+class TuneOptions(ctypes.Structure):
+    _fields_ = [("budget_ms", _double), ("most_ms", _double), ("force", _int), ("no_wait", _int)]
+
+
 class DeviceProperties(ctypes.Structure):
     _fields_ = [("kind", _int), ("name", _char * 128), ("memory_bytes", ctypes.c_uint64), ("processors", _int),
                 ("capability_major", _int), ("capability_minor", _int), ("cache_bytes", ctypes.c_uint64),
@@ -97,7 +101,7 @@ class PointerInfo(ctypes.Structure):
 STRUCTS = {"attune_contract": Contract, "attune_gemm_problem": GemmProblem, "attune_gemm_operands": GemmOperands,
            "attune_tensor": Tensor, "attune_scalar": Scalar, "attune_elementwise_operands": ElementwiseOperands,
            "attune_elementwise_words": ElementwiseWords, "attune_tuner_options": TunerOptions,
-           "attune_decision": Decision, "attune_device_properties": DeviceProperties,
+           "attune_tune_options": TuneOptions, "attune_decision": Decision, "attune_device_properties": DeviceProperties,
            "attune_pointer_info": PointerInfo}
 STATUSES = {word: getattr(_errors, word.upper()) for word in
             ("ok", "invalid_argument", "out_of_memory", "unsupported", "not_found", "not_ready", "device_error",
@@ -127,7 +131,7 @@ FUNCTIONS = {
     "attune_tuner_database_status": (STATUS, [_pointer]),
     "attune_tuner_set_mode": (STATUS, [_pointer, _int]),
     "attune_tuner_set_search": (STATUS, [_pointer, _text]),
-    "attune_tune": (STATUS, [_pointer, _pointer, _text, _double, _int, _at(Decision)]),
+    "attune_tune": (STATUS, [_pointer, _pointer, _text, _at(TuneOptions), _at(Decision)]),
     "attune_explain": (STATUS, [_pointer, _pointer, _text, _at(Decision)]),
     "attune_alloc": (STATUS, [_at(_pointer), _pointer, _size]),
     "attune_free": (STATUS, [_pointer, _pointer]),

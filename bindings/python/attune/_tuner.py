@@ -187,9 +187,10 @@ class Tuner:
              force: bool = False) -> Decision:
         """Tunes a problem now, whatever the mode, stores the winner and returns the decision. See attune.tune."""
         c = _c.Decision()
+        options = _c.TuneOptions(budget_ms=_c.number(budget_ms, "budget_ms"), force=_c.flag(force, "force"))
         with self._used() as handle:
-            _c.call("attune_tune", handle, _streams.device(device), _c.text(problem, "problem"),
-                    _c.number(budget_ms, "budget_ms"), _c.flag(force, "force"), ctypes.byref(c))
+            _c.call("attune_tune", handle, _streams.device(device), _c.text(problem, "problem"), ctypes.byref(options),
+                    ctypes.byref(c))
         return _decision(c)
 
     def explain(self, problem: str, device: "str | None" = None) -> Decision:

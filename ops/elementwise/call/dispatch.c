@@ -8,7 +8,7 @@
 #include "ops/elementwise/call/call_bind.h"
 #include "ops/elementwise/call/small_fast_path.h"
 #include "ops/elementwise/call/watch.h"
-#include "src/process/stack.h"
+#include "src/process/limit.h"
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/plan_handle.h"

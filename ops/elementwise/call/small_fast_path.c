@@ -87,17 +87,3 @@ bool at_small_bind(const at_call_binding *p, const attune_stream *stream, const 
   }
   return good && (bits & p->small.mask) == 0 && (p->scalar_count == 0 || bind_scalars(p, o->scalars, out->scalars));
 }
-
-bool at_small_bind_data(const at_call_binding *p, const attune_stream *stream, void *const *data, at_small_call *out) {
-  const int outputs = p->output_count;
-  if (!p->small.plan || !at_host_inline(stream) || p->scalar_count != 0) return false;
-  uintptr_t bits = 0;
-  bool good = true;
-  for (int k = 0; k < p->tensors; k++) {
-    out->tensors[k] = data[k < outputs ? k : outputs + p->small.tensors[k].caller];
-    bits |= (uintptr_t)out->tensors[k];
-    good &= out->tensors[k] != NULL;
-    for (int i = 0; i < outputs && i < k; i++) good &= may_be_beside(p, out->tensors, i, k);
-  }
-  return good && (bits & p->small.mask) == 0;
-}

@@ -25,10 +25,6 @@ void at_small_attach(at_call_binding *prepared, const at_plan *plan, int least);
 bool at_small_bind(const at_call_binding *prepared, const attune_stream *stream,
                    const attune_elementwise_operands *operands, at_small_call *out);
 
-/* Likewise by addresses alone: of the outputs, then of the inputs in the caller's order. Without scalars. */
-bool at_small_bind_data(const at_call_binding *prepared, const attune_stream *stream, void *const *data,
-                        at_small_call *out);
-
 /* ---- the plainest of them, in as few steps as there can be ---- */
 
 AT_INLINE uint64_t at_small_kind(const attune_tensor *t) {
@@ -75,16 +71,6 @@ AT_INLINE bool at_small_quick(const at_call_binding *p, const attune_stream *str
   *c = (at_small_quick_call){out->data, x->data, y->data};
   return at_small_suits(
       p, c, at_small_differs(out, &s->tensors[0]) | at_small_differs(x, first) | at_small_differs(y, second), second);
-}
-
-/* Likewise by addresses alone: of the outputs, then of the inputs in the caller's order. */
-AT_INLINE bool at_small_quick_data(const at_call_binding *p, const attune_stream *stream, void *const *data,
-                                   at_small_quick_call *c) {
-  const at_small *s = &p->small;
-  if (AT_UNLIKELY(!s->straight || !at_host_inline(stream))) return false;
-  const at_small_tensor *second = &s->tensors[p->input_count];
-  *c = (at_small_quick_call){data[0], data[1 + s->tensors[1].caller], data[1 + second->caller]};
-  return at_small_suits(p, c, 0, second);
 }
 
 AT_INLINE void at_small_quick_run(const at_call_binding *p, const at_small_quick_call *c) {

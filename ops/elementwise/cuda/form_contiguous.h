@@ -12,7 +12,6 @@ extern const at_cuda_choice at_few_choices[AT_FEW_CHOICES];
 bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c);
 void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c);
 void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c);
-void at_contiguous_finish(at_writer *s, const at_cuda_problem *p);
 /* Which p is the element's number, if it grows by 1 along the innermost dimension; else -1. */
 int at_contiguous_number(const at_cuda_problem *p);
 

@@ -39,7 +39,7 @@ int at_contiguous_number(const at_cuda_problem *p) {
   return -1;
 }
 
-void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
+static void finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
   at_write(
       s,
@@ -110,7 +110,7 @@ void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cu
     }
     at_write(s, "}\n");
   }
-  at_contiguous_finish(s, p);
+  finish(s, p);
 }
 
 static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
@@ -173,7 +173,7 @@ static int with_draws(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   return count;
 }
 
-/* By the sweep on an H200 (bench/results/h200-elementwise-sweep.md): each was once within 1 % of the best. The last two are
+/* By bench_elementwise_cuda --sweep on an H200: each was once within 1 % of the best. The last two are
  * for operands that are aligned no better. */
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice best[] = {

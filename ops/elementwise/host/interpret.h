@@ -55,12 +55,6 @@ int64_t at_interpreter_small_most(const at_interpreter *program); /* 0: the prog
 typedef void (*at_straight)(void *out, const void *x, const void *y, const void *z, size_t n);
 at_straight at_interpreter_straight(const at_interpreter *program);
 
-/* What was made of the expression: registers, bytes of one element of all of them, and instructions. */
-typedef struct at_interpreter_figures {
-  int registers, element_bytes, instructions;
-} at_interpreter_figures;
-at_interpreter_figures at_interpreter_look(const at_interpreter *program);
-
 /* The instruction sets that this CPU runs, best first, ended by NULL; and a set's name: "avx512", "avx2", "portable". */
 void at_interpret_isas(const at_interpret_isa *out[4]);
 const char *at_interpret_isa_name(const at_interpret_isa *isa);

@@ -294,7 +294,3 @@ void at_interpreter_destroy(at_interpreter *p) {
   at_small_free(p);
   free(p);
 }
-
-at_interpreter_figures at_interpreter_look(const at_interpreter *p) {
-  return (at_interpreter_figures){p->register_count, p->element_bytes, p->instruction_count};
-}

@@ -40,11 +40,6 @@ typedef struct at_element {
 /* Every node's value for one element into values[expression->node_count]. Cannot fail. */
 void at_evaluate(at_wide_value *values, const at_expression *expression, const at_element *element, at_rounding rounding);
 
-/* The expression over whole tensors: outputs, already checked by at_operands_check, are written in their own dtype,
- * which may differ from the node's. Errors: as at_layout_make; OUT_OF_MEMORY. */
-attune_status at_evaluate_views(const at_expression *expression, const at_view *outputs, const at_view *inputs,
-                                const at_constant *scalars, const at_random_draws *draws, at_rounding rounding);
-
 /* One function of arguments of `dtype` (of SELECT: of the last two), not rounded; the value has dtype `result`. */
 at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_wide_value *arguments);
 

@@ -6,10 +6,7 @@
 
 #include "ops/elementwise/ir/expression.h"
 
-/* Nodes are the inputs, the scalars, the inputs in the type of the arguments, and the outputs: node of argument k. */
-static inline int at_user_function_argument(const at_expression *e, int k) {
-  return k < e->input_count ? e->input_count + e->scalar_count + k : k;
-}
+/* Nodes are the inputs, the scalars, the inputs in the type of the arguments, and the outputs. */
 
 /* Operands by their dtypes alone, in the function's order. Holds `raw`. Errors: INVALID_ARGUMENT (no operand; dtypes that
  * have no common one), OUT_OF_MEMORY. */

@@ -75,33 +75,6 @@ static const char *dimension_of(int d, char out[48]) {
   return out;
 }
 
-attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count) {
-  *out = (at_shape){0};
-  int giver[AT_DIMS] = {0}; /* which view gave a size, from the innermost dimension */
-  int64_t sizes[AT_DIMS];
-  for (int d = 0; d < AT_DIMS; d++) sizes[d] = 1;
-  for (int i = 0; i < count; i++) {
-    const attune_status status = check_shape(views, i);
-    if (status != ATTUNE_OK) return status;
-    const at_shape *shape = &views[i].shape;
-    out->dims = shape->dims > out->dims ? shape->dims : out->dims;
-    for (int d = 0; d < shape->dims; d++) {
-      const int64_t size = shape->sizes[shape->dims - 1 - d];
-      char one[80], two[80], which[48];
-      if (size == 1 || size == sizes[d]) continue;
-      if (sizes[d] != 1)
-        return at_fail(ATTUNE_INVALID_ARGUMENT,
-                       "%s and %s have sizes %lld and %lld in their %s; should be equal, or one of them 1",
-                       name_of(one, sizeof one, views, giver[d]), name_of(two, sizeof two, views, i),
-                       (long long)sizes[d], (long long)size, dimension_of(d, which));
-      sizes[d] = size;
-      giver[d] = i;
-    }
-  }
-  for (int d = 0; d < out->dims; d++) out->sizes[out->dims - 1 - d] = sizes[d];
-  return ATTUNE_OK;
-}
-
 /* The strides of view i over `shape`, innermost first, 0 where it broadcasts. */
 static attune_status spread(int64_t *strides, const at_shape *shape, const at_view *views, int i) {
   const at_view *view = &views[i];

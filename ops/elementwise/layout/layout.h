@@ -43,10 +43,6 @@ at_view at_view_of_position(const at_shape *shape, int dimension);
 bool at_shape_count(int64_t *out, const at_shape *shape);
 bool at_shape_equal(const at_shape *a, const at_shape *b);
 
-/* The shape that all views broadcast to, by torch's rule: sizes are compared from the innermost dimension, and 1 or no
- * dimension goes with any size. Errors: INVALID_ARGUMENT, naming the two that do not fit. */
-attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count);
-
 /* How an operand is walked in a layout. Tuning tells problems apart by these. */
 typedef enum at_layout_class {
   AT_LAYOUT_CONTIGUOUS,      /* element after element */

@@ -157,3 +157,22 @@ void at_cuda_leave(at_cuda_scope *scope) {
   if (scope->relaxed) at_cuda_restore(scope->mode);
   at_vendor_leave();
 }
+
+/* --- what a capture of another thread forbids, for a moment --- */
+
+void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
+  *saved = cudaStreamCaptureModeGlobal; /* a thread's first mode */
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_DRIVER))) return;
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  if (cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess)
+    *saved = mode;
+  else
+    (void)cudaGetLastError();
+  at_vendor_leave();
+}
+
+void at_cuda_restore(enum cudaStreamCaptureMode saved) {
+  if (AT_UNLIKELY(!at_vendor_enter(AT_VENDOR_DRIVER))) return;
+  if (cudaThreadExchangeStreamCaptureMode(&saved) != cudaSuccess) (void)cudaGetLastError();
+  at_vendor_leave();
+}

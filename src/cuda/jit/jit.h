@@ -83,10 +83,6 @@ attune_status at_jit_check(at_jit_kernel *kernel, const at_jit_config *config);
 attune_status at_jit_launch(at_jit_kernel *kernel, const at_jit_config *config, const void *argument,
                             attune_stream *stream);
 
-/* Prefers so many percent of the memory that L1 cache and shared memory divide for shared memory; -1: as the driver
- * thinks best. A hint, for all launches of the kernel from now on. */
-attune_status at_jit_prefer_shared(at_jit_kernel *kernel, int percent);
-
 /* For questions to the runtime (occupancy). Borrowed. */
 cudaKernel_t at_jit_native(const at_jit_kernel *kernel);
 
@@ -97,8 +93,8 @@ bool at_jit_depends(char *out, size_t size);
 /* Another bound on the kernels of the process, for tests; the one before is returned. */
 unsigned at_jit_set_most(unsigned most);
 
-/* How often kernels came from where, and how many went, since the process started; and how many are loaded or about to
- * be. */
+/* For tests: how often kernels came from where, and how many went, since the process started; and how many are loaded
+ * or about to be. */
 typedef struct at_jit_counts {
   uint64_t compiled, from_disk, from_memory, unloaded;
   unsigned loaded;

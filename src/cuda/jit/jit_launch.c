@@ -250,20 +250,6 @@ attune_status at_jit_launch(at_jit_kernel *kernel, const at_jit_config *config, 
   return AT_LIKELY(error == cudaSuccess) ? ATTUNE_OK : fail_launch(kernel, &s, error);
 }
 
-attune_status at_jit_prefer_shared(at_jit_kernel *kernel, int percent) {
-  if (percent < -1 || percent > 100)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s prefers %d %% of shared memory; should be 0 to 100, or -1",
-                   kernel->name, percent);
-  at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, kernel->device);
-  if (status != ATTUNE_OK) return status;
-  pthread_mutex_lock(&admit_lock);
-  status = set(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
-  pthread_mutex_unlock(&admit_lock);
-  at_cuda_leave(&scope);
-  return status;
-}
-
 cudaKernel_t at_jit_native(const at_jit_kernel *kernel) {
   return kernel->code.kernel;
 }

@@ -379,7 +379,7 @@ void at_pools_record_abandoned(at_allocator *allocator);
 /* Drops pools that nobody holds and that have no segments. */
 void at_pools_reap(at_allocator *allocator);
 
-/* pool_life.c. Lock held. */
+/* orphan_pools.c. Lock held. */
 /* Something more is free of a pool: if nobody holds it, other pools have to wait again for what used that. */
 void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* One of the events that the pool waits for is reached. */
@@ -387,12 +387,12 @@ void at_pool_waits_less(attune_pool *pool);
 /* No work uses anything: the process is a child of fork. */
 void at_pools_forget(at_allocator *allocator);
 
-/* reclaim.c. Lock held. */
+/* pending.c. Lock held. */
 /* Takes back what is done, of blocks and of abandoned pools, and records what a capture put off; nothing in a capture.
  * `all`: waits for what is not done, with the lock given up meanwhile. */
 void at_memory_catch_up(at_allocator *allocator, bool all);
 
-/* release.c. As segments.c. */
+/* segments.c, with what stream caches keep. */
 /* Gives all that is free back, of the fronts too; returns how many bytes went. */
 uint64_t at_memory_release(at_allocator *allocator);
 /* The same until `bytes` are gone, what was used least recently first. */

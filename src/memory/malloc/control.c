@@ -198,7 +198,7 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
   return leave(allocator, status);
 }
 
-attune_status attune_memory_record_history_with(attune_device *device, const attune_history_options *options) {
+attune_status attune_memory_record_history(attune_device *device, const attune_history_options *options) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   at_allocator *allocator = at_allocator_of(device);
   if (!allocator) return ATTUNE_OUT_OF_MEMORY;
@@ -212,9 +212,4 @@ attune_status attune_memory_record_history_with(attune_device *device, const att
   pthread_mutex_unlock(&allocator->lock);
   at_history_destroy(old);
   return ATTUNE_OK;
-}
-
-attune_status attune_memory_record_history(attune_device *device, size_t entries) {
-  const attune_history_options options = {.entries = entries};
-  return attune_memory_record_history_with(device, entries ? &options : NULL);
 }

@@ -10,7 +10,7 @@ static attune_event *take_event(at_allocator *allocator) {
   static const attune_event_options options = {.no_timing = 1};
   attune_event *event = NULL;
   if (allocator->event_count > 0) return allocator->events[--allocator->event_count];
-  if (attune_event_create_with(&event, allocator->device, &options) != ATTUNE_OK) return NULL;
+  if (attune_event_create(&event, allocator->device, &options) != ATTUNE_OK) return NULL;
   event->unwatched = true;
   return event;
 }
@@ -178,4 +178,11 @@ void at_pending_forget(at_allocator *allocator) {
     block = next;
   }
   at_pools_forget(allocator);
+}
+
+void at_memory_catch_up(at_allocator *allocator, bool all) {
+  if (allocator->captures > 0) return;
+  if (allocator->deferred) at_pending_record_deferred(allocator);
+  if (allocator->abandoned > 0) at_pools_record_abandoned(allocator);
+  at_pending_finish(allocator, all);
 }

@@ -339,3 +339,17 @@ bool at_segments_release_oversize(at_allocator *allocator, const at_request *req
   }
   return give_back(allocator, list) >= request->size;
 }
+
+/* --- with what stream caches keep --- */
+
+uint64_t at_memory_release(at_allocator *allocator) {
+  at_stream_cache_flush_all(allocator);
+  const uint64_t bytes = at_segments_release(allocator);
+  at_pools_reap(allocator);
+  return bytes;
+}
+
+uint64_t at_memory_release_oldest(at_allocator *allocator, uint64_t bytes) {
+  at_stream_cache_flush_all(allocator);
+  return at_segments_release_oldest(allocator, bytes);
+}

@@ -290,7 +290,7 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   if (status == ATTUNE_OK && !known) {
     at_pinned_use *use = calloc(1, sizeof *use);
     attune_event_options options = {.no_timing = 1};
-    status = use ? attune_event_create_with(&use->event, stream->device, &options) : ATTUNE_OUT_OF_MEMORY;
+    status = use ? attune_event_create(&use->event, stream->device, &options) : ATTUNE_OUT_OF_MEMORY;
     if (status == ATTUNE_OK) {
       use->event->unwatched = true;
       use->front = user;

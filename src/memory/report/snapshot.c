@@ -171,7 +171,7 @@ attune_status attune_memory_snapshot(char **out, attune_device *device) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  return at_snapshot_make(out, &bytes, &source, device, NULL, false);
+  return at_snapshot_make(out, &bytes, &source, device, NULL);
 }
 
 attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
@@ -179,7 +179,7 @@ attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
-  return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool, false);
+  return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool);
 }
 
 attune_status attune_memory_snapshot_save(const char *path, attune_device *device) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * snapshot_file.c: snapshots put together from their parts, as JSON or as a pickle, and written into files. */
+ * snapshot_file.c: snapshots put together from their parts, and written into files. */
 #include "src/memory/report/snapshot_file.h"
 
 #include "src/base/backend.h"
@@ -88,7 +88,6 @@ static attune_status find_subjects(subjects *out, const at_snapshot_source *sour
  * number. Lock held. */
 static void write_all(const at_snapshot_source *source, const subjects *of, const attune_pool *only,
                       at_backtrace_names *names, at_json *out) {
-  at_json_begin(out);
   at_json_object(out);
   at_json_key(out, "segments");
   at_json_list(out);
@@ -128,16 +127,16 @@ static void want_names(const at_snapshot_source *source, const subjects *of, at_
 }
 
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
-                               const attune_pool *only, bool pickle) {
+                               const attune_pool *only) {
   subjects of;
   attune_status status = find_subjects(&of, source, device);
   if (status != ATTUNE_OK) return status;
   at_backtrace_names *names = at_backtrace_names_make();
   if (!names) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of a snapshot");
-  at_json values = {.pickle = pickle};
+  at_json values = {.depth = 0};
   for (int i = 0; i < TRIES; i++) {
     free(values.text.data);
-    values = (at_json){.pickle = pickle};
+    values = (at_json){.depth = 0};
     want_names(source, &of, names, i == 0);
     source->lock(of.devices, of.count);
     write_all(source, &of, only, names, &values);
@@ -160,7 +159,7 @@ attune_status at_snapshot_save(const char *path, const at_snapshot_source *sourc
   size_t count = 0;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
-  attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL, true);
+  attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL);
   if (status != ATTUNE_OK) return status;
   errno = 0;
   FILE *file = fopen(path, "we");

@@ -45,12 +45,12 @@ typedef struct at_snapshot_block {
 } at_snapshot_block;
 void at_snapshot_block_write(const at_snapshot_block *block, at_backtrace_names *names, at_json *out);
 
-/* All of it as one value: of `device`, or of all devices if it is NULL; segments of `only`, a pool of `device`, unless
- * that is NULL. */
+/* All of it as one JSON object: of `device`, or of all devices if it is NULL; segments of `only`, a pool of `device`,
+ * unless that is NULL. */
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
-                               const attune_pool *only, bool pickle);
+                               const attune_pool *only);
 
-/* The same as a pickle into a file. */
+/* Into a file. */
 attune_status at_snapshot_save(const char *path, const at_snapshot_source *source, attune_device *device);
 
 #endif

@@ -55,7 +55,7 @@ static void write_short(at_string_builder *text, const attune_memory_statistics 
   write_row(text, "segments", &s->segment[ATTUNE_MEMORY_ALL], false);
 }
 
-static attune_status summarize(char **out, attune_device *device, bool brief) {
+attune_status attune_memory_summary(char **out, attune_device *device, int brief) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   attune_memory_statistics s;
@@ -72,12 +72,4 @@ static attune_status summarize(char **out, attune_device *device, bool brief) {
   else
     write_long(&text, &s);
   return at_string_builder_take(&text, out);
-}
-
-attune_status attune_memory_summary(char **out, attune_device *device) {
-  return summarize(out, device, false);
-}
-
-attune_status attune_memory_summary_brief(char **out, attune_device *device) {
-  return summarize(out, device, true);
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ops/elementwise/ir/evaluate.h"
+#include "tests/ops/elementwise/evaluate_views.h"
 #include "src/base/float8.h"
 #include "tests/ops/elementwise/kernel_graph.h"
 

@@ -207,7 +207,7 @@ static void tuning(void **state) {
   make_call(&c);
   OK(attune_elementwise_cuda(tuner, stream, AXPY, "axpy", &c.operands)); /* so that the source is known */
   OK(attune_elementwise_cuda_problem_format(problem, sizeof problem, AXPY, "axpy", &c.operands));
-  OK(attune_tune(tuner, device, problem, 300.0, 1, &decision));
+  OK(attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 300.0, .force = 1}, &decision));
   assert_string_equal(decision.implementation, "cuda_kernel");
   OK(attune_explain(tuner, device, problem, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
@@ -217,7 +217,8 @@ static void tuning(void **state) {
   static const char impure[] = "float f(float x, float y, float a) { return x + y + a + clock64() % 1021; }";
   OK(attune_elementwise_cuda(tuner, stream, impure, "f", &c.operands));
   OK(attune_elementwise_cuda_problem_format(problem, sizeof problem, impure, "f", &c.operands));
-  const attune_status status = attune_tune(tuner, device, problem, 100.0, 1, &decision);
+  const attune_status status =
+      attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 100.0, .force = 1}, &decision);
   if (status == ATTUNE_OK) assert_true(decision.rejected > 0);
 }
 
@@ -235,7 +236,8 @@ static void errors(void **state) {
   attune_decision decision;
   OK(attune_elementwise_cuda_problem_format(
       problem, sizeof problem, "float gone(float x, float y, float a) { return x; }", "gone", &c.operands));
-  FAILS(attune_tune(tuner, device, problem, 50.0, 1, &decision), ATTUNE_UNSUPPORTED);
+  FAILS(attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 50.0, .force = 1}, &decision),
+        ATTUNE_UNSUPPORTED);
 }
 
 /* Another name and other blanks: nothing is compiled. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "ops/elementwise/language/compile.h"
-#include "ops/elementwise/ir/evaluate.h"
+#include "tests/ops/elementwise/evaluate_views.h"
 
 enum { MOST_ELEMENTS = 300, GAP = 64, TENSORS = 24 };
 

@@ -126,24 +126,6 @@ static void large_sizes(void **state) {
   FAILS(at_layout_make(&layout, &shape, views, 2), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void broadcasting(void **state) {
-  (void)state;
-  const int64_t a[] = {4, 1, 6}, b[] = {5, 1}, c[] = {2, 6}, strides[] = {0, 0, 0};
-  at_view views[] = {view_of(memory, ATTUNE_F32, 3, a, strides), view_of(memory, ATTUNE_F32, 2, b, strides),
-                     view_of(memory, ATTUNE_F32, 2, c, strides)};
-  at_shape shape;
-  OK(at_shape_broadcast(&shape, views, 2));
-  assert_true(at_shape_equal(&shape, &(at_shape){3, {4, 5, 6}}));
-  views[1].name = "bias";
-  FAILS(at_shape_broadcast(&shape, views, 3), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "bias and operand 2"));
-  at_layout layout;
-  const at_shape wrong = {3, {4, 5, 7}};
-  FAILS(at_layout_make(&layout, &wrong, views, 1), ATTUNE_INVALID_ARGUMENT);
-  OK(at_shape_broadcast(&shape, views, 0));
-  assert_int_equal(shape.dims, 0);
-}
-
 /* Which pairs of output and input may be; `message` is in what the refusal says. */
 static void overlaps(void **state) {
   (void)state;
@@ -231,9 +213,9 @@ static void bad_operands(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_element_once),   cmocka_unit_test(classes),
-                                     cmocka_unit_test(order_is_the_outputs), cmocka_unit_test(large_sizes),
-                                     cmocka_unit_test(broadcasting),         cmocka_unit_test(overlaps),
-                                     cmocka_unit_test(overlap_by_bytes),     cmocka_unit_test(bad_operands)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_element_once), cmocka_unit_test(classes),  cmocka_unit_test(order_is_the_outputs),
+      cmocka_unit_test(large_sizes),        cmocka_unit_test(overlaps), cmocka_unit_test(overlap_by_bytes),
+      cmocka_unit_test(bad_operands)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "tests/ops/elementwise/elementwise_case.h"
 #include "tests/ops/elementwise/elementwise_forms.h"
 #include "tests/ops/elementwise/random_graph.h"
+#include "tests/ops/elementwise/evaluate_views.h"
 #include "tests/ops/elementwise/raw_function.h"
 
 enum { MOST = 400 };

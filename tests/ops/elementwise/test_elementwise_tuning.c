@@ -183,7 +183,7 @@ static void tuned_and_found_again(void **state) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_explain(tuner, host, text_of("x * y + x", &k), &d));
   assert_int_equal(d.source, ATTUNE_SOURCE_DEFAULT);
-  OK(attune_tune(tuner, host, text_of("x * y + x", &k), 0, 0, &d));
+  OK(attune_tune(tuner, host, text_of("x * y + x", &k), NULL, &d));
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
   assert_string_equal(d.implementation, "host_interpreter");
   assert_int_equal(d.rejected, 0);
@@ -210,7 +210,7 @@ static void sizes_of_one_class(void **state) {
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   begin(&k, 3003);
-  OK(attune_tune(tuner, host, text_of("x - y", &k), 0, 0, NULL));
+  OK(attune_tune(tuner, host, text_of("x - y", &k), NULL, NULL));
   begin(&k, 3005);
   OK(attune_explain(tuner, host, text_of("x - y", &k), &d));
   assert_true(d.source == ATTUNE_SOURCE_STORED || d.source == ATTUNE_SOURCE_TUNED);
@@ -297,7 +297,7 @@ static void recorded_and_pending(void **state) {
   OK(attune_workload_recorded(&workload, tuner, host));
   assert_int_equal(attune_workload_size(workload), 1);
   assert_int_equal(attune_workload_at(workload, 0)->count, 25);
-  OK(attune_tune(tuner, host, attune_workload_at(workload, 0)->problem, 0, 0, &d));
+  OK(attune_tune(tuner, host, attune_workload_at(workload, 0)->problem, NULL, &d));
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
   attune_workload_destroy(workload);
   attune_tuner_destroy(tuner);

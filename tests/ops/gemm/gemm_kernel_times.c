@@ -129,8 +129,8 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   at_graph *graph = NULL;
   attune_event *begin = NULL, *end = NULL;
   double us[REPLAYS];
-  OK(attune_event_create(&begin, device));
-  OK(attune_event_create(&end, device));
+  OK(attune_event_create(&begin, device, NULL));
+  OK(attune_event_create(&end, device, NULL));
   OK(device->backend->capture_begin(stream));
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < m->launches && status == ATTUNE_OK; i++) {

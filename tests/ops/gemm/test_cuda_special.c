@@ -158,7 +158,7 @@ static void winners_keep_what_the_default_keeps(void **state) {
     uint32_t lost = 0, base_lost = 0;
     char rules[400];
     OK(at_gemm_parse(texts[i], &g));
-    OK(attune_tune(tuner, device, texts[i], 400.0, 0, &decision));
+    OK(attune_tune(tuner, device, texts[i], &(attune_tune_options){.budget_ms = 400.0}, &decision));
     const at_implementation *winner = at_registry_find(&at_gemm_op, decision.implementation, device),
                             *base = at_registry_default(&at_gemm_op, &g, device);
     assert_non_null(winner);

@@ -63,7 +63,8 @@ static int use(bool limited) {
   if (pthread_sigmask(SIG_SETMASK, NULL, &after) != 0 || sigismember(&before, SIGINT) != sigismember(&after, SIGINT))
     return 15;
   if (sched_getaffinity(0, sizeof cpus_after, &cpus_after) != 0 || !CPU_EQUAL(&cpus_before, &cpus_after)) return 16;
-  if (attune_tune(tuner, host, "gemm f64 nn 120x120x120 strict", 100.0, 1, NULL) != ATTUNE_OK) {
+  if (attune_tune(tuner, host, "gemm f64 nn 120x120x120 strict", &(attune_tune_options){.budget_ms = 100.0, .force = 1},
+                  NULL) != ATTUNE_OK) {
     fprintf(stderr, "%s\n", attune_last_message());
     return 17;
   }

@@ -52,7 +52,9 @@ int main(void) {
   if (attune_gemm(tuner, attune_stream_default(device), &p, &o) != ATTUNE_OK || c[7] != SIZE) return fail("product");
   if (attune_gemm(tuner, stream, &p, &o) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK)
     return fail("product on a stream");
-  if (attune_tune(tuner, device, "gemm f32 nn 200x200x200 strict", 50.0, 1, NULL) != ATTUNE_OK) return fail("tune");
+  if (attune_tune(tuner, device, "gemm f32 nn 200x200x200 strict",
+                  &(attune_tune_options){.budget_ms = 50.0, .force = 1}, NULL) != ATTUNE_OK)
+    return fail("tune");
   memset(c, 0, sizeof c);
   if (attune_gemm(tuner, stream, &p, &o) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK || c[9] != SIZE)
     return fail("tuned product");

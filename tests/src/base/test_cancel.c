@@ -29,7 +29,8 @@ static void synchronize(void) {
   (void)attune_stream_synchronize(stream);
 }
 static void tune(void) {
-  (void)attune_tune(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, 1, NULL);
+  (void)attune_tune(tuner, device, "gemm f32 nn 60x50x40 strict", &(attune_tune_options){.budget_ms = 40.0, .force = 1},
+                    NULL);
 }
 static void verify(void) {
   attune_recheck out;
@@ -87,7 +88,8 @@ static void others_go_on(void **state) {
       cancel_within(&ways[i], after_us);
     }
   alarm(0);
-  OK(attune_tune(tuner, device, "gemm f64 nn 20x30x40 strict", 40.0, 1, NULL));
+  OK(attune_tune(tuner, device, "gemm f64 nn 20x30x40 strict", &(attune_tune_options){.budget_ms = 40.0, .force = 1},
+                 NULL));
 }
 
 int main(void) {

@@ -75,7 +75,8 @@ static void *tune_on(void *arg) {
   for (int n = 100;; n++) {
     char text[64];
     snprintf(text, sizeof text, "gemm f64 nn %dx%dx%d strict", n, n, n);
-    if (attune_tune(tuner, host, text, 200.0, 1, NULL) != ATTUNE_OK) fprintf(stderr, "%s\n", attune_last_message());
+    if (attune_tune(tuner, host, text, &(attune_tune_options){.budget_ms = 200.0, .force = 1}, NULL) != ATTUNE_OK)
+      fprintf(stderr, "%s\n", attune_last_message());
   }
   return NULL;
 }

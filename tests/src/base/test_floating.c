@@ -164,7 +164,8 @@ static void look_at_share(void *arg, const at_team *team) {
 static void tuned(report *r, attune_tuner *tuner, attune_device *host, attune_stream *stream, bool unusual) {
   attune_decision decision;
   if (unusual) {
-    OK(attune_tune(tuner, host, "gemm f32 nn 96x80x64 strict", 60.0, 1, &decision));
+    OK(attune_tune(tuner, host, "gemm f32 nn 96x80x64 strict", &(attune_tune_options){.budget_ms = 60.0, .force = 1},
+                   &decision));
     r->verified = decision.max_error <= 1.0;
     snprintf(r->implementation, sizeof r->implementation, "%s", decision.implementation);
     snprintf(r->configuration, sizeof r->configuration, "%s", decision.configuration);

@@ -72,7 +72,7 @@ static int use_everything(void *arg) {
   if (!pool_works() || !pool_works()) return 1;
   if (!stream_works(attune_stream_default(host))) return 2;
   if (attune_stream_create(&stream, host) != ATTUNE_OK || !stream_works(stream)) return 3;
-  if (attune_event_create(&event, host) != ATTUNE_OK || attune_event_record(event, stream) != ATTUNE_OK ||
+  if (attune_event_create(&event, host, NULL) != ATTUNE_OK || attune_event_record(event, stream) != ATTUNE_OK ||
       attune_event_synchronize(event) != ATTUNE_OK)
     return 4;
   if (attune_device_synchronize(host) != ATTUNE_OK) return 5;
@@ -129,7 +129,7 @@ static void inherited_streams_fail(void **state) {
   inherited in = {0};
   atomic_store(&gate, false);
   assert_int_equal(attune_stream_create(&in.stream, host), ATTUNE_OK);
-  assert_int_equal(attune_event_create(&in.event, host), ATTUNE_OK);
+  assert_int_equal(attune_event_create(&in.event, host, NULL), ATTUNE_OK);
   assert_int_equal(at_host_submit(in.stream, wait_for_gate, NULL, 0), ATTUNE_OK);
   assert_int_equal(attune_event_record(in.event, in.stream), ATTUNE_OK);
   in_child(use_inherited, &in);

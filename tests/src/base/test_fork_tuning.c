@@ -51,7 +51,7 @@ static void *keep_tuning(void *arg) {
   for (int i = *(int *)arg; !atomic_load(&ended); i++) {
     char text[64];
     snprintf(text, sizeof text, "gemm f64 nn %dx%dx%d strict", 20 + i % 50, 30, 40 + i % 7);
-    (void)attune_tune(tuner, host, text, 10.0, 1, NULL);
+    (void)attune_tune(tuner, host, text, &(attune_tune_options){.budget_ms = 10.0, .force = 1}, NULL);
   }
   return NULL;
 }
@@ -98,7 +98,7 @@ static bool right(const double *c, int n) {
 static attune_status store_winner(const char *problem) {
   attune_status status = attune_tuner_database_status(tuner);
   for (int i = 0; i < 10 && status == ATTUNE_BUSY; i++) {
-    (void)attune_tune(tuner, host, problem, 3.0, 1, NULL);
+    (void)attune_tune(tuner, host, problem, &(attune_tune_options){.budget_ms = 3.0, .force = 1}, NULL);
     status = attune_tuner_database_status(tuner);
   }
   return status;
@@ -107,7 +107,8 @@ static attune_status store_winner(const char *problem) {
 /* Its budget is also the longest wait for others, of whom there are many here. */
 static attune_status tune_in_turn(const char *problem, attune_decision *out) {
   attune_status status = ATTUNE_BUSY;
-  while (status == ATTUNE_BUSY) status = attune_tune(tuner, host, problem, 3.0, 0, out);
+  while (status == ATTUNE_BUSY)
+    status = attune_tune(tuner, host, problem, &(attune_tune_options){.budget_ms = 3.0}, out);
   return status;
 }
 

@@ -33,8 +33,8 @@ static void arguments(void **state) {
   SAYS(attune_gemm(NULL, attune_stream_default(host), &p, NULL), "tuner is NULL", "should be given");
   SAYS(attune_gemm(tuner, attune_stream_default(host), &p, NULL), "operands is NULL", "should be given");
   SAYS(attune_gemm_plan_run(NULL, NULL, NULL), "plan is NULL", "should be given");
-  SAYS(attune_tune(NULL, host, PROBLEM, 0.0, 0, NULL), "tuner is NULL", "should be given");
-  SAYS(attune_tune(tuner, host, "sort 9", 0.0, 0, NULL), "sort 9", "should be one of: gemm");
+  SAYS(attune_tune(NULL, host, PROBLEM, NULL, NULL), "tuner is NULL", "should be given");
+  SAYS(attune_tune(tuner, host, "sort 9", NULL, NULL), "sort 9", "should be one of: gemm");
   SAYS(attune_explain(tuner, host, NULL, &decision), "problem is NULL", "should be given");
   SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8", &decision), "9x8", "should be sizes as MxNxK");
   SAYS(attune_explain(tuner, host, "gemm f32 nn -9x8x7", &decision), "-9x8x7", "each 1 or more");
@@ -66,8 +66,8 @@ static void budgets(void **state) {
   o.database = "";
   o.total_budget_ms = 1e-3;
   OK(attune_tuner_create(&other, &o));
-  SAYS(attune_tune(other, host, PROBLEM, 0.0, 0, NULL), "the time for this problem", "give it more");
-  SAYS(attune_tune(other, host, "gemm f32 nn 7x8x9 strict", 0.0, 0, NULL), "options.total_budget_ms",
+  SAYS(attune_tune(other, host, PROBLEM, NULL, NULL), "the time for this problem", "give it more");
+  SAYS(attune_tune(other, host, "gemm f32 nn 7x8x9 strict", NULL, NULL), "options.total_budget_ms",
        "create one with more");
   attune_tuner_destroy(other);
 }

@@ -11,7 +11,7 @@
 
 #include <attune/attune.h>
 
-#include "src/process/stack.h"
+#include "src/process/limit.h"
 #include "src/base/support.h"
 
 enum { SIZE = 64, PAINTED = 2 << 20, PAINT = 0xa5 };
@@ -42,7 +42,7 @@ static attune_status evaluate(void) {
 static attune_status tune_text(const char *format) {
   char text[96];
   snprintf(text, sizeof text, format, 20 + turn++);
-  return attune_tune(tuner, host, text, 20.0, 1, NULL);
+  return attune_tune(tuner, host, text, &(attune_tune_options){.budget_ms = 20.0, .force = 1}, NULL);
 }
 
 static attune_status tune_product(void) {
@@ -144,7 +144,8 @@ int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = ":memory:";
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK ||
-      attune_tune(tuner, host, "gemm f32 nn 48x48x48 strict", 200.0, 0, NULL) != ATTUNE_OK)
+      attune_tune(tuner, host, "gemm f32 nn 48x48x48 strict", &(attune_tune_options){.budget_ms = 200.0}, NULL) !=
+          ATTUNE_OK)
     return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_stacks_are_told),
                                      cmocka_unit_test(what_is_asked_for_is_enough)};

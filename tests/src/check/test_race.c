@@ -261,7 +261,7 @@ static void test_host(void **state) {
   char *memory = malloc(100);
   attune_event *event = NULL;
   (void)state;
-  OK(attune_event_create(&event, host));
+  OK(attune_event_create(&event, host, NULL));
   for (int i = 0; i < 8; i++) {
     const attune_use use = {"it", memory, 100, ATTUNE_READS};
     OK(attune_fill(a, memory, 1, 100));

@@ -331,7 +331,7 @@ static void start_program(void) {
   host_node = new_node(-1, -1, -1);
   for (int i = 0; i < STREAMS; i++) last[i] = -1;
   for (int i = 0; i < EVENTS; i++) event_node[i] = -1;
-  for (int i = 0; i < EVENTS; i++) OK(attune_event_create(&events[i], host));
+  for (int i = 0; i < EVENTS; i++) OK(attune_event_create(&events[i], host, NULL));
   OK(attune_set_race_check(1, hear, NULL));
 }
 

@@ -24,7 +24,7 @@
 /* What a library is, and a kernel. */
 typedef struct fake_library {
   int shared; /* dynamic bytes allowed */
-  int wide_clusters, carveout;
+  int wide_clusters;
 } fake_library;
 
 typedef struct fake_list {
@@ -165,7 +165,6 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
     library->shared = value;
   }
   if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) library->wide_clusters = value;
-  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) library->carveout = value;
   return fake_leave(cudaSuccess);
 }
 

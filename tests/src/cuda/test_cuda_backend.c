@@ -78,7 +78,7 @@ static void the_drivers_allocator(void **state) {
   FAILS(attune_memory_export(&handle, p), ATTUNE_UNSUPPORTED);
   /* Another stream that waits for an event after the free gets the same memory: the driver follows the events. */
   OK(attune_stream_create(&other, device));
-  OK(attune_event_create(&event, device));
+  OK(attune_event_create(&event, device, NULL));
   OK(attune_fill(stream, p, 3, 8 * MIB));
   OK(attune_free(p, stream));
   OK(attune_event_record(event, stream));
@@ -208,7 +208,7 @@ static void a_context_of_the_program(void **state) {
                                       "gemm f64 nn 70x90x300 strict",   "gemm f32 nn 16x16x16x512 strict"};
   for (size_t i = 0; i < sizeof tuned / sizeof *tuned; i++) { /* measured and verified there too */
     attune_decision decision;
-    OK(attune_tune(tuner, device, tuned[i], 200.0, 0, &decision));
+    OK(attune_tune(tuner, device, tuned[i], &(attune_tune_options){.budget_ms = 200.0}, &decision));
     STILL_ITS_OWN;
   }
   attune_tuner_destroy(tuner);
@@ -275,9 +275,9 @@ static void freed_inputs_are_told(void **state) {
   FAILS(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT);
   const int file = mkstemp(path);
   assert_true(file >= 0);
-  OK(attune_graph_debug_dump(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 0));
   const off_t all = lseek(file, 0, SEEK_END);
-  OK(attune_graph_debug_dump_brief(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 1));
   const off_t brief = lseek(file, 0, SEEK_END);
   assert_true(brief > 0 && brief < all);
   close(file);

@@ -95,8 +95,8 @@ static void events_order_streams(void **state) {
   double ns = -1;
   OK(attune_stream_create(&first, device));
   OK(attune_stream_create(&second, device));
-  OK(attune_event_create(&start, device));
-  OK(attune_event_create(&stop, device));
+  OK(attune_event_create(&start, device, NULL));
+  OK(attune_event_create(&stop, device, NULL));
   assert_int_equal(attune_event_elapsed_ns(&ns, start, stop), ATTUNE_INVALID_ARGUMENT);
   OK(attune_event_query(start));
   OK(attune_alloc(&memory, first, BYTES));

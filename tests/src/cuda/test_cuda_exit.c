@@ -66,7 +66,7 @@ static attune_status tune(attune_stream *stream, void *memory, int turn) {
   (void)stream, (void)memory;
   const int n = sizes[turn % 5];
   snprintf(text, sizeof text, "gemm f32 nn %dx%dx%d strict", n + turn / 5, n, n);
-  return api.attune_tune(tuner, device, text, 2000.0, 1, NULL);
+  return api.attune_tune(tuner, device, text, &(attune_tune_options){.budget_ms = 2000.0, .force = 1}, NULL);
 }
 
 static attune_status multiply(attune_stream *stream, void *memory, int turn) {

@@ -66,13 +66,15 @@ static attune_status see(const char *how) {
   attune_decision decision;
   if (strcmp(how, "product") == 0) return multiply(stream, 64);
   if (strcmp(how, "new-problem") == 0) return multiply(stream, 48);
-  if (strcmp(how, "tune") == 0) return attune_tune(tuner, device, "gemm f32 nn 96x96x96 strict", 50.0, 1, &decision);
+  if (strcmp(how, "tune") == 0)
+    return attune_tune(tuner, device, "gemm f32 nn 96x96x96 strict",
+                       &(attune_tune_options){.budget_ms = 50.0, .force = 1}, &decision);
   if (strcmp(how, "alloc") == 0) return attune_alloc(&more, stream, (size_t)300 << 20);
   if (strcmp(how, "copy") == 0) return attune_copy(stream, d, a, 4096);
   if (strcmp(how, "synchronize") == 0) return attune_stream_synchronize(stream);
   if (strcmp(how, "query") == 0) return attune_stream_query(stream);
   if (strcmp(how, "stream") == 0) return attune_stream_create(&made, device);
-  if (strcmp(how, "event") == 0) return attune_event_create(&event, device);
+  if (strcmp(how, "event") == 0) return attune_event_create(&event, device, NULL);
   if (strcmp(how, "program") == 0) return attune_cuda_check(device, (int)cudaDeviceSynchronize(), "the program's wait");
   if (strcmp(how, "replay") == 0) return attune_graph_replay(graph, stream);
   return ATTUNE_INTERNAL;

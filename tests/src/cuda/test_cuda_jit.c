@@ -300,8 +300,8 @@ static void padding_is_quick(void **state) {
     arguments.matrix[i].source = (char *)memory + i * bytes;
     arguments.matrix[i].destination = (char *)memory + (3 + i) * bytes;
   }
-  OK(attune_event_create(&begin, device));
-  OK(attune_event_create(&end, device));
+  OK(attune_event_create(&begin, device, NULL));
+  OK(attune_event_create(&end, device, NULL));
   for (int round = -10; round < ROUNDS; round++) {
     if (round == 0) OK(attune_event_record(begin, stream));
     OK(at_jit_launch(kernel, &AT_JIT_ROW(blocks, AT_PAD_THREADS), &arguments, stream));

@@ -136,8 +136,6 @@ static void all_of_the_shared_memory(void **state) {
   at_jit_config config = {.grid = {1}, .block = {256}, .shared_bytes = (unsigned)most + 1};
   FAILS(at_jit_launch(kernel, &config, &(show_argument){.out = memory}, stream), ATTUNE_UNSUPPORTED);
   assert_non_null(strstr(attune_last_message(), "shared of shared.cu asks for"));
-  OK(at_jit_prefer_shared(kernel, 100));
-  OK(at_jit_prefer_shared(kernel, -1));
   at_jit_release(kernel);
   assert_clean();
 }

@@ -27,7 +27,7 @@ static void handles_go_both_ways(void **state) {
   CUDA(cudaMalloc(&theirs, BYTES));
   OK(attune_stream_wrap(&wrapped, device, native));
   OK(attune_stream_create(&own, device));
-  OK(attune_event_create(&event, device));
+  OK(attune_event_create(&event, device, NULL));
   OK(attune_alloc(&ours, own, BYTES));
   OK(attune_fill(wrapped, theirs, 5, BYTES));
   CUDA(cudaMemcpyAsync(&byte, (char *)theirs + BYTES - 1, 1, cudaMemcpyDefault, native));

@@ -193,19 +193,6 @@ static void dependent_launches(void **state) {
   at_jit_release(kernel);
 }
 
-static void carve_out(void **state) {
-  (void)state;
-  at_jit_kernel *kernel = kernel_of("carve.cu");
-  OK(at_jit_prefer_shared(kernel, 75));
-  assert_int_equal(((const fake_library *)(void *)at_jit_native(kernel))->carveout, 75);
-  OK(at_jit_prefer_shared(kernel, -1));
-  assert_int_equal(((const fake_library *)(void *)at_jit_native(kernel))->carveout, -1);
-  FAILS(at_jit_prefer_shared(kernel, 101), ATTUNE_INVALID_ARGUMENT);
-  assert_string_equal(attune_last_message(), "k of carve.cu prefers 101 % of shared memory; should be 0 to 100, or -1");
-  FAILS(at_jit_prefer_shared(kernel, -2), ATTUNE_INVALID_ARGUMENT);
-  at_jit_release(kernel);
-}
-
 static void what_cuda_refuses_names_the_kernel(void **state) {
   (void)state;
   at_jit_kernel *kernel = kernel_of("refused.cu");
@@ -277,7 +264,6 @@ int main(void) {
       cmocka_unit_test(clusters),
       cmocka_unit_test(older_devices),
       cmocka_unit_test(dependent_launches),
-      cmocka_unit_test(carve_out),
       cmocka_unit_test(what_cuda_refuses_names_the_kernel),
       cmocka_unit_test(threads_set_it_once),
   };

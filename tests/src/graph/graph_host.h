@@ -31,7 +31,7 @@ static inline attune_stream *new_stream(void) {
 
 static inline attune_event *new_event(void) {
   attune_event *event = NULL;
-  OK(attune_event_create(&event, host));
+  OK(attune_event_create(&event, host, NULL));
   return event;
 }
 

@@ -115,8 +115,8 @@ static attune_status streams(int turn) {
 static attune_status events(int turn) {
   attune_event *start = NULL, *stop = NULL;
   double ns = 0;
-  attune_status status = attune_event_create(&start, device);
-  if (status == ATTUNE_OK) status = attune_event_create(&stop, device);
+  attune_status status = attune_event_create(&start, device, NULL);
+  if (status == ATTUNE_OK) status = attune_event_create(&stop, device, NULL);
   if (status == ATTUNE_OK) status = attune_event_record(start, stream);
   if (status == ATTUNE_OK) status = attune_event_record(stop, stream);
   if (status == ATTUNE_OK && turn % 2) status = attune_event_query(stop);
@@ -197,7 +197,8 @@ static attune_status tuning(int turn) {
   char problem[64];
   attune_decision decision;
   snprintf(problem, sizeof problem, "gemm f32 nn %dx%dx%d strict", 64 + 8 * (turn % 50), 64, 64 + turn % 7);
-  const attune_status status = attune_tune(tuner, device, problem, 30.0, 1, &decision);
+  const attune_status status =
+      attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, &decision);
   return status == ATTUNE_BUDGET_EXHAUSTED ? ATTUNE_OK : status;
 }
 

@@ -181,7 +181,7 @@ static void kept_graphs(void **state) {
   OK(attune_graph_capture_callback(graph, s.stream, &keep, fill_one, &s));
   assert_non_null(attune_graph_native(graph));
   assert_null(attune_graph_native_executable(graph));
-  OK(attune_graph_debug_dump(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 0));
   assert_true(read(file, text, sizeof text - 1) > 0);
   assert_non_null(strstr(text, "digraph"));
   OK(attune_graph_replay(graph, s.stream));
@@ -190,11 +190,11 @@ static void kept_graphs(void **state) {
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, s.stream));
   OK(attune_stream_synchronize(s.stream));
-  FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot"), ATTUNE_NOT_FOUND);
+  FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot", 0), ATTUNE_NOT_FOUND);
   OK(attune_graph_reset(graph));
   OK(attune_graph_capture_callback(graph, s.stream, NULL, fill_one, &s));
   assert_null(attune_graph_native(graph));
-  FAILS(attune_graph_debug_dump(graph, path), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_debug_dump(graph, path, 0), ATTUNE_INVALID_ARGUMENT);
   close(file);
   unlink(path);
   attune_graph_destroy(graph);

@@ -262,7 +262,7 @@ static attune_event *new_external(void) {
   attune_event *event = NULL;
   attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
   options.external = 1;
-  OK(attune_event_create_with(&event, device, &options));
+  OK(attune_event_create(&event, device, &options));
   return event;
 }
 

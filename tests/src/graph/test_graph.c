@@ -199,11 +199,11 @@ static void dumps(void **state) {
   attune_graph *graph = new_graph();
   attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
   keep.keep_graph = 1;
-  FAILS(attune_graph_debug_dump(graph, path), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_debug_dump(graph, path, 0), ATTUNE_INVALID_ARGUMENT);
   OK(attune_graph_capture_begin(graph, main, &keep));
   fork_and_join(main, side, out, back, x);
   OK(attune_graph_capture_end(graph, main));
-  OK(attune_graph_debug_dump(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 0));
   read_file(path, text, sizeof text);
   assert_non_null(strstr(text, "digraph"));
   assert_non_null(strstr(text, "n1 [label=\"1: copy"));
@@ -212,17 +212,17 @@ static void dumps(void **state) {
   assert_non_null(strstr(text, "n2 -> n4;")); /* and is waited for */
   assert_non_null(strstr(text, "n3 -> n4;"));
   assert_null(strstr(text, "n2 -> n3;"));
-  FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot"), ATTUNE_NOT_FOUND);
-  FAILS(attune_graph_debug_dump(graph, "/tmp"), ATTUNE_IO_ERROR);
-  FAILS(attune_graph_debug_dump(graph, "/dev/full"), ATTUNE_IO_ERROR);
-  FAILS(attune_graph_debug_dump(graph, ""), ATTUNE_INVALID_ARGUMENT);
-  FAILS(attune_graph_debug_dump(graph, NULL), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot", 0), ATTUNE_NOT_FOUND);
+  FAILS(attune_graph_debug_dump(graph, "/tmp", 0), ATTUNE_IO_ERROR);
+  FAILS(attune_graph_debug_dump(graph, "/dev/full", 0), ATTUNE_IO_ERROR);
+  FAILS(attune_graph_debug_dump(graph, "", 0), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_debug_dump(graph, NULL, 0), ATTUNE_INVALID_ARGUMENT);
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, main));
   OK(attune_stream_synchronize(main));
   OK(attune_graph_reset(graph));
   OK(attune_graph_capture_callback(graph, main, NULL, five_steps, x));
-  FAILS(attune_graph_debug_dump(graph, path), ATTUNE_INVALID_ARGUMENT); /* not kept */
+  FAILS(attune_graph_debug_dump(graph, path, 0), ATTUNE_INVALID_ARGUMENT); /* not kept */
   FAILS(attune_graph_instantiate(graph), ATTUNE_INVALID_ARGUMENT);
   assert_null(attune_graph_native(graph));
   assert_ptr_equal(attune_graph_device(graph), host);

@@ -277,10 +277,10 @@ static void a_dump_may_be_brief(void **state) {
   close(file);
   OK(attune_graph_create(&graph, host));
   OK(attune_graph_capture_callback(graph, stream, &options, fill, memory));
-  OK(attune_graph_debug_dump(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 0));
   const size_t all = size_of(path, "bytes of arguments", &found);
   assert_true(found);
-  OK(attune_graph_debug_dump_brief(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 1));
   assert_true(size_of(path, "bytes of arguments", &found) < all);
   assert_false(found);
   (void)size_of(path, "digraph", &found);

@@ -175,8 +175,8 @@ static void a_joined_stream_allocates(void **state) {
   attune_graph *graph = new_graph();
   float *mine = NULL;
   OK(attune_stream_create(&side, host));
-  OK(attune_event_create(&out, host));
-  OK(attune_event_create(&back, host));
+  OK(attune_event_create(&out, host, NULL));
+  OK(attune_event_create(&back, host, NULL));
   OK(attune_graph_capture_begin(graph, stream, NULL));
   OK(attune_event_record(out, stream));
   OK(attune_stream_wait_event(side, out));

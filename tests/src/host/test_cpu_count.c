@@ -20,7 +20,7 @@
 #include "src/base/support.h"
 #include "tuning/store/fingerprint.h"
 #include "tuning/op/registry.h"
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 extern const at_op at_gemm_op;
 
@@ -175,7 +175,9 @@ static int play(const char *role, const char *database) {
   if (!tuner || attune_device_get(&host, "host") != ATTUNE_OK) return 90;
   if (attune_explain(tuner, host, PROBLEM, &decision) != ATTUNE_OK) return 91;
   const bool force = strcmp(role, "force") == 0;
-  if ((force || strcmp(role, "tune") == 0) && attune_tune(tuner, host, PROBLEM, 5000.0, force, &decision) != ATTUNE_OK)
+  if ((force || strcmp(role, "tune") == 0) &&
+      attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 5000.0, .force = force}, &decision) !=
+          ATTUNE_OK)
     return 92;
   const int source = (int)decision.source;
   if (strcmp(role, "why") == 0) return strstr(decision.changed, "CPU threads 2 there, 1 here") ? 0 : 93;

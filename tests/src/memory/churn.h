@@ -98,7 +98,7 @@ static inline void one_stream(int round) {
 static inline void one_event(int round) {
   attune_event *made = NULL;
   const attune_event_options options = {.no_timing = round & 1, .blocking = round & 2};
-  OK(attune_event_create_with(&made, device, &options));
+  OK(attune_event_create(&made, device, &options));
   OK(attune_event_record(made, stream));
   if (round % 5 == 0) OK(attune_event_synchronize(made));
   attune_event_destroy(made);
@@ -285,9 +285,9 @@ static inline void one_pinned(int round) {
 
 static inline void one_text(int round) {
   char *text = NULL;
-  OK(round & 1 ? attune_memory_snapshot(&text, device) : attune_memory_summary(&text, device));
+  OK(round & 1 ? attune_memory_snapshot(&text, device) : attune_memory_summary(&text, device, 0));
   free(text);
-  OK(attune_memory_record_history(device, (size_t)(round % 2) * 100));
+  OK(attune_memory_record_history(device, &(attune_history_options){.entries = (size_t)(round % 2) * 100}));
 }
 
 /* Modes change what a miss does, and take back the plans that were guesses. */

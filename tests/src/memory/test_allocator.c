@@ -546,7 +546,7 @@ static void counters_add_up(void **state) {
   s = statistics();
   assert_true(s.allocation[0].peak == 1 && s.allocation[0].allocated == 10 && s.requested_bytes[0].allocated == 10000);
   char *text = NULL;
-  OK(attune_memory_summary(&text, host));
+  OK(attune_memory_summary(&text, host, 0));
   assert_non_null(strstr(text, "reserved memory"));
   free(text);
   assert_int_equal(attune_memory_get_statistics(NULL, &s), ATTUNE_INVALID_ARGUMENT);

@@ -63,7 +63,7 @@ static void one_export(int round) {
   OK(attune_alloc(&memory, stream, (size_t)(1 + round % 5) * 8 * MIB));
   OK(attune_memory_export(&handle, memory));
   OK(attune_free(memory, stream));
-  OK(attune_event_create_with(&event, device, &options));
+  OK(attune_event_create(&event, device, &options));
   OK(attune_event_ipc_export(event, &words));
   attune_event_destroy(event);
 }

@@ -55,15 +55,15 @@ static size_t lines_of(const char *text) {
 static void a_summary_may_be_brief(void **state) {
   (void)state;
   char *all = NULL, *brief = NULL;
-  OK(attune_memory_summary(&all, host));
-  OK(attune_memory_summary_brief(&brief, host));
+  OK(attune_memory_summary(&all, host, 0));
+  OK(attune_memory_summary(&brief, host, 1));
   assert_int_equal(lines_of(brief), 3 + 4);
   assert_true(lines_of(all) > 3 * lines_of(brief));
   assert_non_null(strstr(brief, "| reserved memory "));
   assert_null(strstr(brief, "large"));
   free(all);
   free(brief);
-  FAILS(attune_memory_summary_brief(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_memory_summary(NULL, host, 1), ATTUNE_INVALID_ARGUMENT);
 }
 
 static const char *backend(void) {

@@ -5,6 +5,7 @@
 
 #include <attune/graph.h>
 #include <attune/memory.h>
+#include <attune/snapshot.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static void the_visualiser_finds_its_keys(void **state) {
   static const char *const of_blocks[] = {"address", "size", "requested_size", NULL};
   static const char *const of_events[] = {"size", "stream", "time_us", NULL};
   void *p = NULL, *q = NULL;
-  OK(attune_memory_record_history(host, 100));
+  OK(attune_memory_record_history(host, &(attune_history_options){.entries = 100}));
   OK(attune_alloc(&p, stream, 1000));
   OK(attune_memory_set_limit(host, 1));
   assert_int_equal(attune_alloc(&q, stream, 100 * MIB), ATTUNE_OUT_OF_MEMORY);
@@ -129,7 +130,7 @@ static void the_visualiser_finds_its_keys(void **state) {
   assert_true(json_is_array(json_object_get(root, "external_annotations")));
   json_decref(root);
   OK(attune_free(p, stream));
-  OK(attune_memory_record_history(host, 0));
+  OK(attune_memory_record_history(host, NULL));
 }
 
 /* The visualiser adds sizes up from a segment's address: a stretch without memory must not lie in one. */
@@ -196,7 +197,7 @@ static void history_is_in_order(void **state) {
                                          "segment_unmap", "oom",   "snapshot"};
   void *p = NULL;
   OK(attune_memory_empty_cache(host));
-  OK(attune_memory_record_history(host, 100));
+  OK(attune_memory_record_history(host, &(attune_history_options){.entries = 100}));
   attune_memory_annotate("the \"first\" step\n");
   OK(attune_alloc(&p, stream, 3 * MIB));
   attune_memory_annotate(NULL);
@@ -221,7 +222,7 @@ static void history_is_in_order(void **state) {
 
 static void the_ring_keeps_the_latest(void **state) {
   (void)state;
-  OK(attune_memory_record_history(host, 4));
+  OK(attune_memory_record_history(host, &(attune_history_options){.entries = 4}));
   for (int i = 0; i < 10; i++) {
     void *p = NULL;
     OK(attune_alloc(&p, stream, 1000));
@@ -232,8 +233,9 @@ static void the_ring_keeps_the_latest(void **state) {
   assert_string_equal(string(json_array_get(trace, 3), "action"), "snapshot");
   assert_string_equal(string(json_array_get(trace, 0), "action"), "alloc");
   json_decref(root);
-  assert_int_equal(attune_memory_record_history(host, SIZE_MAX), ATTUNE_OUT_OF_MEMORY);
-  OK(attune_memory_record_history(host, 0));
+  assert_int_equal(attune_memory_record_history(host, &(attune_history_options){.entries = SIZE_MAX}),
+                   ATTUNE_OUT_OF_MEMORY);
+  OK(attune_memory_record_history(host, NULL));
   root = snapshot();
   assert_int_equal(json_array_size(json_array_get(json_object_get(root, "device_traces"), 0)), 0);
   json_decref(root);
@@ -244,8 +246,9 @@ static void wrong_arguments(void **state) {
   char *text = NULL;
   assert_int_equal(attune_memory_snapshot(NULL, host), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_memory_snapshot(&text, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_memory_summary(&text, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_memory_record_history(NULL, 4), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_memory_summary(&text, NULL, 0), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_memory_record_history(NULL, &(attune_history_options){.entries = 4}),
+                   ATTUNE_INVALID_ARGUMENT);
 }
 
 int main(void) {

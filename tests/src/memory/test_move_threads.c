@@ -159,7 +159,7 @@ static void many_threads_at_once(void **state) {
   while (atomic_load(&running) > 0) {
     char *text = NULL;
     OK(attune_memory_each_pool(host, look, NULL));
-    OK(attune_memory_summary_brief(&text, host));
+    OK(attune_memory_summary(&text, host, 1));
     free(text);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);

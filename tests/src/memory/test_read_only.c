@@ -114,7 +114,7 @@ static int make_database(void *user) {
   (void)user;
   setenv("ATTUNE_DB", made, 1);
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_CACHED);
-  WANT(attune_tune(tuner, host_device(), PROBLEM, 30.0, 0, NULL) == ATTUNE_OK);
+  WANT(attune_tune(tuner, host_device(), PROBLEM, &(attune_tune_options){.budget_ms = 30.0}, NULL) == ATTUNE_OK);
   attune_tuner_destroy(tuner);
   return 0;
 }
@@ -225,7 +225,8 @@ static int use_winners(void *user) {
   WANT(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE) == ATTUNE_OK);
   WANT(heard[ATTUNE_LOG_ERROR] == 1);
   WANT(attune_tuner_database_status(tuner) == ATTUNE_PERMISSION);
-  WANT(attune_tune(tuner, host_device(), "gemm f32 nn 5x6x7 strict", 30.0, 0, NULL) == ATTUNE_OK);
+  WANT(attune_tune(tuner, host_device(), "gemm f32 nn 5x6x7 strict", &(attune_tune_options){.budget_ms = 30.0}, NULL) ==
+       ATTUNE_OK);
   WANT(attune_tuner_set_mode(tuner, ATTUNE_MODE_RECORD) == ATTUNE_OK);
   WANT(heard[ATTUNE_LOG_ERROR] == 1);
   WANT(attune_tuner_set_mode(tuner, ATTUNE_MODE_CACHED) == ATTUNE_OK);

@@ -63,7 +63,7 @@ static void snapshots_are_of_one_moment(void **state) {
   for (int i = 0; i < SNAPSHOTS; i++) {
     char *text = NULL;
     if (i == SNAPSHOTS / 2)
-      OK(attune_memory_record_history_with(host, &options)); /* with functions that must be named */
+      OK(attune_memory_record_history(host, &options)); /* with functions that must be named */
     OK(attune_memory_snapshot(&text, host));
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
@@ -77,7 +77,7 @@ static void snapshots_are_of_one_moment(void **state) {
     if (inside) assert_int_not_equal(attune_free(inside + 1, stream), ATTUNE_OK);
   }
   atomic_store(&done, true);
-  OK(attune_memory_record_history(host, 0));
+  OK(attune_memory_record_history(host, NULL));
   for (int i = 0; i < THREADS; i++) {
     void *result = NULL;
     pthread_join(threads[i], &result);

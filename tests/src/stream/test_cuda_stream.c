@@ -165,15 +165,15 @@ static void options_of_events(void **state) {
   double ns = 0;
   OK(attune_stream_create(&stream, device));
   options.no_timing = options.blocking = 1;
-  OK(attune_event_create_with(&event, device, &options));
-  OK(attune_event_create(&timed, device));
+  OK(attune_event_create(&event, device, &options));
+  OK(attune_event_create(&timed, device, NULL));
   OK(attune_event_record(event, stream));
   OK(attune_event_record(timed, stream));
   OK(attune_event_synchronize(event));
   OK(attune_event_synchronize(timed));
   FAILS(attune_event_elapsed_ns(&ns, timed, event), ATTUNE_INVALID_ARGUMENT);
   attune_event *never = NULL;
-  OK(attune_event_create(&never, device));
+  OK(attune_event_create(&never, device, NULL));
   FAILS(attune_event_elapsed_ns(&ns, timed, never), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "never recorded"));
   attune_event_destroy(never);
@@ -181,7 +181,7 @@ static void options_of_events(void **state) {
   attune_event_destroy(event);
   options.no_timing = 0;
   options.interprocess = 1;
-  FAILS(attune_event_create_with(&event, device, &options), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_event_create(&event, device, &options), ATTUNE_INVALID_ARGUMENT);
   memset(&words, 0xab, sizeof words);
   assert_int_not_equal(attune_event_ipc_open(&event, device, &words), ATTUNE_OK);
   assert_null(event);
@@ -220,7 +220,7 @@ static void events_of_other_processes(void **state) {
   attune_event_ipc words;
   char hex[2 * sizeof words.bytes + 1];
   OK(attune_stream_create(&stream, device));
-  OK(attune_event_create_with(&event, device, &options));
+  OK(attune_event_create(&event, device, &options));
   OK(attune_event_record(event, stream));
   const attune_status status = attune_event_ipc_export(event, &words);
   if (status == ATTUNE_UNSUPPORTED) skip(); /* containers may forbid it */
@@ -320,7 +320,7 @@ static void a_child_of_fork_is_told(void **state) {
       _exit(1);
     if (attune_stream_synchronize(stream) != ATTUNE_DEVICE_ERROR || !strstr(attune_last_message(), "before fork"))
       _exit(2);
-    if (attune_event_create(&event, device) != ATTUNE_DEVICE_ERROR) _exit(3);
+    if (attune_event_create(&event, device, NULL) != ATTUNE_DEVICE_ERROR) _exit(3);
     if (attune_device_synchronize(device) != ATTUNE_DEVICE_ERROR) _exit(4);
     if (attune_stream_from_pool(&made, device, 0) != ATTUNE_DEVICE_ERROR) _exit(5);
     attune_stream_destroy(stream);

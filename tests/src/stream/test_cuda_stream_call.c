@@ -138,10 +138,10 @@ static void dumps(void **state) {
   step s = new_step(stream, 1);
   OK(attune_graph_create(&graph, device));
   OK(attune_graph_capture_callback(graph, stream, &options, give_step, &s));
-  assert_int_equal(attune_graph_debug_dump(graph, "/dev/full"), ATTUNE_IO_ERROR);
-  assert_int_equal(attune_graph_debug_dump(graph, "/nonexistent/x.dot"), ATTUNE_NOT_FOUND);
-  assert_int_equal(attune_graph_debug_dump(graph, "/tmp"), ATTUNE_IO_ERROR);
-  OK(attune_graph_debug_dump(graph, "/dev/null"));
+  assert_int_equal(attune_graph_debug_dump(graph, "/dev/full", 0), ATTUNE_IO_ERROR);
+  assert_int_equal(attune_graph_debug_dump(graph, "/nonexistent/x.dot", 0), ATTUNE_NOT_FOUND);
+  assert_int_equal(attune_graph_debug_dump(graph, "/tmp", 0), ATTUNE_IO_ERROR);
+  OK(attune_graph_debug_dump(graph, "/dev/null", 0));
   attune_graph_destroy(graph);
   OK(attune_stream_synchronize(stream));
   end_step(&s, stream);

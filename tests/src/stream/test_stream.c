@@ -26,7 +26,7 @@ static attune_stream *new_stream(void) {
 
 static attune_event *new_event(void) {
   attune_event *event = NULL;
-  assert_int_equal(attune_event_create(&event, host), ATTUNE_OK);
+  assert_int_equal(attune_event_create(&event, host, NULL), ATTUNE_OK);
   return event;
 }
 
@@ -364,7 +364,7 @@ static void *churn(void *arg) {
     int log[2];
     atomic_int at = 0;
     bool ok = attune_stream_create(&a, host) == ATTUNE_OK && attune_stream_create(&b, host) == ATTUNE_OK &&
-              attune_event_create(&event, host) == ATTUNE_OK;
+              attune_event_create(&event, host, NULL) == ATTUNE_OK;
     step one = {log, &at, 1}, two = {log, &at, 2};
     ok = ok && at_host_submit(a, write_step, &one, sizeof one) == ATTUNE_OK &&
          attune_event_record(event, a) == ATTUNE_OK && attune_stream_wait_event(b, event) == ATTUNE_OK &&
@@ -452,7 +452,7 @@ static void wrong_arguments(void **state) {
   attune_event *event = NULL, *made = new_event();
   double ns;
   assert_int_equal(attune_stream_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_event_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_event_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT);
   attune_stream *const trash = (attune_stream *)(void *)&stream;
   attune_event *const rubbish = (attune_event *)(void *)&event;
   /* What a failed call made is nothing, so that destroying it is harmless. */
@@ -472,7 +472,7 @@ static void wrong_arguments(void **state) {
   assert_int_equal(attune_event_wrap(&event, NULL, &ns), ATTUNE_INVALID_ARGUMENT);
   assert_null(event);
   event = rubbish;
-  assert_int_equal(attune_event_create(&event, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_event_create(&event, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_null(event);
   event = rubbish;
   assert_int_equal(attune_event_ipc_open(&event, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -517,7 +517,7 @@ static void other_kinds_and_empty_slots(void **state) {
   assert_int_equal(attune_event_record(host_event, &stream), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_event_elapsed_ns(&ns, host_event, &event), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_stream_create(&made, &device), ATTUNE_UNSUPPORTED);
-  assert_int_equal(attune_event_create(&made_event, &device), ATTUNE_UNSUPPORTED);
+  assert_int_equal(attune_event_create(&made_event, &device, NULL), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_stream_query(&stream), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_stream_synchronize(&stream), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_stream_wait_event(&stream, &event), ATTUNE_UNSUPPORTED);

@@ -119,7 +119,7 @@ static void in_a_graph(void **state) {
   }
   const int file = mkstemp(path);
   assert_true(file >= 0);
-  OK(attune_graph_debug_dump(graph, path));
+  OK(attune_graph_debug_dump(graph, path, 0));
   assert_true(read(file, text, sizeof text - 1) > 0);
   assert_non_null(strstr(text, "call"));
   close(file);
@@ -229,8 +229,8 @@ static void waits_for_itself_are_told(void **state) {
   (void)state;
   waits w = {.stream = new_stream()};
   attune_stream *other = w.other = new_stream();
-  OK(attune_event_create(&w.before, host));
-  OK(attune_event_create(&w.behind, host));
+  OK(attune_event_create(&w.before, host, NULL));
+  OK(attune_event_create(&w.behind, host, NULL));
   atomic_store(&gate, false);
   OK(attune_event_record(w.before, w.stream));
   OK(attune_stream_call(w.stream, wait_for_itself, &w));

@@ -141,8 +141,8 @@ static void options_of_events(void **state) {
   attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
   double ns = 0;
   options.no_timing = options.blocking = 1;
-  OK(attune_event_create_with(&event, host, &options));
-  OK(attune_event_create_with(&timed, host, NULL));
+  OK(attune_event_create(&event, host, &options));
+  OK(attune_event_create(&timed, host, NULL));
   OK(attune_event_record(event, attune_stream_default(host)));
   OK(attune_event_record(timed, attune_stream_default(host)));
   OK(attune_event_synchronize(event));
@@ -155,7 +155,7 @@ static void options_of_events(void **state) {
   FAILS(attune_event_ipc_open(&event, host, &words), ATTUNE_UNSUPPORTED);
   assert_null(event);
   options.interprocess = 1;
-  FAILS(attune_event_create_with(&event, host, &options), ATTUNE_UNSUPPORTED);
+  FAILS(attune_event_create(&event, host, &options), ATTUNE_UNSUPPORTED);
   attune_event_destroy(timed);
 }
 

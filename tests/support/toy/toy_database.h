@@ -35,7 +35,8 @@ static inline attune_tuner *tuner_of(void) {
 static inline attune_decision tune(double budget_ms, int force) {
   attune_tuner *tuner = tuner_of();
   attune_decision decision;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, budget_ms, force, &decision));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = budget_ms, .force = force},
+                 &decision));
   attune_tuner_destroy(tuner);
   return decision;
 }

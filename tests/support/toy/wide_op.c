@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wide_op.c: see wide_op.h. Implementations, slots and public calls. */
+#include "tests/support/toy/call_recent.h"
 #include "tests/support/toy/wide_op.h"
 
 #include <math.h>

@@ -68,7 +68,7 @@ ROWS = """| name | problem | attune | GemmEx default | GemmEx AUTOTUNE | torch e
 
 def run(root, folder, *words, made_up=""):
     env = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "PYTORCH_CUDA_ALLOC_CONF": "made:up", "MADE_UP": made_up}
-    return subprocess.run([sys.executable, os.path.join(root, "bench", words[0]), *words[1:]], capture_output=True, text=True, env=env)
+    return subprocess.run([sys.executable, glob.glob(os.path.join(root, "bench", "*", words[0]))[0], *words[1:]], capture_output=True, text=True, env=env)
 
 
 def write(folder, name, text):
@@ -78,7 +78,7 @@ def write(folder, name, text):
 
 
 def one_loop_and_one_table(root):
-    for path in sorted(glob.glob(os.path.join(root, "bench", "*.py"))):
+    for path in sorted(glob.glob(os.path.join(root, "bench", "*", "*.py"))):
         name = os.path.basename(path)
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -103,7 +103,7 @@ def lacks(done, code, *texts):
 
 def refused(root, words):
     """The exit code and what was said, in this process: nothing is looked for before the arguments are right."""
-    sys.path.insert(0, os.path.join(root, "bench"))
+    sys.path.insert(0, os.path.join(root, "bench", "gemm"))
     import torch_gemm
     said = io.StringIO()
     try:
@@ -157,7 +157,7 @@ def compares(root, folder, library):
 
 def is_broad(root):
     """The shapes that say what attune gains where nobody looked are many, and no others'."""
-    sys.path.insert(0, os.path.join(root, "bench"))
+    sys.path.insert(0, os.path.join(root, "bench", "gemm"))
     import torch_problems
     seen = {}
     for name in ("gemm-h200", "llama3-8b", "published", "skinny-tiny", "broad"):
@@ -190,7 +190,7 @@ def main():
     failures = [*one_loop_and_one_table(root), *is_broad(root)]
     with tempfile.TemporaryDirectory() as folder:
         failures += [*refuses(root, folder), *replays(root, folder), *(compares(root, folder, library) if library else ())]
-    print("\n".join(failures) or "bench/*.py: one loop, one table writer")
+    print("\n".join(failures) or "bench/*/*.py: one loop, one table writer")
     return 1 if failures else 0
 
 

@@ -2,7 +2,7 @@
  * test_turns.c: the loop of the benchmark programs and what it makes of the times, with times that are made up. */
 #include "tests/support/check.h"
 
-#include "bench/turns.h"
+#include "bench/common/turns.h"
 
 #include <string.h>
 

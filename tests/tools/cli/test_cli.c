@@ -5,7 +5,7 @@
 #include <attune/attune.h>
 
 #include "tuning/op/registry.h"
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 #include <pty.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * told, exit codes, reports, and files that cannot be read or compared. */
 #include "tests/tools/cli/compare_fixture.h"
 
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 /* --- verdicts --- */
 

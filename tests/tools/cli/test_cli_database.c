@@ -8,7 +8,7 @@
 
 #include "src/base/backend.h"
 #include "src/device/device_lease.h"
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

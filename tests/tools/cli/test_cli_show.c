@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "tuning/store/fingerprint.h"
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 static char folder[] = "/tmp/attune-test-show-XXXXXX";
 static char database[64], workload[64];

@@ -116,9 +116,11 @@ static void newer_and_hostile_files(void **state) {
   sql("newer.db", "PRAGMA user_version = 3");
   refused("newer.db", "was made by a newer attune (result file version 3, this one reads 2); update attune");
   sql("newer.db", "PRAGMA user_version = -1");
-  refused("newer.db", "has result file version -1, this attune reads 1 to 2");
+  refused("newer.db", "was made by an older attune (result file version -1, this one reads 2) and is left as it is");
   sql("newer.db", "PRAGMA user_version = 0");
-  refused("newer.db", "has result file version 0");
+  refused("newer.db", "(result file version 0,");
+  sql("newer.db", "PRAGMA user_version = 1");
+  refused("newer.db", "(result file version 1, this one reads 2) and is left as it is; save to another file");
   save("tables.db", "", 1, GATE_RUN_COMPLETE);
   sql("tables.db", "DROP TABLE sample; CREATE VIEW sample AS SELECT 1 AS visit, 1 AS ordinal, 1.0 AS ns");
   refused("tables.db", "has other tables than a result file");

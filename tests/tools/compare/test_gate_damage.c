@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_damage.c: a result file whose numbers changed on their way is told as damaged, and where; files of version 1, which
- * have no checksums, are read on and written on. ATTUNE_TEST_FLIPS: how many bits are flipped, one at a time. */
+ * test_gate_damage.c: a result file whose numbers changed on their way is told as damaged, and where. ATTUNE_TEST_FLIPS: how many bits are flipped, one at a time. */
 #include "tests/tools/compare/gate_fixture.h"
 
 enum { VISITS = 6, MANY_VISITS = 120 };
@@ -35,6 +34,10 @@ static void every_number_counts(void **state) {
       {"UPDATE run SET revision = 'f'", "is damaged (run 1 has another checksum"},
       {"UPDATE run SET pair = 7", "is damaged (run 1 has another checksum"},
       {"UPDATE roof SET flops_s = 2e11", "run 1 has a roof with another checksum"},
+      {"UPDATE run SET checksum = 0", "is damaged (run 1 has another checksum"},
+      {"UPDATE bench_case SET checksum = 0", "is damaged (case \"sum/1M\": another checksum"},
+      {"UPDATE visit SET checksum = 0 WHERE id = 3", "round 2: another checksum"},
+      {"UPDATE roof SET checksum = 0", "run 1 has a roof with another checksum"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     gate_run run;
@@ -126,88 +129,12 @@ static void no_flipped_bit_changes_a_number(void **state) {
   gate_run_free(&true_run);
 }
 
-/* --- version 1 --- */
-
-static void make_version_1(const char *name) {
-  static char text[16384];
-  FILE *stream = fopen(AT_SOURCE_DIR "/tools/compare/results/results.sql", "r");
-  assert_non_null(stream);
-  assert_in_range(fread(text, 1, sizeof text - 1, stream), 1000, sizeof text - 2);
-  fclose(stream);
-  sql(name, text);
-  sql(name, "INSERT INTO run VALUES (1, 's', 'old', '', 0, '{\"cpu\": \"a cpu\"}', 'c', 1, 2, 0, 'complete');"
-            "INSERT INTO bench_case VALUES (1, 1, 'sum/1M', 'host', 'hot', 'f32', 1, 1, 'ok', NULL);"
-            "INSERT INTO visit VALUES (1, 1, 0, 7, 0, 0, -1); INSERT INTO sample VALUES (1, 0, 50, 0, 0)");
-}
-
-static int64_t version_of(const char *name) {
-  sqlite3 *db;
-  sqlite3_stmt *s;
-  assert_int_equal(sqlite3_open(path_of(name), &db), SQLITE_OK);
-  assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL), SQLITE_OK);
-  assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-  const int64_t version = sqlite3_column_int64(s, 0);
-  sqlite3_finalize(s);
-  sqlite3_close(db);
-  return version;
-}
-
-static void is_as_it_was(const char *name) {
-  gate_run run;
-  char *first = gate_say("%s:old", path_of(name));
-  FINE(gate_load(first, &run));
-  assert_int_equal(run.id, 1);
-  assert_true(run.cases[0].visits[0].samples[0].ns == 50);
-  gate_run_free(&run);
-  free(first);
-}
-
-static void older_files_are_read_and_written_on(void **state) {
-  (void)state;
-  make_version_1("r.db");
-  is_as_it_was("r.db");
-  assert_int_equal(version_of("r.db"), 1); /* reading left it as it is */
-  assert_int_equal(save("r.db", "new", 2, GATE_RUN_COMPLETE), 2);
-  assert_int_equal(version_of("r.db"), 2);
-  is_as_it_was("r.db");
-  sql("r.db", "UPDATE sample SET ns = 60 WHERE visit = 2");
-  is_as_it_was("r.db");
-  gate_run run;
-  SAYS(gate_load(path_of("r.db"), &run), "is damaged (case \"sum/1M\", round 0");
-  make_version_1("tables.db");
-  sql("tables.db", "PRAGMA user_version = 2"); /* ... without what it has */
-  SAYS(gate_load(path_of("tables.db"), &run), "has other tables than a result file of version 2");
-}
-
-/* Both see version 1 and bring it up to date: the second one finds it done. */
-static void two_bring_one_file_up_to_date(void **state) {
-  (void)state;
-  pid_t children[4];
-  make_version_1("r.db");
-  for (int i = 0; i < 4; i++) {
-    children[i] = fork();
-    assert_true(children[i] >= 0);
-    if (children[i] > 0) continue;
-    gate_file *file = NULL;
-    gate_run run = made_up_run("");
-    char *error = gate_file_open(&file, path_of("r.db"), true);
-    if (!error) error = gate_file_begin(file, &run);
-    if (error) fprintf(stderr, "%s\n", error);
-    _exit(error ? 1 : 0);
-  }
-  for (int i = 0; i < 4; i++) assert_int_equal(ended(children[i]), 0);
-  is_as_it_was("r.db");
-  assert_int_equal(version_of("r.db"), 2);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(every_number_counts),
       TEST(no_flipped_bit_changes_a_number),
-      TEST(older_files_are_read_and_written_on),
-      TEST(two_bring_one_file_up_to_date),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

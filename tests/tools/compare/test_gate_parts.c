@@ -222,7 +222,7 @@ static void a_fifth_of_a_slow_command(void **state) {
     }
     gate_judgement judged;
     const gate_case *base = &cases[0], *head = &cases[1];
-    gate_judge(&judged, &base, &head, 1, true, &gate_rule_default, 0, 4);
+    gate_judge(&judged, &base, &head, 1, true, &gate_rule_default, 4);
     if ((judged.verdict == GATE_SLOWER) != (slower == 1))
       fail_msg("%s, p %g: %s", gate_verdict_name(judged.verdict), judged.p_corrected, judged.why ? judged.why : "");
   }

@@ -31,11 +31,11 @@ typedef struct rates {
   int same, unsure, cases;
 } rates;
 
-static void judge(const suite *s, rates *r, bool alternated, double alpha, int look, int looks, bool changed) {
+static void judge(const suite *s, rates *r, bool alternated, double alpha, int looks, bool changed) {
   static gate_judgement out[CASES];
   const gate_rule rule = {.floor = 0.01, .alpha = alpha};
   bool alarm = false;
-  gate_judge(out, s->bases, s->heads, CASES, alternated, &rule, look, looks);
+  gate_judge(out, s->bases, s->heads, CASES, alternated, &rule, looks);
   for (int i = changed; i < CASES; i++) {
     alarm |= out[i].verdict == GATE_SLOWER || out[i].verdict == GATE_FASTER;
     r->same += out[i].verdict == GATE_SAME;
@@ -53,7 +53,7 @@ static rates run(const noise *n, int count, bool alternated, double alpha, doubl
   suite_make(&s, CASES, ROUNDS, SAMPLES);
   for (int i = 0; i < count; i++) {
     suite_draw(&s, ROUNDS, SAMPLES, n, slower);
-    judge(&s, &r, alternated, alpha, 0, 1, slower > 0.0);
+    judge(&s, &r, alternated, alpha, 1, slower > 0.0);
   }
   suite_free(&s, ROUNDS);
   return r;
@@ -94,7 +94,7 @@ static void the_promise_is_kept_without_a_floor(void **state) {
     const gate_rule rule = {.floor = 0.0, .alpha = 0.1};
     bool alarm = false;
     suite_draw(&s, ROUNDS, SAMPLES, &kinds[3].noise, 0.0);
-    gate_judge(out, s.bases, s.heads, CASES, true, &rule, 0, 1);
+    gate_judge(out, s.bases, s.heads, CASES, true, &rule, 1);
     for (int c = 0; c < CASES; c++) alarm |= out[c].verdict == GATE_SLOWER || out[c].verdict == GATE_FASTER;
     alarmed += alarm;
   }
@@ -127,7 +127,7 @@ static void look_on(suite *s, const gate_rule *rule, int looks, bool changed, lo
   for (int look = 0; look < looks; look++) {
     for (int c = 0; c < CASES; c++)
       if (active[c]) s->base[c].visit_count = s->head[c].visit_count = rounds_of(look);
-    gate_judge(out, s->bases, s->heads, CASES, true, rule, look, looks);
+    gate_judge(out, s->bases, s->heads, CASES, true, rule, looks);
     for (int c = 0; c < CASES; c++) {
       if (!active[c]) continue;
       sum->rounds += rounds_of(look) - (look ? rounds_of(look - 1) : 0);
@@ -222,7 +222,7 @@ static void a_machine_that_changed_raises_no_alarm(void **state) {
       for (int r = 0; r < ROUNDS; r++)
         for (int k = 0; k < SAMPLES; k++) s.head[c].visits[r].samples[k].ns *= own;
     }
-    gate_judge(out, s.bases, s.heads, CASES, false, &gate_rule_default, 0, 1);
+    gate_judge(out, s.bases, s.heads, CASES, false, &gate_rule_default, 1);
     for (int c = 0; c < CASES; c++) alarm |= out[c].verdict == GATE_SLOWER || out[c].verdict == GATE_FASTER;
     alarmed += alarm;
   }

@@ -25,7 +25,7 @@ static int end(void **state) {
 }
 
 static void judge(bool alternated) {
-  gate_judge(out, s.bases, s.heads, CASES, alternated, &gate_rule_default, 0, 2);
+  gate_judge(out, s.bases, s.heads, CASES, alternated, &gate_rule_default, 2);
 }
 
 /* Case i is `verdict`; `why` is in its reason, NULL: it has none. */
@@ -59,7 +59,7 @@ static void floors_of_their_own(void **state) {
   s.head[1].name = s.base[1].name = (char *)(uintptr_t) "alloc/1";
   scale(&s.head[1], 1.03);
   scale(&s.head[2], 1.03);
-  gate_judge(out, s.bases, s.heads, CASES, true, &rule, 0, 2);
+  gate_judge(out, s.bases, s.heads, CASES, true, &rule, 2);
   is(1, GATE_SAME, NULL);
   is(2, GATE_SLOWER, NULL);
   assert_true(out[1].floor == 0.05 && out[2].floor == 0.01);
@@ -90,7 +90,7 @@ static void a_small_change_does_not_count(void **state) {
   judge(true);
   is(0, GATE_SAME, NULL);
   assert_true(out[0].p_corrected < 0.001);
-  gate_judge(out, s.bases, s.heads, CASES, true, &(gate_rule){.floor = 0.002, .alpha = 0.002}, 0, 1);
+  gate_judge(out, s.bases, s.heads, CASES, true, &(gate_rule){.floor = 0.002, .alpha = 0.002}, 1);
   is(0, GATE_SLOWER, NULL);
 }
 
@@ -122,14 +122,14 @@ static void is_corrected_for_cases_and_looks(void **state) {
   (void)state;
   for (size_t i = 0; i < CASES; i++) s.base[i].visit_count = s.head[i].visit_count = 12;
   scale(&s.head[0], 1.2);
-  gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 0, 1); /* 2^-11 < 0.002 */
+  gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 1); /* 2^-11 < 0.002 */
   is(0, GATE_SLOWER, NULL);
   const gate_rule rule = {.floor = 0.01, .alpha = 0.0009};
-  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, 1);
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 1);
   is(0, GATE_SLOWER, NULL);
-  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, 4); /* > 0.00045: half of it for the first look */
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 4); /* > 0.00045: half of it for the first look */
   is(0, GATE_UNSURE, "too few rounds");
-  gate_judge(out, s.bases, s.heads, CASES, true, &gate_rule_default, 0, 1);
+  gate_judge(out, s.bases, s.heads, CASES, true, &gate_rule_default, 1);
   is(0, GATE_UNSURE, "too few rounds");
   assert_true(fabs(out[0].p_corrected - CASES * out[0].p) < 1e-12);
 }
@@ -152,13 +152,13 @@ static void looks_share_alpha(void **state) {
   const gate_rule rule = {.floor = 0.01, .alpha = 0.004};
   for (size_t i = 0; i < CASES; i++) s.base[i].visit_count = s.head[i].visit_count = 10;
   scale(&s.head[0], 1.2);
-  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, GATE_LOOKS); /* 0.00195 < 0.002 */
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, GATE_LOOKS); /* 0.00195 < 0.002 */
   is(0, GATE_SLOWER, NULL);
   assert_true(fabs(out[0].p_corrected - 2 * out[0].p) < 1e-12);
   s.base[0].visits[9].round = s.head[0].visits[9].round = 47;
-  gate_judge(out, s.bases, s.heads, 1, true, &rule, 1, GATE_LOOKS);
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, GATE_LOOKS);
   is(0, GATE_UNSURE, "too few rounds");
-  gate_judge(out, s.bases, s.heads, 1, false, &rule, 0, GATE_LOOKS); /* runs that did not alternate had one look */
+  gate_judge(out, s.bases, s.heads, 1, false, &rule, GATE_LOOKS); /* runs that did not alternate had one look */
   assert_true(out[0].p_corrected < 0.004);
 }
 
@@ -171,7 +171,7 @@ static void rounds_that_a_verdict_needs(void **state) {
   for (int i = 0; i < 2; i++) { /* as many are enough, and one fewer is not */
     for (size_t c = 0; c < CASES; c++) s.base[c].visit_count = s.head[c].visit_count = 11 - i;
     if (!i) scale(&s.head[0], 1.2);
-    gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 0, GATE_LOOKS);
+    gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, GATE_LOOKS);
     is(0, i ? GATE_UNSURE : GATE_SLOWER, i ? "too few rounds" : NULL);
   }
 }
@@ -225,7 +225,7 @@ static void odd_input_has_a_reason(void **state) {
   s.bases[0] = NULL;
   judge(true);
   is(0, GATE_MISSING, "");
-  gate_judge(NULL, NULL, NULL, 0, true, &gate_rule_default, 0, 1);
+  gate_judge(NULL, NULL, NULL, 0, true, &gate_rule_default, 1);
 }
 
 /* Single samples that are no times are left out, not the visit. */
@@ -320,10 +320,10 @@ static void a_change_must_stand_out(void **state) {
 static void a_few_cases_do_not_show_the_machine(void **state) {
   (void)state;
   scale(&s.head[0], 1.03);
-  gate_judge(out, s.bases, s.heads, 2, false, &gate_rule_default, 0, 1);
+  gate_judge(out, s.bases, s.heads, 2, false, &gate_rule_default, 1);
   is(0, GATE_UNSURE, "the machine may have changed");
   scale(&s.head[0], 1.03);
-  gate_judge(out, s.bases, s.heads, 2, false, &gate_rule_default, 0, 1);
+  gate_judge(out, s.bases, s.heads, 2, false, &gate_rule_default, 1);
   is(0, GATE_SLOWER, NULL);
 }
 
@@ -339,7 +339,7 @@ static void many_visits_are_enough(void **state) {
   one.visit_count = MANY;
   const gate_case *side = &one;
   for (int alternated = 0; alternated < 2; alternated++) {
-    gate_judge(out, &side, &side, 1, alternated, &gate_rule_default, 0, 1);
+    gate_judge(out, &side, &side, 1, alternated, &gate_rule_default, 1);
     is(0, GATE_SAME, NULL);
   }
   free(visits);

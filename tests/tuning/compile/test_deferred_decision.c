@@ -96,8 +96,8 @@ static int fresh(void **state) {
   options.database = path;
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   virtual_clock_start();
-  OK(attune_tune(tuner, device, ONE, 0.0, 0, NULL));
-  OK(attune_tune(tuner, device, TWO, 0.0, 0, NULL));
+  OK(attune_tune(tuner, device, ONE, NULL, NULL));
+  OK(attune_tune(tuner, device, TWO, NULL, NULL));
   virtual_clock_stop();
   attune_tuner_destroy(tuner);
   begun = done = allowed = 0;
@@ -122,7 +122,7 @@ static int end(void **state) {
 static const char *runs(const char *problem) {
   const at_plan *plan = NULL;
   at_key key = toy_key(problem, device);
-  OK(at_dispatch(tuner, &toy_op, &key, stream, &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, stream, &plan));
   at_plan_lru_release(plan);
   return plan->implementation->name;
 }
@@ -207,7 +207,7 @@ static void captures_and_plans_wait(void **state) {
   OK(attune_graph_create(&graph, device));
   OK(attune_graph_capture_begin(graph, own, NULL));
   allow(1);
-  OK(at_dispatch(tuner, &toy_op, &key, own, &captured));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, own, &captured));
   OK(attune_graph_capture_end(graph, own));
   assert_string_equal(captured->implementation->name, "spin");
   at_plan_lru_release(captured);
@@ -243,7 +243,7 @@ static void what_is_tuned_meanwhile_stays(void **state) {
   toy_spins = none;
   toy_spin_implementation.version = 2; /* so that the winner so far is not raced again */
   virtual_clock_start();
-  OK(attune_tune(tuner, device, ONE, 0.0, 1, NULL));
+  OK(attune_tune(tuner, device, ONE, &(attune_tune_options){.force = 1}, NULL));
   virtual_clock_stop();
   toy_spin_implementation.version = 1;
   allow(1);

@@ -428,7 +428,7 @@ static void winners_are_compiled(void **state) {
   for (int i = 0; i < 4; i++) { /* 5x7 has the default */
     const char *const one[] = {spins[i % 3], NULL};
     toy_spins = one;
-    OK(attune_tune(tuner, device, texts[i], 0.0, 1, NULL));
+    OK(attune_tune(tuner, device, texts[i], &(attune_tune_options){.force = 1}, NULL));
   }
   virtual_clock_stop();
   refused = "ns=800,bad";

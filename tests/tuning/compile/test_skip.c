@@ -58,7 +58,7 @@ static void names_are_left_out(void **state) {
   assert_null(strstr(rest, first));
   OK(attune_explain(tuner, host, PROBLEM, &d));
   assert_string_not_equal(d.implementation, first);
-  OK(attune_tune(tuner, host, PROBLEM, 60.0, 1, &d));
+  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 60.0, .force = 1}, &d));
   assert_string_not_equal(d.implementation, first);
   assert_true(strncmp(d.default_implementation, first, strlen(first)) != 0);
   FAILS(attune_skip_implementations("host_cblas,host_magic"), ATTUNE_INVALID_ARGUMENT);
@@ -93,7 +93,7 @@ static void trials_are_told(void **state) {
   attune_decision d;
   seen s = {.rises = true};
   FAILS(attune_tuner_trials(tuner, host, PROBLEM, see, &s), ATTUNE_NOT_FOUND);
-  OK(attune_tune(tuner, host, PROBLEM, 100.0, 1, &d));
+  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .force = 1}, &d));
   OK(attune_tuner_trials(tuner, host, PROBLEM, see, &s));
   assert_true(s.count >= 2 && s.count <= 32 && s.winners == 1 && s.rises);
   FAILS(attune_tuner_trials(tuner, host, "gemm f99", see, &s), ATTUNE_INVALID_ARGUMENT);
@@ -112,7 +112,8 @@ static void a_tolerance_refuses(void **state) {
   attune_tuner *tuner = tuner_of("");
   attune_decision d;
   OK(attune_tuner_set_search(tuner, "tolerance:0.000001"));
-  OK(attune_tune(tuner, host, "gemm f32 nn 256x256x256 strict", 200.0, 1, &d));
+  OK(attune_tune(tuner, host, "gemm f32 nn 256x256x256 strict", &(attune_tune_options){.budget_ms = 200.0, .force = 1},
+                 &d));
   assert_true(strncmp(d.default_implementation, d.implementation, strlen(d.implementation)) == 0);
   attune_tuner_destroy(tuner);
 }
@@ -145,7 +146,8 @@ static int with_log_file(void) {
   options.database = "";
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 2;
   if (strcmp(attune_skipped_implementations(), "host_cblas") != 0) return 3;
-  if (attune_tune(tuner, host, PROBLEM, 30.0, 1, &d) != ATTUNE_OK) return 4;
+  if (attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, &d) != ATTUNE_OK)
+    return 4;
   attune_tuner_destroy(tuner);
   setenv("ATTUNE_SKIP", "no_such", 1);
   if (attune_skip_implementations("") != ATTUNE_OK) return 5;

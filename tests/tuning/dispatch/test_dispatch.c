@@ -44,7 +44,7 @@ static attune_tuner *tuner_of(attune_mode mode) {
 static const at_plan *dispatch_on(attune_tuner *tuner, attune_stream *stream, const char *problem) {
   const at_key key = toy_key(problem, stream->device);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &toy_op, &key, stream, &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, stream, &plan));
   assert_non_null(plan);
   return plan;
 }
@@ -78,10 +78,10 @@ static void tune_measures_once_and_stores(void **state) {
   attune_tuner *second = tuner_of(ATTUNE_MODE_TUNE);
   assert_runs(second, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
   attune_decision decision;
-  OK(attune_tune(second, device, TOY_PROBLEM, 0.0, 0, &decision));
+  OK(attune_tune(second, device, TOY_PROBLEM, NULL, &decision));
   assert_string_equal(decision.implementation, "spin");
   assert_int_equal(toy_searches, 1); /* a second tuner measures nothing */
-  OK(attune_tune(second, device, TOY_PROBLEM, 0.0, 1, &decision));
+  OK(attune_tune(second, device, TOY_PROBLEM, &(attune_tune_options){.force = 1}, &decision));
   assert_int_equal(toy_searches, 2); /* unless forced to */
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   attune_tuner_destroy(second);
@@ -138,7 +138,7 @@ static void explain_measures_nothing(void **state) {
   OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_DEFAULT);
   assert_int_equal(toy_launches, 0);
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL)); /* tuning replaces a guess that calls already use */
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL)); /* tuning replaces a guess that calls already use */
   OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   attune_tuner_destroy(tuner);
@@ -149,7 +149,7 @@ static void tuning_replaces_a_guess_in_use(void **state) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   const at_plan *guess = dispatch(tuner, TOY_PROBLEM);
   assert_string_equal(guess->implementation->name, "base");
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL));
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
   assert_non_null(guess->launch); /* whoever runs it still may */
   attune_tuner_destroy(tuner);
@@ -221,7 +221,7 @@ static void no_candidate_at_all(void **state) {
   toy_op.implementation_count = 0;
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
-  assert_int_equal(at_dispatch(tuner, &toy_op, &key, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED);
+  assert_int_equal(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED);
   assert_non_null(strstr(attune_last_message(), TOY_PROBLEM));
   attune_tuner_destroy(tuner);
 }
@@ -247,7 +247,7 @@ static void the_user_layer_is_over_the_system_layer(void **state) {
   attune_tuner_destroy(tuner);
   options.system_database = NULL; /* whose winner would be raced, and might stay */
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 1, NULL));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.force = 1}, NULL));
   options.system_database = system;
   attune_tuner_destroy(tuner);
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
@@ -290,7 +290,7 @@ static void a_winner_holds_for_its_alignment_class(void **state) {
     snprintf(problem, sizeof problem, TOY_PROBLEM " align=%d", alignment);
     assert_runs(tuner, problem, "base", ATTUNE_SOURCE_DEFAULT);
   }
-  OK(attune_tune(tuner, device, TOY("f32 10x7") " align=16", 500.0, 0, NULL));
+  OK(attune_tune(tuner, device, TOY("f32 10x7") " align=16", &(attune_tune_options){.budget_ms = 500.0}, NULL));
   assert_runs(tuner, TOY("f32 10x7") " align=16", "spin", ATTUNE_SOURCE_TUNED);
   assert_runs(tuner, TOY("f32 40x7"), "base", ATTUNE_SOURCE_DEFAULT);
   assert_runs(tuner, TOY("f32 10x7") " align=32", "base", ATTUNE_SOURCE_DEFAULT);
@@ -381,7 +381,7 @@ static void *call_once(void *arg) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
   pthread_barrier_wait(&all->start);
-  const attune_status status = at_dispatch(all->tuner, &toy_op, &key, attune_stream_default(device), &plan);
+  const attune_status status = at_dispatch_as(all->tuner, &toy_op, &key, 0, attune_stream_default(device), &plan);
   return status == ATTUNE_OK ? (void *)(uintptr_t)plan : NULL;
 }
 

@@ -56,7 +56,7 @@ static void dispatch(attune_tuner *tuner, const char *problem) {
   const at_key key = toy_key(problem, host);
   const at_plan *plan = NULL;
   for (int i = 0; i < 3; i++)
-    assert_int_equal(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan), ATTUNE_OK);
+    assert_int_equal(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan), ATTUNE_OK);
 }
 
 /* ---- fingerprints ---- */

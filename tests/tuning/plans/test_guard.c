@@ -103,7 +103,7 @@ static int close_tuner(void **state) {
 static const at_plan *plan_now(void) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(device), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(device), &plan));
   return plan;
 }
 
@@ -187,7 +187,7 @@ static void measured_again_it_has_another_chance(void **state) {
   assert_true(set_aside_within(attune_stream_default(device), 40000));
   toy_base_implementation.launch = toy_spin_implementation.launch = toy_launch;
   toy_spins = spins;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 200.0, 1, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 200.0, .force = 1}, &d));
   toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
   assert_string_equal(d.implementation, "spin");
   assert_string_equal(explain().implementation, "spin");

@@ -188,7 +188,7 @@ static void choices_are_told(void **state) {
   const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
   OK(attune_gemm(tuner, stream, &p, &o));
   OK(attune_gemm_problem_format(text, sizeof text, &p, &o));
-  OK(attune_tune(tuner, host, text, 5.0, 0, &decision));
+  OK(attune_tune(tuner, host, text, &(attune_tune_options){.budget_ms = 5.0}, &decision));
   OK(attune_explain(tuner, host, text, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   OK(multiply(tuner, stream, 1234, d));

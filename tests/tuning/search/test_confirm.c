@@ -8,7 +8,7 @@
 
 #include "tests/support/toy/toy_clock.h"
 #include "tuning/search/confirm.h"
-#include "tuning/measure/sample_isolated.h"
+#include "tuning/measure/sampler_host.h"
 #include "tuning/search/search.h"
 
 static attune_device *device;
@@ -77,7 +77,7 @@ static attune_status search(const char *const *spins, const char *burst, int64_t
   toy_spins = spins;
   bursting = burst;
   slow_by = by;
-  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
+  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
 }
 
 static double claimed(void) {

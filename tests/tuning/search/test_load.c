@@ -295,15 +295,15 @@ static void a_tuner_doubts_its_own_winner(void **state) {
   attune_tuner *tuner = tuner_of();
   attune_recheck out;
   attune_decision d;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 1000.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   toy_searches = 0;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 1000.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   assert_int_equal(toy_searches, 0);
   at_copy_text(toy_base, sizeof toy_base, "ns=155000,threads=2"); /* another default's speed: the claim is gone */
   OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, &out));
   assert_int_equal(out.verdict, ATTUNE_VERDICT_GAINS_LESS);
   toy_searches = 0;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 1000.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   assert_int_equal(toy_searches, 1);
   attune_tuner_destroy(tuner);
 }

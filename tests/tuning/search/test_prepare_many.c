@@ -109,7 +109,7 @@ static void candidates_are_made_a_batch_at_a_time(void **state) {
   attune_decision d;
   (void)at_fail(ATTUNE_NOT_FOUND, "what was before");
   at_copy_text(before, sizeof before, attune_last_message());
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, &d));
   assert_string_equal(attune_last_message(), before);
   assert_true(d.complete && d.rejected == 1);
   assert_int_equal(made_count, COUNT);
@@ -130,7 +130,7 @@ static void making_counts_in_the_budget(void **state) {
   make_ns = 80000000;
   attune_tuner *tuner = tuner_of(100.0);
   attune_decision d;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, &d));
   assert_false(d.complete);
   assert_int_equal(calls, 1);
   assert_int_equal(made_count, at_once() < COUNT ? at_once() : COUNT);
@@ -145,7 +145,7 @@ static void making_is_optional(void **state) {
   toy_spin_implementation.prepare_many = NULL;
   attune_tuner *tuner = tuner_of(3000.0);
   attune_decision d;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, &d));
   assert_string_equal(d.configuration, "ns=50000");
   assert_true(calls == 0 && prepared_count >= 2);
   attune_tuner_destroy(tuner);
@@ -158,7 +158,7 @@ static void the_default_is_made_first(void **state) {
   toy_spins = spins;
   toy_base_implementation.prepare_many = note_many;
   attune_tuner *tuner = tuner_of(3000.0);
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL));
   assert_int_equal(calls, 2);
   assert_string_equal(made[0], toy_base);
   assert_string_equal(made[1], "ns=50000");
@@ -172,7 +172,7 @@ static void what_comes_back_is_made_again(void **state) {
   toy_spins = spins;
   attune_tuner *tuner = tuner_of(3000.0);
   attune_decision d;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, &d));
   assert_string_equal(d.configuration, "ns=100000");
   assert_int_equal(times(made, made_count, "ns=100000"), 2);
   attune_tuner_destroy(tuner);
@@ -202,7 +202,7 @@ static void a_device_measures_others_meanwhile(void **state) {
     missing = on_device ? 3 : 0;
     OK(at_timer_create(&profiler, device));
     const attune_status status =
-        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
+        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
     at_timer_destroy(profiler);
     device->properties.kind = ATTUNE_DEVICE_HOST;
     OK(status);
@@ -254,7 +254,8 @@ static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
   missing = 2;
   device->properties.kind = ATTUNE_DEVICE_CUDA;
   OK(at_timer_create(&profiler, device));
-  const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
+  const attune_status status =
+      at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
   at_timer_destroy(profiler);
   device->properties.kind = ATTUNE_DEVICE_HOST;
   OK(status);
@@ -318,8 +319,8 @@ static double search_beside(at_search_result *result, const char *const *spins, 
   OK(at_timer_create(&profiler, device));
   profiler->between = measured;
   const int64_t start_ns = at_now_ns();
-  const attune_status status =
-      at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, most_ms * 1e6);
+  const attune_status status = at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER,
+                                         budget_ms * 1e6, most_ms * 1e6, NULL);
   const double took_ms = (double)(at_now_ns() - start_ns) * 1e-6;
   at_timer_destroy(profiler);
   wanted_naps = 0;
@@ -405,7 +406,7 @@ static void making_tells_nobody(void **state) {
   toy_spins = spins;
   OK(at_timer_create(&profiler, device));
   (void)at_fail(ATTUNE_NOT_FOUND, "what was before");
-  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0));
+  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
   assert_string_equal(attune_last_message(), "what was before");
   assert_int_equal(calls, 1);
   at_timer_destroy(profiler);

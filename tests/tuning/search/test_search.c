@@ -24,7 +24,7 @@ static int fresh(void **state) {
 static attune_status search(const char *const *spins, double budget_ms) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   toy_spins = spins;
-  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
+  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
 }
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {
@@ -204,7 +204,7 @@ static void rounds_are_taken_at_many_placements(void **state) {
     const at_key key = toy_key(rows[i].problem, device);
     toy_reset();
     toy_spins = spins;
-    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0));
+    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0, NULL));
     assert_string_equal(result.decision.configuration, "ns=60000");
     assert_true(toy_place_count >= 10);
     assert_int_equal(toy_least_aligned, rows[i].alignment);
@@ -602,7 +602,7 @@ static void the_total_budget_holds(void **state) {
     if (i >= 24) snprintf(problem, sizeof problem, TOY("f%d %dx%d"), i % 2 ? 32 : 64, 1 << (i % 12), 20 + i / 12);
     const at_key key = toy_key(problem, device);
     const at_plan *plan = NULL;
-    OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(device), &plan));
+    OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(device), &plan));
     attune_decision decision;
     OK(attune_explain(tuner, device, problem, &decision));
     tuned += decision.source == ATTUNE_SOURCE_TUNED;
@@ -611,7 +611,7 @@ static void the_total_budget_holds(void **state) {
   const double took_ms = (double)(at_now_ns() - start) * 1e-6;
   assert_true(tuned >= 1 && defaults >= 1);
   if (took_ms > 1000.0) fail_msg("a total budget of 250 ms took %g ms", took_ms);
-  assert_int_equal(attune_tune(tuner, device, TOY("f32 5x5"), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  assert_int_equal(attune_tune(tuner, device, TOY("f32 5x5"), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   assert_non_null(strstr(attune_last_message(), "250 ms"));
   attune_tuner_destroy(tuner);
 }
@@ -631,7 +631,7 @@ static void a_decision_has_all_its_evidence(void **state) {
   attune_tuner *tuner = tuner_of(3000.0, 0.0);
   attune_decision d;
   attune_set_log(keep_log, NULL, ATTUNE_LOG_WARNING);
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, NULL, &d));
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   assert_non_null(strstr(logged, "ns=20000,fault=wrong")); /* the log warns of what was wrong */
   assert_string_equal(d.problem, TOY_PROBLEM);
@@ -657,16 +657,18 @@ static void a_decision_has_all_its_evidence(void **state) {
 static void bad_arguments_of_tune(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(10.0, 0.0);
-  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, 1e13, 0, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, (double)NAN, 0, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(NULL, device, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(tuner, NULL, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1e13}, NULL),
+                   ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = (double)NAN}, NULL),
+                   ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(NULL, device, TOY_PROBLEM, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, NULL, TOY_PROBLEM, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "device is NULL"));
-  assert_int_equal(attune_tune(tuner, device, NULL, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(tuner, device, "toy f32 4 strict taps=1", 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(tuner, device, "toy f32 0x4 strict taps=1", 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, "toy f32 4 strict taps=1", NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, "toy f32 0x4 strict taps=1", NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   toy_op.implementation_count = 0;
-  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_UNSUPPORTED);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL), ATTUNE_UNSUPPORTED);
   attune_tuner_destroy(tuner);
 }
 
@@ -716,8 +718,8 @@ static void a_hard_limit_holds_within_steps(void **state) {
     trusted_ms = rows[i].trusted_ms;
     profiler->verify_ratio = 0.0;
     const int64_t start_ns = at_now_ns();
-    const attune_status status =
-        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, rows[i].most_ms * 1e6);
+    const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0,
+                                           rows[i].most_ms * 1e6, NULL);
     const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
                  most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
     toy_op.reference_create = toy_reference_create;

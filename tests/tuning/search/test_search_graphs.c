@@ -144,7 +144,7 @@ static int fresh(void **state) {
 static attune_status search_by(const char *const *spins, attune_measure measure) {
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   toy_spins = spins;
-  const attune_status status = at_search(&result, &profiler, &toy_op, key.words + 1, measure, 1000e6, 0.0);
+  const attune_status status = at_search(&result, &profiler, &toy_op, key.words + 1, measure, 1000e6, 0.0, NULL);
   assert_int_equal(graphs_alive, 0);
   return status;
 }
@@ -181,7 +181,7 @@ static void a_round_has_one_placement(void **state) {
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   int changes = 0;
   toy_spins = spins;
-  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0, NULL));
   for (int i = 1; i < launch_count; i++) changes += launched[i] != launched[i - 1];
   assert_true(changes >= 4);
   if (changes > result.decision.samples + 8) fail_msg("%d changes in %d rounds", changes, result.decision.samples);
@@ -430,7 +430,7 @@ static int make_gpu(void) {
   gpu_stream.device = &gpu;
   profiler = (at_timer){.device = &gpu, .stream = &gpu_stream};
   for (int i = 0; i <= AT_ROUND_TARGETS; i++)
-    if (attune_event_create(&profiler.events[i], &gpu) != ATTUNE_OK) return -1;
+    if (attune_event_create(&profiler.events[i], &gpu, NULL) != ATTUNE_OK) return -1;
   return at_random_create(&profiler.random, 7) == ATTUNE_OK ? 0 : -1;
 }
 

@@ -25,7 +25,7 @@ static void search(const char *settings) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   toy_spins = SPINS;
   OK(at_search_settings_parse(&profiler->settings, settings, "t"));
-  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0));
+  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
 }
 
 static void words_are_read_and_written(void **state) {
@@ -144,7 +144,8 @@ static void a_budget_ends_warm_ups(void **state) {
   for (size_t i = 0; i < AT_COUNT(budgets); i++) {
     OK(at_search_settings_parse(&profiler->settings, i % 2 ? "warmups:1000,warmup_ms:0" : "warmup_ms:9000", "t"));
     const int64_t start_ns = at_now_ns();
-    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budgets[i][0], budgets[i][1]));
+    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budgets[i][0], budgets[i][1],
+                 NULL));
     const int64_t took_ns = at_now_ns() - start_ns;
     if (took_ns > 100000000) fail_msg("budget %zu: %.0f ms", i, (double)took_ns * 1e-6);
   }
@@ -204,7 +205,7 @@ static void a_tuner_takes_them(void **state) {
   FAILS(attune_tuner_get_search(tuner, NULL, 0), ATTUNE_INVALID_ARGUMENT);
   attune_decision d;
   toy_spins = SPINS;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 3000.0, 0, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 3000.0}, &d));
   assert_true(d.samples <= 9);
   attune_tuner_destroy(tuner);
   setenv("ATTUNE_SEARCH", "rounds:many", 1);

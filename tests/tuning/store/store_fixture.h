@@ -4,7 +4,7 @@
 #ifndef AT_TESTS_STORE_FIXTURE_H
 #define AT_TESTS_STORE_FIXTURE_H
 
-#include "tuning/store/store.h"
+#include "tests/support/store_open.h"
 
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
@@ -80,7 +80,7 @@ static inline attune_decision winner_of(int number) {
   d.complete = number % 2;
   d.tuned_at = 1700000000 + number;
   (void)snprintf(d.note, sizeof d.note, "note \xc3\x97 %d", number);
-  return d; /* placement_spread and unsure are 0: as in a database of version 1 */
+  return d;
 }
 
 static inline void assert_same_winner(const attune_decision *a, const attune_decision *b) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_fingerprint.c: a stored winner holds by its own implementation's version and libraries, whatever changes in others
  * and whatever is added; what has changed there is told, and the next tuning run measures again. */
-#include "tests/tuning/store/store_version_2.h"
+#include "tests/tuning/store/store_fixture.h"
 
 #include <attune/attune.h>
 
@@ -67,7 +67,7 @@ static attune_decision explain(void) {
 static attune_decision tune(void) {
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
   attune_decision d;
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, &d));
   attune_tuner_destroy(tuner);
   return d;
 }
@@ -140,11 +140,11 @@ static void what_has_changed_is_measured_again(void **state) {
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_TUNE, NULL);
   const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
   assert_string_equal(plan->implementation->name, "spin");
   assert_int_equal(toy_searches, 1); /* a call runs it, in mode tune too */
   attune_decision d;
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d)); /* also where the tuner has it in use */
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, &d)); /* also where the tuner has it in use */
   attune_tuner_destroy(tuner);
   assert_int_equal(toy_searches, 2);
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
@@ -207,7 +207,7 @@ static void an_operation_more(void **state) {
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(d.changed, "");
   attune_tuner *tuner = tuner_with(ops, 2, ATTUNE_MODE_CACHED, NULL);
-  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, NULL));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, NULL, NULL));
   attune_tuner_destroy(tuner);
   assert_int_equal(toy_searches, 1);
 }
@@ -272,78 +272,10 @@ static void the_log_tells_it(void **state) {
   const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
-  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   if (!strstr(lines, "; a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here")) fail_msg("%s", lines);
   attune_tuner_destroy(tuner);
-}
-
-/* ---- of version 2 ---- */
-
-/* What version 2 wrote: the libraries of all operations before its number, and nothing of compilers and versions. */
-static void make_version_2_here(void) {
-  char device[1024], whole[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
-  const at_key key = toy_key(TOY_PROBLEM, host);
-  OK(at_fingerprint(host, device, sizeof device));
-  OK(toy_op.family(key.words + 1, family, sizeof family));
-  char *measuring = strstr(device, "; attune 1");
-  assert_non_null(measuring);
-  *measuring = '\0';
-  snprintf(whole, sizeof whole, "%s; baselib 1.0 onelib-1.0; attune 1", device);
-  const attune_decision d = {.problem = TOY_PROBLEM,
-                             .measure = "hot,eager",
-                             .device = "host",
-                             .implementation = "spin",
-                             .implementation_version = 1,
-                             .configuration = "ns=50000",
-                             .time_ns = 50000.5,
-                             .default_time_ns = 200000.5,
-                             .default_implementation = "base",
-                             .samples = 20,
-                             .complete = 1,
-                             .tuned_at = 1700000000};
-  make_winner_of_version_2(database, whole, family, &d);
-}
-
-static void winners_of_version_2_hold(void **state) {
-  (void)state;
-  make_version_2_here();
-  attune_decision d = explain_in(tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, database)); /* read only, as it is */
-  assert_int_equal(d.source, ATTUNE_SOURCE_SYSTEM);
-  assert_string_equal(d.changed, "");
-  assert_int_equal(query(database, "PRAGMA user_version"), 2);
-  assert_holds("");
-  assert_int_equal(query(database, "PRAGMA user_version"), 3);
-  (void)tune();
-  assert_int_equal(toy_searches, 0); /* nothing is measured again for it */
-  base_library = "2.0";
-  assert_holds("base's baselib 1.0 there, 2.0 here");
-  one_library = "1.1";
-  assert_miss("a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here");
-}
-
-/* ---- texts ---- */
-
-static void texts_of_version_2(void **state) {
-  (void)state;
-  static const char *const rows[][2] = {
-      {"CPU; avx2; 10 KiB cache; openblas-0.3.21 blis-0.9.0; attune 1",
-       "CPU; avx2; 10 KiB cache; attune 1; with * openblas-0.3.21 blis-0.9.0"},
-      {"GPU; sm_90; 132 processors; 10 KiB cache; cc 9.0; driver 13000; cublas 13.1.0 cublaslt 130100; attune 1",
-       "GPU; sm_90; 132 processors; 10 KiB cache; cc 9.0; driver 13000; attune 1; with * cublas-13.1.0 cublaslt-130100"},
-      {"GPU; sm_90; 2 processors; 10 KiB cache; cc 9.0; driver 13000; cublas none; attune 1",
-       "GPU; sm_90; 2 processors; 10 KiB cache; cc 9.0; driver 13000; attune 1; with * cublas-none"},
-      {"CPU; avx2; 10 KiB cache; none; attune 1", "CPU; avx2; 10 KiB cache; attune 1"},
-      {"CPU; none; 10 KiB cache; none; attune 1", "CPU; none; 10 KiB cache; attune 1"},
-      {"anything", "anything"},
-      {"", ""},
-  };
-  char text[AT_FINGERPRINT_CHARS], small[16];
-  for (size_t i = 0; i < AT_COUNT(rows); i++) {
-    OK(at_fingerprint_from_version_2(rows[i][0], text, sizeof text));
-    assert_string_equal(text, rows[i][1]);
-  }
-  assert_int_equal(at_fingerprint_from_version_2(rows[0][0], small, sizeof small), ATTUNE_INVALID_ARGUMENT);
 }
 
 /* The library's own implementations: each says what it depends on in words that can be compared. */
@@ -407,8 +339,6 @@ int main(void) {
       TEST(an_operation_more),
       TEST(the_list_tells_it),
       TEST(the_log_tells_it),
-      TEST(winners_of_version_2_hold),
-      TEST(texts_of_version_2),
       TEST(real_implementations),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);

@@ -116,7 +116,7 @@ static void the_public_call(void **state) {
   const char *problem = "gemm f64 nn 40x40x40 strict";
   assert_int_equal(attune_verify(tuner, device, problem, 0.0, &out), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), problem));
-  OK(attune_tune(tuner, device, problem, 60.0, 0, NULL));
+  OK(attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 60.0}, NULL));
   OK(attune_verify(tuner, device, problem, 40.0, &out));
   assert_string_equal(out.stored.problem, problem);
   assert_true(out.verdict >= ATTUNE_VERDICT_HOLDS && out.verdict <= ATTUNE_VERDICT_UNSURE &&

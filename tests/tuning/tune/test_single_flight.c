@@ -16,6 +16,7 @@
 #include <sqlite3.h>
 
 #include "src/device/device_lease.h"
+#include "tests/support/store_open.h"
 #include "tests/support/toy/toy_clock.h"
 #include "tuning/dispatch/dispatch.h"
 #include "tuning/search/search.h"
@@ -181,7 +182,8 @@ static void *tune_rounds(void *arg) {
     attune_decision decision;
     while (all->round < round) sleep_us(200);
     if (all->round == ROUNDS_MOST) return NULL;
-    if (attune_tune(tuner, device, problem_of(problem, round), 60000.0, 0, &decision) != ATTUNE_OK ||
+    if (attune_tune(tuner, device, problem_of(problem, round), &(attune_tune_options){.budget_ms = 60000.0},
+                    &decision) != ATTUNE_OK ||
         decision.source < ATTUNE_SOURCE_STORED)
       all->wrong++;
     all->done++;
@@ -235,7 +237,8 @@ static int slow(int number) {
   watch("ns=80000000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
   const double budget_ms = number == 0 ? 1.0 : 600000.0;
-  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), budget_ms, 0, &decision);
+  const attune_status status =
+      attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.budget_ms = budget_ms}, &decision);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK || strcmp(decision.default_implementation, "base") != 0;
 }
@@ -256,7 +259,7 @@ static int endless(void) {
   attune_tuner *tuner = tuner_of(0.0);
   char problem[AT_PROBLEM_CHARS];
   watch("ns=60000000000");
-  return (int)attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
+  return (int)attune_tune(tuner, device, problem_of(problem, 0), NULL, NULL);
 }
 
 static void the_budget_ends_the_wait(void **state) {
@@ -268,20 +271,23 @@ static void the_budget_ends_the_wait(void **state) {
   watch("ns=20000");
   attune_tuner *tuner = tuner_of(150.0);
   (void)snprintf(by, sizeof by, "by process %ld", (long)pid);
-  assert_int_equal(attune_tune_try(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.no_wait = 1}, NULL),
+                   ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), NULL, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(1000.0); /* the device is busy too */
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), "another process measures on host: process "));
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(0.0); /* a problem's own budget bounds it too */
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 500.0, 0, NULL), ATTUNE_BUSY);
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), 500.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.budget_ms = 500.0}, NULL),
+                   ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), &(attune_tune_options){.budget_ms = 500.0}, NULL),
+                   ATTUNE_BUSY);
   attune_tuner_destroy(tuner);
   kill_one(pid);
 }
@@ -308,7 +314,8 @@ static void the_next_goes_on_at_once(void **state) {
     assert_int_equal(all->searches[0], 1);
     attune_tuner *tuner = tuner_of(0.0);
     attune_decision decision;
-    assert_int_equal(attune_tune_try(tuner, device, problem_of(problem, 0), 0.0, 0, &decision), ATTUNE_OK);
+    assert_int_equal(
+        attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.no_wait = 1}, &decision), ATTUNE_OK);
     assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
     attune_tuner_destroy(tuner);
   }
@@ -321,7 +328,8 @@ static int waiter(void) {
   char problem[AT_PROBLEM_CHARS];
   watch("ns=20000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
-  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 60000.0, 0, NULL);
+  const attune_status status =
+      attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.budget_ms = 60000.0}, NULL);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK;
 }
@@ -347,7 +355,7 @@ static int halted(void) {
   watch("ns=20000");
   halts = true;
   toy_op.reference_create = halting_reference;
-  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, &decision);
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), NULL, &decision);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK || decision.source != ATTUNE_SOURCE_STORED;
 }
@@ -408,7 +416,7 @@ static void a_stopped_holder_is_not_waited_for(void **state) {
   watch("ns=20000");
   attune_set_log(tell, NULL, ATTUNE_LOG_WARNING);
   attune_tuner *tuner = tuner_of(0.0);
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, &own), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), NULL, &own), ATTUNE_OK);
   attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
   assert_int_equal(own.source, ATTUNE_SOURCE_TUNED);
   assert_int_equal(all->searches[0], 2);
@@ -473,7 +481,8 @@ static void a_search_leaves_time_for_it(void **state) {
   assert_int_equal(at_timer_create(&profiler, device), ATTUNE_OK);
   profiler->between = count_call;
   profiler->between_user = &calls;
-  assert_int_equal(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0), ATTUNE_OK);
+  assert_int_equal(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0, NULL),
+                   ATTUNE_OK);
   assert_true(calls >= result.decision.candidates + result.decision.samples);
   at_timer_destroy(profiler);
 }
@@ -492,7 +501,7 @@ static int turns(int number) {
   while (all->round < 0) sleep_us(100);
   for (int i = 0; i < TURNS; i++) {
     char problem[AT_PROBLEM_CHARS];
-    if (attune_tune(tuner, device, problem_of(problem, i), 0.0, 0, NULL) != ATTUNE_OK) return 1;
+    if (attune_tune(tuner, device, problem_of(problem, i), NULL, NULL) != ATTUNE_OK) return 1;
   }
   attune_tuner_destroy(tuner);
   return 0;

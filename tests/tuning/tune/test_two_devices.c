@@ -52,8 +52,8 @@ static int list(void *user, const attune_decision *decision, const char *fingerp
 static void a_winner_is_listed_for_each_device(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of();
-  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_OK);
-  assert_int_equal(attune_tune(tuner, first, TOY("f32 9x6"), 0.0, 0, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, NULL, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, first, TOY("f32 9x6"), NULL, NULL), ATTUNE_OK);
   listing l = {0}, ended = {.end_after = 1};
   assert_int_equal(attune_tuner_winners(tuner, list, &l), ATTUNE_OK);
   assert_int_equal(l.on_first, 2);
@@ -84,7 +84,8 @@ static void *tune_all(void *arg) {
       attune_decision decision;
       if (done[i]) continue;
       snprintf(problem, sizeof problem, TOY("f32 9x%d"), i + 1);
-      const attune_status status = attune_tune_try(w->tuner, w->device, problem, 0.0, 0, &decision);
+      const attune_status status =
+          attune_tune(w->tuner, w->device, problem, &(attune_tune_options){.no_wait = 1}, &decision);
       if (status == ATTUNE_BUSY) continue; /* the other measures it: the next one meanwhile */
       w->wrong += status != ATTUNE_OK || strcmp(decision.device, w->device->name) != 0;
       w->tuned += status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_TUNED;
@@ -133,7 +134,7 @@ static void two_tuners_of_one_database(void **state) {
 
 static void *tune_one(void *arg) {
   attune_decision decision;
-  const attune_status status = attune_tune(arg, first, TOY_PROBLEM, 0.0, 0, &decision);
+  const attune_status status = attune_tune(arg, first, TOY_PROBLEM, NULL, &decision);
   return status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_TUNED ? arg : NULL;
 }
 
@@ -157,9 +158,9 @@ static void the_others_winner_is_waited_for(void **state) {
   at_copy_text(toy_base, sizeof toy_base, "ns=20000000");
   assert_int_equal(pthread_create(&thread, NULL, tune_one, tuner), 0);
   while (toy_launches < 1) usleep(100);
-  assert_int_equal(attune_tune_try(tuner, second, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, &(attune_tune_options){.no_wait = 1}, NULL), ATTUNE_BUSY);
   atomic_store(&let_go, true);
-  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, 0.0, 0, &decision), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, NULL, &decision), ATTUNE_OK);
   assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(decision.device, "host:1");
   char winner[sizeof decision.implementation];

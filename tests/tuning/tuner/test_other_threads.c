@@ -43,7 +43,7 @@ static attune_decision tune_with(int count, const char *const *spins, bool force
   cpus = count;
   toy_spins = spins;
   attune_tuner *tuner = open_tuner();
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 500.0, force, &d));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 500.0, .force = force}, &d));
   attune_tuner_destroy(tuner);
   return d;
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/store_open.h"
 #include "tests/support/toy/toy_clock.h"
 #include "tuning/dispatch/dispatch.h"
 #include "tuning/store/store_internal.h"
@@ -64,7 +65,7 @@ static attune_tuner *tuner_in(attune_mode mode, const char *system) {
 
 static void make_database(void) {
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_CACHED, NULL);
-  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL), ATTUNE_OK);
   attune_tuner_destroy(tuner);
   logged[0] = '\0';
 }
@@ -107,7 +108,7 @@ static void mode_off_opens_nothing(void **state) {
   assert_int_equal(count_of("working without the system database: "), 1);
   attune_tuner_destroy(tuner);
   tuner = tuner_in(ATTUNE_MODE_OFF, NULL); /* whoever asks for what is stored has it opened */
-  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, NULL, NULL), ATTUNE_OK);
   assert_non_null(tuner->user);
   assert_int_equal(attune_tuner_database_status(tuner), ATTUNE_OK);
   attune_tuner_destroy(tuner);

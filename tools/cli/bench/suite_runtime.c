@@ -227,7 +227,7 @@ static attune_status many_calls(runtime_case *c, attune_stream *stream) {
 
 static attune_status make_event(runtime_case *c) {
   const attune_status status = make_second(c);
-  return status == ATTUNE_OK ? attune_event_create(&c->event, c->device) : status;
+  return status == ATTUNE_OK ? attune_event_create(&c->event, c->device, NULL) : status;
 }
 
 /* One stream waits for the other, and the caller for both. */

@@ -42,7 +42,8 @@ char *gate_export_name(const gate_case *c) {
   return name;
 }
 
-void gate_export_interval(const gate_case *c, double *low, double *high) {
+/* Of the median of the visits, in ns, its interval of 95 %; NAN: too few visits. */
+static void interval_of(const gate_case *c, double *low, double *high) {
   double *values = gate_alloc((size_t)c->visit_count + 1, sizeof *values);
   int count = 0;
   for (int i = 0; i < c->visit_count; i++)
@@ -69,7 +70,7 @@ size_t gate_export_lost(const gate_exported *what) {
 static json_t *bmf_case(const gate_case *c) {
   double ns, low, high;
   gate_case_summary(c, &ns, NULL);
-  gate_export_interval(c, &low, &high);
+  interval_of(c, &low, &high);
   json_t *value = json_pack("{s:o}", "value", gate_json_number(ns));
   if (isfinite(low) && isfinite(high)) {
     json_object_set_new(value, "lower_value", gate_json_number(low));
@@ -82,7 +83,7 @@ static json_t *github_case(const gate_case *c, const char *name, const gate_run 
   double ns, spread, low, high;
   char range[64];
   gate_case_summary(c, &ns, &spread);
-  gate_export_interval(c, &low, &high);
+  interval_of(c, &low, &high);
   json_t *object =
       json_pack("{s:o, s:s, s:o}", "name", gate_json_string(name), "unit", "ns", "value", gate_json_number(ns));
   if (isfinite(low) && isfinite(high)) {

@@ -43,7 +43,5 @@ bool gate_export_has(const gate_exported *what, const gate_case *c);
 /* The name, with mode and device where they are not the plain ones, so that it is the case's own in every run. Valid UTF-8, freed by
  * the caller. */
 char *gate_export_name(const gate_case *c);
-/* Of the median of the visits, in ns, its interval of 95 %; NAN: too few visits. */
-void gate_export_interval(const gate_case *c, double *low, double *high);
 
 #endif

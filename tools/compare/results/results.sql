@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- results.sql: a result file of `attune bench`, version 1; results_2.sql has what came later. Opening compares the stored
--- schema with these; a change raises user_version. Times are in nanoseconds, of one call, unless a column says otherwise.
+-- results.sql: a result file of `attune bench`, version 2. Opening compares the stored schema with this text; a change raises
+-- user_version. Times are in nanoseconds, of one call, unless a column says otherwise. checksum: of all that the row, and the
+-- rows that belong to it, say (results_checksum.c).
 
 PRAGMA application_id = 1096045139;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- One side of one `attune bench`. state: complete, interrupted, or open (still written, or its writer died).
 -- started, ended: seconds since 1970; ended is 0 while it is open. pair: the run (the base) that this one alternated
@@ -20,7 +21,7 @@ CREATE TABLE run (
   ended INTEGER NOT NULL,
   pair INTEGER NOT NULL,
   state TEXT NOT NULL
-) STRICT;
+, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 
 -- What was timed in a run. device: host, cuda:N, - (the calling thread) or process (a command). mode: hot or cold,
 -- +graph. bytes, flops: of one call, 0 if not told. state: ok or failed, then message says why.
@@ -34,7 +35,7 @@ CREATE TABLE bench_case (
   bytes REAL NOT NULL,
   flops REAL NOT NULL,
   state TEXT NOT NULL,
-  message TEXT,
+  message TEXT, checksum INTEGER NOT NULL DEFAULT 0,
   UNIQUE (run, name, device, mode)
 ) STRICT;
 
@@ -48,7 +49,7 @@ CREATE TABLE visit (
   clock_mhz REAL NOT NULL,
   throttled INTEGER NOT NULL,
   load REAL NOT NULL
-) STRICT;
+, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 
 -- cpu_ns: CPU time of all threads of the process, 0 if not known. start: CLOCK_MONOTONIC.
 CREATE TABLE sample (
@@ -67,7 +68,7 @@ CREATE TABLE roof (
   device TEXT NOT NULL,
   dtype TEXT NOT NULL,
   bytes_s REAL NOT NULL,
-  flops_s REAL NOT NULL,
+  flops_s REAL NOT NULL, checksum INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (run, device, dtype)
 ) STRICT, WITHOUT ROWID;
 

@@ -8,7 +8,6 @@
 
 #include "src/base/journal.h"
 
-#include "results_2_sql.h"
 #include "results_sql.h"
 
 #include <errno.h>
@@ -19,7 +18,6 @@
 
 #define APPLICATION_ID 1096045139
 #define TUNING_DATABASE_ID 1096041538 /* tuning/store/schema.sql */
-#define GATE_FILE_OLDEST 1
 #define WAIT_MS 60000
 #define LEAST_BYTES 512                    /* of any database: SQLite takes a shorter file for an empty one */
 #define CHECKED_BYTES ((int64_t)256 << 20) /* larger ones are not looked at whole */
@@ -58,7 +56,6 @@ static char *create(const gate_file *file) {
   if (error) return error;
   error = gate_sql_int(file, "SELECT count(*) FROM sqlite_schema", &tables);
   if (!error && tables == 0) error = gate_sql_run(file, at_results_sql);
-  if (!error && tables == 0) error = gate_sql_run(file, at_results_2_sql);
   if (!error) error = gate_sql_run(file, "COMMIT");
   if (error && !sqlite3_get_autocommit(file->db)) (void)sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
   return error;
@@ -83,8 +80,7 @@ static char *check_schema(const gate_file *file) {
   sqlite3 *fresh = NULL;
   char *wanted = NULL, *there = schema_of(file->db);
   if (sqlite3_open(":memory:", &fresh) == SQLITE_OK &&
-      sqlite3_exec(fresh, at_results_sql, NULL, NULL, NULL) == SQLITE_OK &&
-      (file->version < 2 || sqlite3_exec(fresh, at_results_2_sql, NULL, NULL, NULL) == SQLITE_OK))
+      sqlite3_exec(fresh, at_results_sql, NULL, NULL, NULL) == SQLITE_OK)
     wanted = schema_of(fresh);
   const bool same = wanted && there && strcmp(wanted, there) == 0;
   (void)sqlite3_close(fresh);
@@ -92,7 +88,7 @@ static char *check_schema(const gate_file *file) {
   sqlite3_free(there);
   if (same) return NULL;
   return gate_say("%s has other tables than a result file of version %d; it is left as it is", file->path,
-                  file->version);
+                  GATE_FILE_VERSION);
 }
 
 static char *check_application(const char *path, int64_t application) {
@@ -102,13 +98,15 @@ static char *check_application(const char *path, int64_t application) {
   return gate_say("%s is another program's database, not a result file of attune bench; it is left as it is", path);
 }
 
+/* No release wrote another version: there is nothing to convert. */
 static char *check_version(const char *path, int64_t version) {
   if (version > GATE_FILE_VERSION)
     return gate_say("%s was made by a newer attune (result file version %lld, this one reads %d); update attune", path,
                     (long long)version, GATE_FILE_VERSION);
-  if (version < GATE_FILE_OLDEST)
-    return gate_say("%s has result file version %lld, this attune reads %d to %d; it is left as it is", path,
-                    (long long)version, GATE_FILE_OLDEST, GATE_FILE_VERSION);
+  if (version < GATE_FILE_VERSION)
+    return gate_say("%s was made by an older attune (result file version %lld, this one reads %d) and is left as it is; save "
+                    "to another file",
+                    path, (long long)version, GATE_FILE_VERSION);
   return NULL;
 }
 
@@ -130,28 +128,14 @@ static char *check_pages(const gate_file *file) {
   return error;
 }
 
-static char *read_version(gate_file *file) {
+static char *read_version(const gate_file *file) {
   int64_t version = 0;
   char *error = gate_sql_int(file, "PRAGMA user_version", &version);
-  if (!error) error = check_version(file->path, version);
-  file->version = error ? 0 : (int)version;
-  return error;
-}
-
-/* To the present version, by the first that may write. Another process may have done it just now. */
-static char *bring_up_to_date(gate_file *file) {
-  char *error = gate_sql_run(file, "BEGIN IMMEDIATE");
-  if (error) return error;
-  error = read_version(file);
-  if (!error && file->version == 1) error = gate_sql_run(file, at_results_2_sql);
-  if (!error) error = gate_sql_run(file, "COMMIT");
-  if (error && !sqlite3_get_autocommit(file->db)) (void)sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
-  if (!error) file->version = GATE_FILE_VERSION;
-  return error;
+  return error ? error : check_version(file->path, version);
 }
 
 /* Made, where it is empty and may be written. */
-static char *identify(gate_file *file) {
+static char *identify(const gate_file *file) {
   int64_t pages = 0, application = 0;
   char *error = gate_sql_int(file, "PRAGMA page_count", &pages);
   if (!error && pages == 0 && !file->write)
@@ -162,7 +146,7 @@ static char *identify(gate_file *file) {
   if (!error) error = read_version(file);
   if (!error) error = check_schema(file);
   if (!error) error = check_pages(file);
-  return error || !file->write || file->version == GATE_FILE_VERSION ? error : bring_up_to_date(file);
+  return error;
 }
 
 /* --- before SQLite looks, which would take a short file for an empty one, and may write into any other --- */

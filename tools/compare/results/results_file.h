@@ -15,7 +15,6 @@ struct gate_file {
   sqlite3 *db;
   char *path;
   bool write;
-  int version; /* 1: without checksums, and not to be written */
 };
 
 /* What SQLite's code means for the user. Never NULL. */

@@ -3,14 +3,11 @@
 #include "tools/compare/results/results_file.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RUN_COLUMNS "id, suite, label, revision, dirty, fingerprint, command, started, ended, pair, state"
-/* Of a statement's text: what stands for the last column. Version 1 has no checksums. */
-#define CHECKSUM(file) ((file)->version < 2 ? "0" : "checksum")
 
 /* A copy of a text column; NULL: none, or one that holds a zero byte. */
 static char *text_at(sqlite3_stmt *s, int column) {
@@ -39,22 +36,9 @@ static char *refuse(const gate_file *file, int64_t run, const char *wrong) {
                   wrong);
 }
 
-/* Is the checksum in that column, where there is one, another? */
+/* Is the checksum in that column another? */
 static bool differs(sqlite3_stmt *s, int column, int64_t checksum) {
-  const int64_t stored = sqlite3_column_int64(s, column);
-  return stored && stored != checksum;
-}
-
-/* A statement whose text has %s for the checksum's column. */
-static char *prepare(const gate_file *file, sqlite3_stmt **out, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static char *prepare(const gate_file *file, sqlite3_stmt **out, const char *format, ...) {
-  char sql[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(sql, sizeof sql, format, arguments);
-  va_end(arguments);
-  return gate_sql_prepare(file, out, sql);
+  return sqlite3_column_int64(s, column) != checksum;
 }
 
 static char *read_run(const gate_file *file, sqlite3_stmt *s, gate_run *run) {
@@ -93,7 +77,7 @@ char *gate_file_runs(gate_file *file, gate_run **runs, size_t *count) {
   int code = SQLITE_DONE;
   *runs = NULL;
   *count = 0;
-  char *error = prepare(file, &s, "SELECT " RUN_COLUMNS ", %s FROM run ORDER BY id", CHECKSUM(file));
+  char *error = gate_sql_prepare(file, &s, "SELECT " RUN_COLUMNS ", checksum FROM run ORDER BY id");
   if (error) return error;
   while (!error && (code = sqlite3_step(s)) == SQLITE_ROW) {
     if (*count == room) *runs = gate_grow(*runs, room = room ? 2 * room : 16, sizeof **runs);
@@ -200,18 +184,18 @@ static char *read_cases(const gate_file *file, const readers *by, gate_run *run)
   return error || code == SQLITE_DONE ? error : gate_sql_fail(file, code);
 }
 
-/* `where`: which cases of run ?1. */
-static char *open_readers(const gate_file *file, readers *out, int64_t run, const char *where) {
+#define CASES \
+  "SELECT id, name, device, mode, dtype, bytes, flops, state, message, checksum FROM bench_case WHERE run = ?1"
+#define ONE " AND name = ?2 AND device = ?3 AND mode = ?4"
+
+/* `cases`: which of them, as a statement. */
+static char *open_readers(const gate_file *file, readers *out, int64_t run, const char *cases) {
   *out = (readers){NULL, NULL, NULL};
-  char *error = prepare(file, &out->cases,
-                        "SELECT id, name, device, mode, dtype, bytes, flops, state, message, %s FROM bench_case WHERE "
-                        "run = ?1%s ORDER BY id",
-                        CHECKSUM(file), where);
+  char *error = gate_sql_prepare(file, &out->cases, cases);
   if (!error)
-    error = prepare(file, &out->visits,
-                    "SELECT id, round, calls, clock_mhz, throttled, load, %s FROM visit WHERE bench_case = ? ORDER "
-                    "BY round, id",
-                    CHECKSUM(file));
+    error = gate_sql_prepare(file, &out->visits,
+                             "SELECT id, round, calls, clock_mhz, throttled, load, checksum FROM visit WHERE bench_case = ? "
+                             "ORDER BY round, id");
   if (!error)
     error =
         gate_sql_prepare(file, &out->samples, "SELECT ns, cpu_ns, start FROM sample WHERE visit = ? ORDER BY ordinal");
@@ -227,7 +211,7 @@ static void close_readers(readers *by) {
 
 static char *read_all(const gate_file *file, gate_run *run) {
   readers by;
-  char *error = open_readers(file, &by, run->id, "");
+  char *error = open_readers(file, &by, run->id, CASES " ORDER BY id");
   if (!error) error = read_cases(file, &by, run);
   close_readers(&by);
   return error;
@@ -236,7 +220,7 @@ static char *read_all(const gate_file *file, gate_run *run) {
 char *gate_file_read_case(gate_file *file, int64_t run, const gate_case *like, gate_case *out) {
   readers by;
   *out = (gate_case){0};
-  char *error = open_readers(file, &by, run, " AND name = ?2 AND device = ?3 AND mode = ?4");
+  char *error = open_readers(file, &by, run, CASES ONE);
   if (!error) {
     (void)sqlite3_bind_text(by.cases, 2, like->name, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text(by.cases, 3, like->device, -1, SQLITE_STATIC);
@@ -253,7 +237,7 @@ static char *read_roofs(const gate_file *file, gate_run *run) {
   sqlite3_stmt *s;
   size_t room = 0;
   int code = SQLITE_DONE;
-  char *error = prepare(file, &s, "SELECT device, dtype, bytes_s, flops_s, %s FROM roof WHERE run = ?", CHECKSUM(file));
+  char *error = gate_sql_prepare(file, &s, "SELECT device, dtype, bytes_s, flops_s, checksum FROM roof WHERE run = ?");
   if (error) return error;
   (void)sqlite3_bind_int64(s, 1, run->id);
   while (!error && (code = sqlite3_step(s)) == SQLITE_ROW) {
@@ -272,7 +256,7 @@ static char *read_roofs(const gate_file *file, gate_run *run) {
 
 static char *read_one(const gate_file *file, int64_t id, gate_run *run) {
   sqlite3_stmt *s;
-  char *error = prepare(file, &s, "SELECT " RUN_COLUMNS ", %s FROM run WHERE id = ?", CHECKSUM(file));
+  char *error = gate_sql_prepare(file, &s, "SELECT " RUN_COLUMNS ", checksum FROM run WHERE id = ?");
   if (error) return error;
   (void)sqlite3_bind_int64(s, 1, id);
   const int code = sqlite3_step(s);

@@ -165,11 +165,11 @@ static void gather(const gate_rounds *r, gate_outcome *out) {
 }
 
 /* All are judged, for the correction; a verdict that an earlier look gave stays. True: some are unsure. */
-static bool judge(gate_rounds *r, gate_outcome *out, int look) {
+static bool judge(gate_rounds *r, gate_outcome *out) {
   const gate_judging *j = &r->schedule.judging;
   gate_judgement *now = gate_alloc(r->count, sizeof *now);
   bool unsure = false;
-  j->judge(now, out->sides[GATE_BASE], out->sides[GATE_HEAD], r->count, true, &j->rule, look, j->looks);
+  j->judge(now, out->sides[GATE_BASE], out->sides[GATE_HEAD], r->count, true, &j->rule, j->looks);
   for (size_t i = 0; i < r->count; i++) {
     if (r->entries[i].active) out->judged[i] = now[i];
     r->entries[i].active = r->entries[i].active && now[i].verdict == GATE_UNSURE;
@@ -185,7 +185,7 @@ static char *judge_and_go_on(gate_rounds *r, gate_outcome *out) {
   int rounds = r->schedule.rounds, next;
   double spent = 0;
   out->judged = gate_alloc(r->count, sizeof *out->judged);
-  for (int look = 0; judge(r, out, look) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time;
+  for (int look = 0; judge(r, out) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time;
        look++, rounds = next) {
     if (!(next = gate_next_look(rounds, &spent))) break;
     error = some_rounds(r, rounds, next - rounds, look + 1, out);

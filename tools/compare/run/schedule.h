@@ -33,7 +33,7 @@ typedef struct gate_step {
 typedef struct gate_judging {
   /* gate_judge; NULL: nothing is judged, and no rounds are added */
   void (*judge)(gate_judgement *, const gate_case *const *, const gate_case *const *, size_t, bool, const gate_rule *,
-                int, int);
+                int);
   gate_rule rule;
   int looks;     /* at most, 1 or more; when they come: gate_next_look */
   double case_s; /* times the number of cases: after so long no added round begins, nor a planned one; 0: no bound */

@@ -57,7 +57,7 @@ static void judge(gate_comparison *c) {
     base[i] = c->rows[i].base;
     head[i] = c->rows[i].head;
   }
-  gate_judge(judged, base, head, c->row_count, c->alternated, &c->rule, GATE_LOOKS - 1, GATE_LOOKS);
+  gate_judge(judged, base, head, c->row_count, c->alternated, &c->rule, GATE_LOOKS);
   for (size_t i = 0; i < c->row_count; i++) {
     c->rows[i].judged = judged[i];
     c->counts[judged[i].verdict]++;

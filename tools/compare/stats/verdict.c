@@ -187,11 +187,10 @@ static int rounds_of(const gate_case *base, const gate_case *head) {
 }
 
 void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
-                bool alternated, const gate_rule *rule, int look, int looks) {
+                bool alternated, const gate_rule *rule, int looks) {
   subject *subjects = gate_alloc(count ? count : 1, sizeof *subjects);
   size_t judged = 0;
   gate_drift d = {0};
-  (void)look; /* a case's rounds tell */
   for (size_t i = 0; i < count; i++) {
     subjects[i].out = &out[i];
     gather(&subjects[i], base[i], head[i], alternated, rule);

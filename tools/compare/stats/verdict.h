@@ -54,11 +54,11 @@ typedef struct gate_judgement {
 } gate_judgement;
 
 /* Judges count cases; base[i] or head[i] is NULL where that side lacks the case. All of a comparison at once, for the
- * correction. `looks`: how often this comparison is judged at most while samples are added, and `look` which one this is,
- * from 0. One look has all of alpha; of more each has the share of gate_look_share, by the rounds that a case has. So it does
- * not matter who judges, while samples are added or later from a file. `alternated`: the runs are a pair. */
+ * correction. `looks`: how often this comparison is judged at most while samples are added. One look has all of alpha;
+ * of more each has the share of gate_look_share, by the rounds that a case has. So it does not matter who judges, while
+ * samples are added or later from a file. `alternated`: the runs are a pair. */
 void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
-                bool alternated, const gate_rule *rule, int look, int looks);
+                bool alternated, const gate_rule *rule, int looks);
 
 /* What a look at a case with so many rounds takes of alpha: a half up to 32 rounds, a quarter up to 64, then an eighth. */
 double gate_look_share(int rounds);

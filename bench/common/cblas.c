@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cblas.c: a CBLAS that is loaded by its name, and its calls. */
+#include "bench/common/cblas.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { COLUMNS = 102, PLAIN = 111, TRANSPOSED = 112 };
+
+bool bench_cblas_load(bench_cblas *out, const char *library) {
+  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  const struct {
+    const char *name;
+    void *slot;
+    bool needed;
+  } functions[] = {{"cblas_sgemm", &out->sgemm, true},
+                   {"cblas_dgemm", &out->dgemm, true},
+                   {"cblas_sgemv", &out->sgemv, true},
+                   {"cblas_dgemv", &out->dgemv, true},
+                   {"openblas_set_num_threads", &out->set_threads, false},
+                   {"openblas_get_num_threads", &out->threads, false},
+                   {"openblas_get_config", &out->configuration, false}};
+  *out = (bench_cblas){0};
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    void *address = handle ? dlsym(handle, functions[i].name) : NULL;
+    if (!address && functions[i].needed) return false;
+    memcpy(functions[i].slot, &address, sizeof address);
+  }
+  return true;
+}
+
+bool bench_cblas_has(const attune_gemm_problem *g) {
+  const int64_t most = INT32_MAX;
+  if (g->m > most || g->n > most || g->k > most || g->lda > most || g->ldb > most || g->ldd > most) return false;
+  return g->dtype == g->dtype_out && (g->dtype == ATTUNE_F32 || g->dtype == ATTUNE_F64);
+}
+
+/* gemv as a program would call it. */
+static void run_f32(const bench_cblas *c, const attune_gemm_problem *g, const float *a, const float *b, float *d,
+                    bool vectors) {
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
+  if (vectors && n == 1)
+    c->sgemv(COLUMNS, g->trans_a ? TRANSPOSED : PLAIN, g->trans_a ? k : m, g->trans_a ? m : k, 1.0f, a, lda, b,
+             g->trans_b ? ldb : 1, 0.0f, d, 1);
+  else if (vectors && m == 1)
+    c->sgemv(COLUMNS, g->trans_b ? PLAIN : TRANSPOSED, g->trans_b ? n : k, g->trans_b ? k : n, 1.0f, b, ldb, a,
+             g->trans_a ? 1 : lda, 0.0f, d, ldd);
+  else
+    c->sgemm(COLUMNS, g->trans_a ? TRANSPOSED : PLAIN, g->trans_b ? TRANSPOSED : PLAIN, m, n, k, 1.0f, a, lda, b, ldb,
+             0.0f, d, ldd);
+}
+
+static void run_f64(const bench_cblas *c, const attune_gemm_problem *g, const double *a, const double *b, double *d,
+                    bool vectors) {
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
+  if (vectors && n == 1)
+    c->dgemv(COLUMNS, g->trans_a ? TRANSPOSED : PLAIN, g->trans_a ? k : m, g->trans_a ? m : k, 1.0, a, lda, b,
+             g->trans_b ? ldb : 1, 0.0, d, 1);
+  else if (vectors && m == 1)
+    c->dgemv(COLUMNS, g->trans_b ? PLAIN : TRANSPOSED, g->trans_b ? n : k, g->trans_b ? k : n, 1.0, b, ldb, a,
+             g->trans_a ? 1 : lda, 0.0, d, ldd);
+  else
+    c->dgemm(COLUMNS, g->trans_a ? TRANSPOSED : PLAIN, g->trans_b ? TRANSPOSED : PLAIN, m, n, k, 1.0, a, lda, b, ldb,
+             0.0, d, ldd);
+}
+
+void bench_cblas_run(const bench_cblas *blas, const attune_gemm_problem *g, const attune_gemm_operands *o,
+                     bool vectors) {
+  for (int64_t i = 0; i < g->batch; i++) {
+    const int64_t a = i * g->stride_a, b = i * g->stride_b, d = i * g->stride_d;
+    if (g->dtype == ATTUNE_F64)
+      run_f64(blas, g, (const double *)o->a + a, (const double *)o->b + b, (double *)o->d + d, vectors);
+    else
+      run_f32(blas, g, (const float *)o->a + a, (const float *)o->b + b, (float *)o->d + d, vectors);
+  }
+}
