@@ -106,7 +106,7 @@ static attune_status make_room(attune_device *device) {
   attune_status status = attune_memory_empty_cache(device);
   if (status == ATTUNE_OK) status = attune_device_synchronize(device);
   if (status == ATTUNE_OK) status = attune_memory_empty_cache(device);
-  return status == ATTUNE_OK && device->backend->pinned_alloc ? attune_pinned_empty_cache(device) : status;
+  return status == ATTUNE_OK && device->backend.pinned ? attune_pinned_empty_cache(device) : status;
 }
 
 attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
@@ -116,9 +116,8 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
   attune_status status = check_begin(graph, stream, o, updating);
   if (status == ATTUNE_OK && o->make_room) status = make_room(graph->device);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->capture_begin || !stream->device->backend->graph_instantiate)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", stream->device->name);
-  status = share_pool(graph, o);
+  status = at_needs(stream->device, graph);
+  if (status == ATTUNE_OK) status = share_pool(graph, o);
   if (status != ATTUNE_OK) return status;
   at_capture *capture = new_capture(graph, stream, o->mode);
   const bool notes = updating ? graph->extra && graph->extra->inputs : o->check_inputs != 0;
@@ -126,7 +125,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
   if (status == ATTUNE_OK)
     status = capture ? enter(capture, stream) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");
   if (status == ATTUNE_OK) {
-    status = stream->device->backend->capture_begin(stream);
+    status = stream->device->backend.graph->capture_begin(stream);
     if (status != ATTUNE_OK) leave(stream);
   }
   if (status != ATTUNE_OK) {
@@ -185,13 +184,13 @@ static void unwind(attune_graph *graph, bool good) {
 
 /* The status that a capture ends with: what broke it says more than what the backend saw of it. */
 static attune_status end_in_backend(at_capture *capture, at_graph **out) {
-  const at_backend *backend = capture->stream->device->backend;
+  const at_backend_graph *backend = capture->stream->device->backend.graph;
   attune_status status = backend->capture_end(capture->stream, out);
   pthread_mutex_lock(&capture->lock);
   const attune_status broken = capture->broken;
   pthread_mutex_unlock(&capture->lock);
   if (broken == ATTUNE_OK) return status;
-  if (*out) backend->graph_destroy(*out);
+  if (*out) backend->destroy(*out);
   *out = NULL;
   return at_fail(broken, "the capture was broken: %s", capture->reason);
 }
@@ -212,7 +211,7 @@ attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream
 void at_graph_capture_drop(attune_graph *graph) {
   at_graph *captured = NULL;
   (void)end_in_backend(graph->capture, &captured);
-  if (captured) graph->device->backend->graph_destroy(captured);
+  if (captured) graph->device->backend.graph->destroy(captured);
   unwind(graph, false);
   if (graph->made) return;
   for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -263,16 +262,16 @@ static void unjoin(at_capture *capture, attune_stream *stream) {
 }
 
 attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
-  const at_backend *backend = stream->device->backend;
+  const at_backend_stream *backend = stream->device->backend.stream;
   at_capture *capture = event->capture;
   if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, false);
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "the event was last recorded in a capture that is over; should be recorded again");
-  if (!capture || stream->capture) return backend->stream_wait(stream, event);
+  if (!capture || stream->capture) return backend->wait(stream, event);
   attune_status status = join(capture, stream);
   if (status != ATTUNE_OK) return status;
-  status = backend->stream_wait(stream, event);
+  status = backend->wait(stream, event);
   if (status != ATTUNE_OK) unjoin(capture, stream);
   return status;
 }

@@ -268,17 +268,17 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
 
 static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                           bool waits, const at_plan **out) {
-  const at_backend *backend = stream->device->backend;
+  const at_backend_device *backend = stream->device->backend.device;
   const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
   if (room != ATTUNE_OK) return room;
   at_message kept;
   at_message_keep(&kept);
-  const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
+  const int cancel = at_cancel_hold(), before = backend->relax(stream->device);
   at_floating floating;
   at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   at_floating_leave(&floating);
-  if (backend->relax) backend->restore(before);
+  backend->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }

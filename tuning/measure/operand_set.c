@@ -83,10 +83,10 @@ static const char *bytes_text(char out[BYTES_CHARS], double bytes) {
 /* What is free, with what attune keeps for later; 0: not known. */
 static double free_bytes(attune_device *device, double wanted) {
   uint64_t available = 0, all = 0;
-  if (!device->backend->memory_info || device->backend->memory_info(device, &available, &all) != ATTUNE_OK) return 0.0;
+  if (device->backend.memory->info(device, &available, &all) != ATTUNE_OK) return 0.0;
   if ((double)available >= wanted) return (double)available;
   (void)attune_memory_empty_cache(device);
-  return device->backend->memory_info(device, &available, &all) == ATTUNE_OK ? (double)available : 0.0;
+  return device->backend.memory->info(device, &available, &all) == ATTUNE_OK ? (double)available : 0.0;
 }
 
 attune_status at_operand_room(attune_device *device, size_t operand_bytes) {

@@ -69,8 +69,8 @@ void at_plan_lru_release(const at_plan *plan) {
 
 /* Work on a GPU has all it needs once it is launched. */
 static attune_status drop_after(at_counted_plan *counted, attune_stream *stream) {
-  const bool host = stream->device->backend->kind == ATTUNE_DEVICE_HOST;
-  if (host && !stream->capture) return stream->device->backend->call(stream, drop_in_order, counted);
+  const bool host = stream->device->backend.kind == ATTUNE_DEVICE_HOST;
+  if (host && !stream->capture) return stream->device->backend.stream->call(stream, drop_in_order, counted);
   bool stays = false;
   if (host) {
     pthread_mutex_lock(counted->overflow->lock);

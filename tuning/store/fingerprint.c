@@ -37,7 +37,7 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     char words[AT_DIFFERENCE_CHARS] = "";
-    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (strcmp(implementation->backend, device->backend.name) != 0) continue;
     if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
     if (!at_append(out, size, at, "%s%s %d%s%s", (*count)++ ? "; " : WITH, implementation->name,
                    implementation->version, *words ? " " : "", words))

@@ -470,12 +470,12 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   at_message_keep(&kept);
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
-  const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
+  const int cancel = at_cancel_hold(), before = device->backend.device->relax(device);
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
   j.most_ns = most_ms > 0.0 ? most_ms * 1e6 : 0.0;
   if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
-  if (device->backend->restore) device->backend->restore(before);
+  device->backend.device->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
@@ -527,7 +527,7 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   pthread_once(&device_lock_once, device_lock_init);
-  const int before = device->backend->relax ? device->backend->relax(device) : 0;
+  const int before = device->backend.device->relax(device);
   (void)lock_again(&j);
   attune_status status = wait_to_profile(&j);
   if (status == ATTUNE_OK) {
@@ -543,6 +543,6 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
     at_device_lease_release(device);
   }
   unlock_device(device);
-  if (device->backend->restore) device->backend->restore(before);
+  device->backend.device->restore(before);
   return status;
 }

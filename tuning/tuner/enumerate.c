@@ -117,7 +117,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (strcmp(implementation->backend, device->backend.name) != 0) continue;
     at_message kept;
     at_message_keep(&kept);
     const bool can = at_registry_usable(implementation, bytes, device);

@@ -20,7 +20,7 @@ typedef struct interpreter_plan {
 } interpreter_plan;
 
 static bool supports(const void *problem, attune_device *device) {
-  return device->backend->kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
+  return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
 /* ---- configurations ---- */

@@ -343,10 +343,10 @@ static bool always_capturing(attune_stream *stream) {
 /* The host with a stream that can be captured, as far as dispatch looks. */
 static void a_capturing_stream_never_tunes(void **state) {
   (void)state;
-  at_backend backend = *device->backend;
-  backend.stream_capturing = always_capturing;
+  at_backend_stream stream_calls = *device->backend.stream;
+  stream_calls.capturing = always_capturing;
   attune_device captured = *device;
-  captured.backend = &backend;
+  captured.backend.stream = &stream_calls;
   attune_stream stream = *attune_stream_default(device);
   stream.device = &captured;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
