@@ -108,7 +108,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
   plan->op = op;
   plan->configuration = *configuration;
   plan->problem = memcpy(plan + 1, problem, bytes);
-  if (op->spans) op->spans(problem, plan->spans);
+  if (op->operands->spans) op->operands->spans(problem, plan->spans);
   const attune_status status = implementation->prepare(plan);
   if (status != ATTUNE_OK) {
     free(plan);

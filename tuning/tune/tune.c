@@ -218,7 +218,7 @@ static attune_status profiler_of(const job *j, at_timer **out) {
 static void commit(job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
   char *family = j->room->family, *fingerprint = j->room->fingerprint;
-  if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
+  if (!j->tuner->user || j->op->problem->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   if (at_flight_check(&j->flight) != ATTUNE_OK) {
     at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: another process measures it by now",
            winner->problem);
@@ -468,8 +468,8 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   at_tuner_open(tuner);
   at_message kept;
   at_message_keep(&kept);
-  attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK) op->fold(bytes, device);
+  attune_status status = op->problem->parse(problem, bytes);
+  if (status == ATTUNE_OK) op->problem->fold(bytes, device);
   const int cancel = at_cancel_hold(), before = device->backend.device->relax(device);
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;

@@ -233,7 +233,7 @@ static const struct {
 
 static at_key class_key(size_t i) {
   at_key key;
-  OK(CLASSES[i].op->parse(CLASSES[i].problem, at_key_problem(&key)));
+  OK(CLASSES[i].op->problem->parse(CLASSES[i].problem, at_key_problem(&key)));
   at_key_set(&key, CLASSES[i].op, device);
   return key;
 }

@@ -128,7 +128,7 @@ static attune_status reference_create(void **out, const void *problem, attune_de
 static int fresh(void **state) {
   (void)state;
   toy_reset();
-  toy_op.reference_create = reference_create;
+  toy_reference_type.create = reference_create;
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   toy_spin_implementation.neighbours = NULL;

@@ -285,7 +285,7 @@ static void make_version_2_here(void) {
   char device[1024], whole[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
   const at_key key = toy_key(TOY_PROBLEM, host);
   OK(at_fingerprint(host, device, sizeof device));
-  OK(toy_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.problem->family(key.words + 1, family, sizeof family));
   char *measuring = strstr(device, "; attune 1");
   assert_non_null(measuring);
   *measuring = '\0';
