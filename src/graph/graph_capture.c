@@ -8,6 +8,7 @@
 
 #include <attune/pinned.h>
 
+#include <assert.h>
 #include <stdlib.h>
 
 attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out) {
@@ -83,6 +84,7 @@ static at_capture *new_capture(attune_graph *graph, attune_stream *stream, attun
 
 /* A stream of the capture: the allocator knows first, so that nothing allocated in between escapes. */
 static attune_status enter(at_capture *capture, attune_stream *stream) {
+  assert(!stream->capture && stream->device == capture->stream->device && atomic_load(&capture->active));
   attune_status status = at_memory_capture_begin(stream, capture->pool);
   if (status == ATTUNE_OK) stream->capture = capture;
   return status;
@@ -90,6 +92,7 @@ static attune_status enter(at_capture *capture, attune_stream *stream) {
 
 /* The allocator then gives the stream what had to wait for the end: that must run, and not be recorded. */
 static void leave(attune_stream *stream) {
+  assert(stream->capture);
   stream->capture = NULL;
   at_memory_capture_end(stream);
   if (stream->doomed) at_stream_close(stream);
@@ -159,6 +162,7 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
 /* Whatever the backend says, the capture is over: nobody is in it any more. */
 static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
+  assert(capture->graph == graph && atomic_load(&capture->active));
   struct at_inputs *inputs = at_inputs_end(capture);
   if (good)
     (void)at_graph_adopt_inputs(graph, inputs); /* without memory for them none are looked at */
@@ -178,7 +182,9 @@ static void unwind(attune_graph *graph, bool good) {
   leave(capture->stream);
   graph->capture = NULL;
   for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, -1);
-  (void)__atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
+  const int left = __atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
+  assert(left >= 0);
+  (void)left;
   at_capture_drop(capture);
 }
 

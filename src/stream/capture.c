@@ -4,10 +4,13 @@
 
 #include "src/stream/graph_calls.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void at_capture_drop(at_capture *capture) {
-  if (atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) != 1) return;
+  const int before = atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel);
+  assert(before > 0);
+  if (before != 1) return;
   pthread_mutex_destroy(&capture->lock);
   free(capture->members);
   free(capture->externals);
@@ -16,6 +19,7 @@ void at_capture_drop(at_capture *capture) {
 }
 
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason) {
+  assert(status != ATTUNE_OK);
   pthread_mutex_lock(&capture->lock);
   if (capture->broken == ATTUNE_OK) {
     capture->broken = status;
