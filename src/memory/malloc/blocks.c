@@ -47,7 +47,7 @@ static at_tree *tree_of(const at_block *block) {
 }
 
 void at_block_drop(at_allocator *allocator, at_block *block) {
-  assert(at_is_locked(&allocator->lock) && at_block_get_state(block) != AT_BLOCK_SPARE);
+  assert(at_is_locked(&allocator->lock) && block != allocator->spare);
   assert(!block->segment || !at_tree_has(tree_of(block), block));
   at_address_table_remove(&block->entry);
   at_block_set_state(block, AT_BLOCK_SPARE);

@@ -46,13 +46,19 @@ static void wait_for_what_was_not_given(void) {
   at_queue_wait(queue, at_queue_submit(queue, nothing, NULL, 0) + 1);
 }
 
-static void drop_a_queue_twice(void) {
+static void give_a_queue_no_function(void) {
+  at_queue *queue = NULL;
+  if (at_queue_create(&queue) == ATTUNE_OK) (void)at_queue_submit(queue, NULL, NULL, 0);
+}
+
+static void close_a_queue_in_its_own_work(const void *args) {
+  at_queue_close(*(at_queue *const *)args);
+}
+
+static void close_a_queue_from_inside(void) {
   at_queue *queue = NULL;
   if (at_queue_create(&queue) != ATTUNE_OK) return;
-  at_queue_hold(queue);
-  at_queue_drop(queue);
-  at_queue_drop(queue); /* the stream's */
-  at_queue_drop(queue);
+  at_queue_wait(queue, at_queue_submit(queue, close_a_queue_in_its_own_work, &queue, sizeof queue));
 }
 
 /* ---- blocks and their tree ---- */
@@ -160,7 +166,8 @@ static void misuse_ends_the_process(void **state) {
   static const struct {
     void (*fn)(void);
     const char *name;
-  } all[] = {MISUSE(wait_for_what_was_not_given), MISUSE(drop_a_queue_twice),
+  } all[] = {MISUSE(wait_for_what_was_not_given), MISUSE(give_a_queue_no_function),
+             MISUSE(close_a_queue_from_inside),
              MISUSE(insert_a_block_twice),        MISUSE(change_a_size_in_the_tree),
              MISUSE(cut_a_block_to_nothing),      MISUSE(swallow_a_stranger),
              MISUSE(cache_without_the_lock),      MISUSE(drop_a_capture_too_often),
