@@ -41,6 +41,6 @@ attune_status attune_device_libraries(attune_device *device, attune_library_fn f
   at_message_keep(&kept);
   for (int i = 0; i < at_op_count && end == 0; i++)
     if (at_ops[i]->each_library) end = at_ops[i]->each_library(device, fn, user);
-  if (end == 0 && device->backend->each_library) (void)device->backend->each_library(fn, user);
+  if (end == 0) (void)device->backend.device->each_library(fn, user);
   return at_message_settle(&kept, ATTUNE_OK);
 }

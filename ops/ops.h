@@ -5,7 +5,12 @@
 
 #include "tuning/op/op.h"
 
-enum { AT_OP_GEMM, AT_OP_ELEMENTWISE, AT_OP_COUNT };
+#define AT_OPERATION(name, NAME) AT_OP_##NAME,
+enum {
+#include "ops/operations.def"
+  AT_OP_COUNT
+};
+#undef AT_OPERATION
 
 /* list.c: all of them. A program that is linked with the static library may bring its own list, gemm first. */
 extern const at_op *const at_ops[];

@@ -68,15 +68,15 @@ static void launch_way(bench *b, const way *w) {
 }
 
 static void capture_way(bench *b, way *w) {
-  bench_check(b->device->backend->capture_begin(b->stream), "capture_begin");
+  bench_check(b->device->backend.graph->capture_begin(b->stream), "capture_begin");
   for (int i = 0; i < NODES; i++) launch_way(b, w);
-  bench_check(b->device->backend->capture_end(b->stream, &w->graph), "capture_end");
+  bench_check(b->device->backend.graph->capture_end(b->stream, &w->graph), "capture_end");
 }
 
 /* Nanoseconds of a node. */
 static double time_graph(bench *b, const way *w) {
   bench_check(attune_event_record(b->start, b->stream), "attune_event_record");
-  for (int i = 0; i < REPLAYS; i++) bench_check(b->device->backend->graph_launch(w->graph, b->stream), "graph_launch");
+  for (int i = 0; i < REPLAYS; i++) bench_check(b->device->backend.graph->launch(w->graph, b->stream), "graph_launch");
   return elapsed(b) * CALLS / (NODES * REPLAYS);
 }
 
@@ -232,7 +232,7 @@ static void run_case(bench *b, const bench_case *c, attune_dtype dtype) {
   }
   if (!b->small) bench_line("| copy %s | %.0f | | |", attune_dtype_name(dtype), copy);
   for (int i = 0; i < count; i++) {
-    if (ways[i].graph) b->device->backend->graph_destroy(ways[i].graph);
+    if (ways[i].graph) b->device->backend.graph->destroy(ways[i].graph);
     at_jit_release(ways[i].kernel);
     free(ways[i].text);
   }

@@ -33,7 +33,7 @@ static attune_status make(void *arg) {
                                        .d = bench_random_new(dtype, p->problem.bytes_d, 3)};
   if (!p->blocked) p->blas.set_threads(1);
   if (!p->blocked) return ATTUNE_OK;
-  const attune_status status = at_gemm_op.parse(p->problem.text, &g);
+  const attune_status status = at_gemm_op.problem->parse(p->problem.text, &g);
   return status == ATTUNE_OK ? at_plan_create(&p->plan, &at_gemm_op, p->blocked, &p->configuration, &g, p->host)
                              : status;
 }
@@ -70,7 +70,7 @@ static void add(attune_bench *bench, product *p, const char *text) {
   at_gemm g;
   char first[96];
   bench_problem_read(&p->problem, &(attune_workload_entry){.problem = text});
-  bench_check(at_gemm_op.parse(text, &g), text);
+  bench_check(at_gemm_op.problem->parse(text, &g), text);
   const attune_gemm_problem *sizes = &p->problem.gemm;
   snprintf(first, sizeof first, "blocked/%s", text);
   part_case c = {.name = first,

@@ -67,7 +67,7 @@ static void plant(scene *s, const attune_gemm_problem *problem) {
   at_configuration configuration = {""};
   attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
   bench_check(attune_gemm_problem_format(text, sizeof text, problem, NULL), "attune_gemm_problem_format");
-  bench_check(at_gemm_op.parse(text, at_key_problem(&key)), text);
+  bench_check(at_gemm_op.problem->parse(text, at_key_problem(&key)), text);
   at_key_set(&key, &at_gemm_op, device);
   bench_check(at_plan_create(&plan, &at_gemm_op, &no_op, &configuration, at_key_problem(&key), device),
               "at_plan_create");

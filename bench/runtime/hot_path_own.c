@@ -122,8 +122,8 @@ static bool open_own(scene *s, own *o) {
   const at_implementation *implementation = at_registry_find(&at_gemm_op, o->implementation, s->device);
   o->operands = (attune_gemm_operands){1.0, s->buffers[0], s->buffers[1], 0.0, NULL, s->buffers[2]};
   bench_check(attune_gemm_problem_format(text, sizeof text, &o->problem, &o->operands), "attune_gemm_problem_format");
-  bench_check(at_gemm_op.parse(text, problem), text);
-  at_gemm_op.fold(problem, s->device);
+  bench_check(at_gemm_op.problem->parse(text, problem), text);
+  at_gemm_op.problem->fold(problem, s->device);
   if (!implementation || !implementation->supports(problem, s->device) ||
       implementation->configurations(problem, s->device, &configuration, 1) < 1)
     return false;

@@ -3,30 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/elementwise/problem/test_cases.h"
+#include "ops/elementwise/call/public_call.h"
 #include "ops/elementwise/problem/workload_columns.h"
 #include "ops/elementwise/reference/reference.h"
-#include "tuning/op/registry.h"
 
-#ifdef AT_WITH_CUDA
-#define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;
-#else
-#define AT_CUDA_IMPLEMENTATION(name)
-#endif
-#define AT_IMPLEMENTATION(name) extern const at_implementation name;
-#include "ops/elementwise/implementations.def"
-#undef AT_IMPLEMENTATION
-#undef AT_CUDA_IMPLEMENTATION
-
-static const at_implementation *const implementations[] = {
-#ifdef AT_WITH_CUDA
-#define AT_CUDA_IMPLEMENTATION(name) &name,
-#else
-#define AT_CUDA_IMPLEMENTATION(name)
-#endif
-#define AT_IMPLEMENTATION(name) &name,
-#include "ops/elementwise/implementations.def"
-};
+#define AT_IMPLEMENTATIONS "ops/elementwise/implementations.def"
+#include "tuning/op/implementations.h"
 
 /* One for each node that is computed, for operands are only read; a copy counts as one. */
 static double flops(const void *problem) {
@@ -68,15 +50,7 @@ static double distance(const void *problem, const void *other) {
 
 _Static_assert(sizeof(at_elementwise_operands) <= AT_OPERANDS_BYTES, "operands fit into an operand set");
 
-const at_op at_elementwise_op = {
-    .name = "elementwise",
-    .id = AT_OP_ELEMENTWISE,
-    .implementations = implementations,
-    .implementation_count = AT_COUNT(implementations),
-    .problem_bytes = AT_PROBLEM_BYTES,
-    .problem_size = at_elementwise_size,
-    .operands_bytes = sizeof(at_elementwise_operands),
-    .plans_most = AT_ELEMENTWISE_PLANS,
+static const at_problem_type problem_type = {
     .format = at_elementwise_format,
     .parse = at_elementwise_parse,
     .family = at_elementwise_family,
@@ -87,26 +61,42 @@ const at_op at_elementwise_op = {
     .bytes = bytes,
     .fold = at_elementwise_fold,
     .deterministic = deterministic,
+    .draws = draws,
+};
+
+static const at_operand_type operand_type = {
     .buffers = at_elementwise_buffers,
     .scalars = at_elementwise_scalars,
     .bind = at_elementwise_bind,
-    .call = at_elementwise_call,
-    .plan_create = at_elementwise_call_plan_create,
-    .plan_run = at_elementwise_call_plan_run,
-    .draws = draws,
-    .calls_create = at_elementwise_calls_create,
-    .calls_run = at_elementwise_calls_run,
-    .calls_destroy = at_elementwise_calls_destroy,
-    .reference_create = at_elementwise_reference_create,
-    .reference_compare = at_elementwise_reference_compare,
-    .reference_destroy = at_elementwise_reference_destroy,
-    .special_count = at_elementwise_special_count,
-    .special_contents = at_elementwise_special_contents,
-    .special_plant = at_elementwise_special_plant,
-    .special_scalars = at_elementwise_special_scalars,
-    .special_compare = at_elementwise_special_compare,
-    .special_name = at_elementwise_special_name,
-    .case_count = at_elementwise_case_count,
-    .case_at = at_elementwise_case_at,
-    .oracle = at_elementwise_oracle,
+};
+
+static const at_reference_type reference_type = {
+    .create = at_elementwise_reference_create,
+    .compare = at_elementwise_reference_compare,
+    .destroy = at_elementwise_reference_destroy,
+};
+
+static const at_special_values special_values = {
+    .count = at_elementwise_special_count,
+    .contents = at_elementwise_special_contents,
+    .plant = at_elementwise_special_plant,
+    .scalars = at_elementwise_special_scalars,
+    .compare = at_elementwise_special_compare,
+    .name = at_elementwise_special_name,
+};
+
+const at_op at_elementwise_op = {
+    .name = "elementwise",
+    .id = AT_OP_ELEMENTWISE,
+    .implementations = implementations,
+    .implementation_count = AT_COUNT(implementations),
+    .problem_bytes = AT_PROBLEM_BYTES,
+    .problem_size = at_elementwise_size,
+    .operands_bytes = sizeof(at_elementwise_operands),
+    .plans_most = AT_ELEMENTWISE_PLANS,
+    .problem = &problem_type,
+    .operands = &operand_type,
+    .reference = &reference_type,
+    .specials = &special_values,
+    .calls = &at_elementwise_prepared_calls,
 };

@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * operation.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "ops/gemm/public_call.h"
-#include "ops/gemm/problem/test_cases.h"
 #include "ops/gemm/host/cblas_library.h"
-#include "ops/gemm/host/host_reference.h"
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/reference/ieee_specials.h"
-#include "tuning/op/registry.h"
-
+#include "tuning/dispatch/single_plan_tuner.h"
 #ifdef AT_WITH_CUDA
 #include "src/cuda/context/cuda.h"
-#define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;
-#else
-#define AT_CUDA_IMPLEMENTATION(name)
 #endif
-#define AT_IMPLEMENTATION(name) extern const at_implementation name;
-#include "ops/gemm/implementations.def"
-#undef AT_IMPLEMENTATION
-#undef AT_CUDA_IMPLEMENTATION
 
-static const at_implementation *const implementations[] = {
-#ifdef AT_WITH_CUDA
-#define AT_CUDA_IMPLEMENTATION(name) &name,
-#else
-#define AT_CUDA_IMPLEMENTATION(name)
-#endif
-#define AT_IMPLEMENTATION(name) &name,
-#include "ops/gemm/implementations.def"
-};
+#define AT_IMPLEMENTATIONS "ops/gemm/implementations.def"
+#include "tuning/op/implementations.h"
 
 static double flops(const void *problem) {
   const at_gemm *g = at_gemm_of(problem);
@@ -80,20 +62,38 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
   o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
 }
 
-static bool case_at(int index, void *problem) {
-  at_gemm_case c;
-  bool swap = false;
-  at_gemm_case_at(index, &c);
-  const at_gemm_use use = {c.c, (uint8_t)c.alignment};
-  at_gemm *g = problem;
-  return at_gemm_normalise(&c.problem, use, g, &swap) == ATTUNE_OK && !at_gemm_empty(g) && g->k > 0;
+/* ---- a program's calls: how C is used and the alignment are the operands' ---- */
+
+typedef struct many_calls {
+  attune_tuner *tuner;
+  attune_gemm_problem problem;
+  at_bare_calls each;
+} many_calls;
+
+static attune_status calls_create(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls) {
+  char text[AT_PROBLEM_CHARS];
+  many_calls *m = malloc(sizeof *m);
+  if (!m) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for calls");
+  m->tuner = tuner;
+  m->each = *calls;
+  attune_status status = at_gemm_format(problem, text, sizeof text);
+  if (status == ATTUNE_OK) status = attune_gemm_problem_parse(&m->problem, text);
+  if (status == ATTUNE_OK)
+    *out = m;
+  else
+    free(m);
+  return status;
 }
 
-static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with) {
-  const at_gemm *g = at_gemm_of(problem);
-  at_gemm_operands o;
-  bind(problem, pointers, with, &o);
-  for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, &o, b, 0, g->m, 0, g->n);
+static attune_status calls_run(void *calls, attune_stream *stream, int from, int to) {
+  const many_calls *m = calls;
+  attune_status status = ATTUNE_OK;
+  int copy = from % m->each.copies;
+  for (int i = from; i < to && status == ATTUNE_OK; i++) {
+    status = attune_gemm(m->tuner, stream, &m->problem, at_bare_operands(&m->each, copy));
+    if (++copy == m->each.copies) copy = 0;
+  }
+  return status;
 }
 
 static int each_library(attune_device *device, attune_library_fn fn, void *user) {
@@ -104,6 +104,44 @@ static int each_library(attune_device *device, attune_library_fn fn, void *user)
   return at_cblas_each(fn, user);
 }
 
+static const at_problem_type problem_type = {
+    .format = at_gemm_format,
+    .parse = at_gemm_parse,
+    .show = at_gemm_show,
+    .family = at_gemm_family,
+    .distance = distance,
+    .columns = at_gemm_columns,
+    .from_fields = at_gemm_from_fields,
+    .flops = flops,
+    .bytes = bytes,
+    .fold = at_gemm_fold,
+    .deterministic = deterministic,
+};
+
+static const at_operand_type operand_type = {
+    .buffers = at_gemm_buffers,
+    .scalars = scalars,
+    .bind = bind,
+    .spans = at_gemm_spans,
+};
+
+static const at_reference_type reference_type = {
+    .create = at_gemm_reference_create,
+    .compare = at_gemm_reference_compare,
+    .destroy = at_gemm_reference_destroy,
+};
+
+static const at_special_values special_values = {
+    .count = at_gemm_ieee_specials_count,
+    .contents = at_gemm_ieee_specials_contents,
+    .plant = at_gemm_ieee_specials_plant,
+    .scalars = at_gemm_ieee_specials_scalars,
+    .compare = at_gemm_ieee_specials_compare,
+    .name = at_gemm_ieee_specials_name,
+};
+
+static const at_prepared_calls prepared_calls = {.create = calls_create, .run = calls_run, .destroy = free};
+
 const at_op at_gemm_op = {
     .name = "gemm",
     .id = AT_OP_GEMM,
@@ -111,41 +149,11 @@ const at_op at_gemm_op = {
     .implementation_count = AT_COUNT(implementations),
     .problem_bytes = sizeof(at_gemm),
     .operands_bytes = sizeof(at_gemm_operands),
-    .format = at_gemm_format,
-    .parse = at_gemm_parse,
-    .show = at_gemm_show,
-    .family = at_gemm_family,
-    .distance = distance,
     .each_library = each_library,
-    .columns = at_gemm_columns,
-    .from_fields = at_gemm_from_fields,
-    .flops = flops,
-    .bytes = bytes,
-    .fold = at_gemm_fold,
-    .deterministic = deterministic,
-    .buffers = at_gemm_buffers,
-    .scalars = scalars,
-    .bind = bind,
-    .call = at_gemm_call,
-    .plan_create = at_gemm_call_plan_create,
-    .plan_run = at_gemm_call_plan_run,
-    .spans = at_gemm_spans,
-    .caller_create = at_gemm_public_call_create,
-    .caller_run = at_gemm_public_call_run,
-    .caller_destroy = at_gemm_public_call_destroy,
-    .calls_create = at_gemm_calls_create,
-    .calls_run = at_gemm_calls_run,
-    .calls_destroy = at_gemm_calls_destroy,
-    .reference_create = at_gemm_reference_create,
-    .reference_compare = at_gemm_reference_compare,
-    .reference_destroy = at_gemm_reference_destroy,
-    .special_count = at_gemm_ieee_specials_count,
-    .special_contents = at_gemm_ieee_specials_contents,
-    .special_plant = at_gemm_ieee_specials_plant,
-    .special_scalars = at_gemm_ieee_specials_scalars,
-    .special_compare = at_gemm_ieee_specials_compare,
-    .special_name = at_gemm_ieee_specials_name,
-    .case_count = at_gemm_case_count,
-    .case_at = case_at,
-    .oracle = oracle,
+    .problem = &problem_type,
+    .operands = &operand_type,
+    .reference = &reference_type,
+    .specials = &special_values,
+    .calls = &prepared_calls,
+    .timed_call = &at_timed_call_by_look_up,
 };

@@ -96,8 +96,7 @@ static at_timeline *open_line(attune_stream *stream) {
     line->thread = thread;
     line->host_seen = 0;
     line->legacy = native == LEGACY;
-    const at_backend *backend = stream->device->backend;
-    line->joins = wrapped && !line->legacy && backend->stream_joins && backend->stream_joins(stream);
+    line->joins = wrapped && !line->legacy && stream->device->backend.stream->joins(stream);
     name_line(line, stream);
   }
   line->users++;
@@ -108,7 +107,7 @@ static at_timeline *open_line(attune_stream *stream) {
 /* The stream's line, if it has one. */
 static at_timeline *known_line(const attune_stream *stream) {
   if (!stream) return at_timelines_host();
-  if (stream->device->backend->kind == ATTUNE_DEVICE_HOST && is_default(stream)) return at_timelines_host();
+  if (stream->device->backend.kind == ATTUNE_DEVICE_HOST && is_default(stream)) return at_timelines_host();
   return stream->watched >> 32 == lines.epoch ? lines.at[(uint32_t)stream->watched - 1] : NULL;
 }
 

@@ -71,7 +71,7 @@ static attune_status check_devices(attune_device *const *devices, int count) {
   for (int i = 0; i < count; i++) {
     if (!devices[i])
       return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is NULL; should be one of attune_device_get", i);
-    if (devices[i]->backend != devices[0]->backend)
+    if (devices[i]->backend.kind != devices[0]->backend.kind)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is %s and devices[0] %s; should be of one kind", i,
                      devices[i]->name, devices[0]->name);
     for (int j = 0; j < i; j++)
@@ -127,7 +127,7 @@ static bool make_peers(const attune_comm *comm) {
 }
 
 static attune_status choose(attune_comm *comm, attune_comm_way way) {
-  const bool known = comm->devices[0]->backend->nccl;
+  const bool known = comm->devices[0]->backend.nccl;
   attune_status status = ATTUNE_OK;
   at_message kept;
   if (way == ATTUNE_COMM_NCCL && !known)
@@ -177,7 +177,7 @@ attune_status attune_comm_join(attune_comm **out, attune_device *device, const a
   if (size < 1) return at_fail(ATTUNE_INVALID_ARGUMENT, "size is %d; should be the number of processes", size);
   if (rank < 0 || rank >= size)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "rank is %d; should be from 0 to %d", rank, size - 1);
-  if (!device->backend->nccl)
+  if (!device->backend.nccl)
     return at_fail(ATTUNE_UNSUPPORTED, "processes are joined by NCCL, which does not know device %s", device->name);
   attune_comm *comm = new_comm(&device, 1, rank, size);
   if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");

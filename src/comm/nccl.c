@@ -50,7 +50,7 @@ static attune_status check(const attune_comm *comm, int error, const char *what)
 static attune_status enter(attune_device *device, at_entered *out) {
   *out = (at_entered){.previous = -1};
   if (!at_vendor_enter(AT_VENDOR_LIBRARY)) return at_vendor_refuse();
-  const attune_status status = device->backend->enter ? device->backend->enter(device, out) : ATTUNE_OK;
+  const attune_status status = device->backend.device->enter(device, out);
   if (status == ATTUNE_OK)
     at_vendor_wait_begin();
   else
@@ -60,7 +60,7 @@ static attune_status enter(attune_device *device, at_entered *out) {
 
 static void leave(attune_device *device, const at_entered *entered) {
   at_vendor_wait_end();
-  if (device->backend->leave) device->backend->leave(entered);
+  device->backend.device->leave(entered);
   at_vendor_leave();
 }
 
@@ -217,10 +217,10 @@ static bool is_run(const at_piece *p) {
 
 static attune_status copy_piece(attune_stream *stream, const at_move *move, const at_piece *p, void *piece, bool out) {
   char *whole = (char *)move->split->whole + p->offset;
-  const at_backend *backend = stream->device->backend;
+  const at_backend_memory *memory = stream->device->backend.memory;
   if (p->bytes == 0 || p->rows == 0 || (is_run(p) && piece == whole)) return ATTUNE_OK;
-  if (out) return backend->copy_rows(stream, piece, p->bytes, whole, p->pitch, p->bytes, p->rows);
-  return backend->copy_rows(stream, whole, p->pitch, piece, p->bytes, p->bytes, p->rows);
+  if (out) return memory->copy_rows(stream, piece, p->bytes, whole, p->pitch, p->bytes, p->rows);
+  return memory->copy_rows(stream, whole, p->pitch, piece, p->bytes, p->bytes, p->rows);
 }
 
 /* Where the root sends piece `rank` from, or receives it. */

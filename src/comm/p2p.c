@@ -26,11 +26,11 @@ typedef struct scene {
 /* ---- order ---- */
 
 static attune_status mark(const scene *s, int rank) {
-  return s->streams[rank]->device->backend->event_record(s->comm->events[rank], s->streams[rank]);
+  return s->streams[rank]->device->backend.event->record(s->comm->events[rank], s->streams[rank]);
 }
 
 static attune_status wait_for(const scene *s, int waiter, int rank) {
-  return s->streams[waiter]->device->backend->stream_wait(s->streams[waiter], s->comm->events[rank]);
+  return s->streams[waiter]->device->backend.stream->wait(s->streams[waiter], s->comm->events[rank]);
 }
 
 /* The stream of `waiter` waits for what that of `rank` was given so far. No stream is in a capture, and the events are
@@ -89,11 +89,11 @@ typedef struct way {
 
 static attune_status copy(const scene *s, way w, void *to, const void *from, size_t bytes) {
   attune_stream *stream = s->streams[w.by];
-  const at_backend *backend = stream->device->backend;
+  const at_backend_memory *memory = stream->device->backend.memory;
   if (to == from) return ATTUNE_OK;
-  if (!backend->copy_between || w.to == w.from) return backend->copy(stream, to, from, bytes);
+  if (w.to == w.from) return memory->copy(stream, to, from, bytes);
   const attune_device *there = w.to < 0 ? NULL : s->comm->devices[w.to];
-  return backend->copy_between(stream, to, there, from, w.from < 0 ? NULL : s->comm->devices[w.from], bytes);
+  return memory->copy_between(stream, to, there, from, w.from < 0 ? NULL : s->comm->devices[w.from], bytes);
 }
 
 /* Of two ranks the root's stream copies itself: what is pushed is there sooner than what is pulled. Of several each
@@ -174,7 +174,7 @@ static attune_status combine(const scene *s, const at_comm_task *task, const att
   for (int i = 0; i < s->comm->local; i++)
     call.in[call.inputs++] =
         i == task->root ? (const char *)data->inputs[i] + from : (const char *)(room->memory + room->each * place++);
-  return s->streams[task->root]->device->backend->reduce(s->streams[task->root], &call);
+  return s->streams[task->root]->device->backend.memory->reduce(s->streams[task->root], &call);
 }
 
 static attune_status reduce_pieces(const scene *s, const at_comm_task *task, const attune_comm_data *data, size_t start,
@@ -250,7 +250,7 @@ static attune_status move_piece(const scene *s, int by, int rank, const at_move 
   if (p.bytes == 0 || p.rows == 0) return ATTUNE_OK;
   if (p.rows == 1 || p.bytes == p.pitch)
     return copy(s, (way){by, move->gather ? -1 : rank, move->gather ? rank : -1}, to, from, p.bytes * p.rows);
-  return s->streams[by]->device->backend->copy_rows(s->streams[by], to, move->gather ? p.pitch : p.bytes, from,
+  return s->streams[by]->device->backend.memory->copy_rows(s->streams[by], to, move->gather ? p.pitch : p.bytes, from,
                                                     move->gather ? p.bytes : p.pitch, p.bytes, p.rows);
 }
 

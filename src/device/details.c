@@ -20,47 +20,47 @@ attune_status attune_device_get_details(attune_device *device, attune_device_det
   int64_t *numbers = (int64_t *)out;
   for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
   if (device->properties.kind == ATTUNE_DEVICE_HOST) out->tf32 = 0;
-  return device->backend->details ? device->backend->details(device, out) : ATTUNE_OK;
+  return device->backend.device->details(device, out);
 }
 
 attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out) {
   if (!device) return FAIL(NULL_DEVICE);
   if (!out) return FAIL("out is NULL; should point to an int");
-  if (!device->backend->attribute) return at_unsupported(device, "attributes of CUDA");
-  return device->backend->attribute(device, attribute, out);
+  attune_status status = at_needs(device, runtime);
+  return status == ATTUNE_OK ? device->backend.runtime->attribute(device, attribute, out) : status;
 }
 
 static attune_status check_limit(const attune_device *device, attune_limit limit) {
   if (!device) return FAIL(NULL_DEVICE);
   if ((int)limit < ATTUNE_LIMIT_STACK || limit > ATTUNE_LIMIT_PERSISTING_L2)
     return FAIL("limit is %d; should be stack (0), printf (1), heap (2) or persisting L2 (3)", (int)limit);
-  return device->backend->get_limit ? ATTUNE_OK : at_unsupported(device, "limits for kernels");
+  return at_needs(device, runtime);
 }
 
 attune_status attune_device_get_limit(attune_device *device, attune_limit limit, size_t *out) {
   if (!out) return FAIL("out is NULL; should point to a size_t");
   attune_status status = check_limit(device, limit);
-  return status == ATTUNE_OK ? device->backend->get_limit(device, limit, out) : status;
+  return status == ATTUNE_OK ? device->backend.runtime->get_limit(device, limit, out) : status;
 }
 
 attune_status attune_device_set_limit(attune_device *device, attune_limit limit, size_t bytes) {
   attune_status status = check_limit(device, limit);
-  return status == ATTUNE_OK ? device->backend->set_limit(device, limit, bytes) : status;
+  return status == ATTUNE_OK ? device->backend.runtime->set_limit(device, limit, bytes) : status;
 }
 
 attune_status attune_device_get_schedule(attune_device *device, attune_schedule *out) {
   if (!device) return FAIL(NULL_DEVICE);
   if (!out) return FAIL("out is NULL; should point to an attune_schedule");
-  if (!device->backend->get_schedule) return at_unsupported(device, "choice of how threads wait");
-  return device->backend->get_schedule(device, out);
+  attune_status status = at_needs(device, runtime);
+  return status == ATTUNE_OK ? device->backend.runtime->get_schedule(device, out) : status;
 }
 
 attune_status attune_device_set_schedule(attune_device *device, attune_schedule schedule) {
   if (!device) return FAIL(NULL_DEVICE);
   if ((int)schedule < 0 || schedule > ATTUNE_SCHEDULE_BLOCK || (int)schedule == 3)
     return FAIL("schedule is %d; should be auto (0), spin (1), yield (2) or block (4)", (int)schedule);
-  if (!device->backend->set_schedule) return at_unsupported(device, "choice of how threads wait");
-  return device->backend->set_schedule(device, schedule);
+  attune_status status = at_needs(device, runtime);
+  return status == ATTUNE_OK ? device->backend.runtime->set_schedule(device, schedule) : status;
 }
 
 const char *attune_architecture_name(int major, int minor) {

@@ -22,13 +22,13 @@ static char open_failure[256]; /* why the latest device that exists could not be
 
 static void add_device(const at_backend *backend, int ordinal) {
   attune_device *device = &table[table_count];
-  *device = (attune_device){.backend = backend, .ordinal = ordinal, .index = table_count};
+  *device = (attune_device){.backend = *backend, .ordinal = ordinal, .index = table_count};
   device->properties.kind = backend->kind;
   if (backend->kind == ATTUNE_DEVICE_HOST)
     (void)at_copy_text(device->name, sizeof device->name, backend->name);
   else
     snprintf(device->name, sizeof device->name, "%s:%d", backend->name, ordinal);
-  if (backend->device_open(device) == ATTUNE_OK)
+  if (backend->device->open(device) == ATTUNE_OK)
     table_count++;
   else
     (void)at_copy_text(open_failure, sizeof open_failure, attune_last_message());
@@ -40,7 +40,7 @@ static void build_table(void) {
   at_message_keep(&kept);
   at_exit_watch();
 #ifdef AT_WITH_CUDA
-  int count = at_cuda_backend.count();
+  int count = at_cuda_backend.device->count();
   if (count == 0) (void)at_copy_text(absence, sizeof absence, attune_last_message());
   for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
 #else
@@ -82,7 +82,7 @@ static bool parse_cuda(int64_t *ordinal, const char *name) {
 
 static attune_device *find(attune_device_kind kind, int64_t ordinal) {
   for (int i = 0; i < table_count; i++)
-    if (table[i].backend->kind == kind && table[i].ordinal == ordinal) return &table[i];
+    if (table[i].backend.kind == kind && table[i].ordinal == ordinal) return &table[i];
   return NULL;
 }
 
@@ -122,15 +122,15 @@ attune_status attune_device_get_properties(const attune_device *device, attune_d
 
 attune_status attune_device_initialize(attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  return device->backend->initialize ? device->backend->initialize(device) : ATTUNE_OK;
+  return device->backend.device->initialize(device);
 }
 
 int attune_device_is_initialized(const attune_device *device) {
-  return device && (!device->backend->is_initialized || device->backend->is_initialized(device));
+  return device && device->backend.device->is_initialized(device);
 }
 
 bool at_device_runs_here(const attune_device *device) {
-  return device->backend->stream_runs_here && device->backend->stream_runs_here(NULL);
+  return device->backend.stream->runs_here(NULL);
 }
 
 attune_status at_device_check_waits(const attune_device *device) {
@@ -143,12 +143,10 @@ attune_status at_device_check_waits(const attune_device *device) {
 
 attune_status attune_device_synchronize(attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!device->backend->device_synchronize)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
   if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
     return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
   attune_status status = at_device_check_waits(device);
-  if (status == ATTUNE_OK) status = device->backend->device_synchronize(device);
+  if (status == ATTUNE_OK) status = device->backend.device->synchronize(device);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_device_idle(device);
   return status;
 }
@@ -156,9 +154,7 @@ attune_status attune_device_synchronize(attune_device *device) {
 attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
   uint64_t available = 0, total = 0;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!device->backend->memory_info)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s does not say what is free", device->name);
-  attune_status status = device->backend->memory_info(device, &available, &total);
+  attune_status status = device->backend.memory->info(device, &available, &total);
   if (status != ATTUNE_OK) return status;
   if (out_free) *out_free = available;
   if (out_total) *out_total = total;
@@ -167,8 +163,9 @@ attune_status attune_device_memory_info(attune_device *device, uint64_t *out_fre
 
 attune_status attune_cuda_check(attune_device *device, int error, const char *what) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!device->backend->check_error) return at_unsupported(device, "errors of CUDA");
-  return device->backend->check_error(device, error, what ? what : "a call of the program");
+  attune_status status = at_needs(device, runtime);
+  if (status != ATTUNE_OK) return status;
+  return device->backend.runtime->check_error(device, error, what ? what : "a call of the program");
 }
 
 static attune_status check_peers(const attune_device *device, const attune_device *peer) {
@@ -182,8 +179,8 @@ attune_status attune_device_can_access_peer(int *out, attune_device *device, att
   attune_status status = check_peers(device, peer);
   if (status != ATTUNE_OK) return status;
   *out = device == peer;
-  if (device == peer || device->backend != peer->backend || !device->backend->peer_query) return ATTUNE_OK;
-  return device->backend->peer_query(out, device, peer);
+  if (device == peer || device->backend.kind != peer->backend.kind || !device->backend.peer) return ATTUNE_OK;
+  return device->backend.peer->query(out, device, peer);
 }
 
 attune_status attune_device_enable_peer(attune_device *device, attune_device *peer) {
@@ -192,7 +189,7 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
   if (status == ATTUNE_OK) status = attune_device_can_access_peer(&can, device, peer);
   if (status != ATTUNE_OK || device == peer) return status;
   if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
-  return device->backend->peer_enable(device, peer);
+  return device->backend.peer->enable(device, peer);
 }
 
 attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
@@ -203,9 +200,16 @@ attune_status attune_device_disable_peer(attune_device *device, attune_device *p
                    "device and peer are both %s, which can always use its own memory; should "
                    "be two",
                    device->name);
-  if (device->backend != peer->backend || !device->backend->peer_disable)
+  if (device->backend.kind != peer->backend.kind || !device->backend.peer)
     return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
-  return device->backend->peer_disable(device, peer);
+  return device->backend.peer->disable(device, peer);
+}
+
+attune_status at_device_lacks(const attune_device *device, at_backend_table lacking) {
+#define AT_BACKEND_TABLE(name, what) what,
+  static const char *const lacks[] = {AT_BACKEND_TABLES(AT_BACKEND_TABLE)};
+#undef AT_BACKEND_TABLE
+  return at_unsupported(device, lacks[lacking]);
 }
 
 attune_status at_unsupported(const attune_device *device, const char *what) {

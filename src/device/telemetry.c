@@ -15,7 +15,7 @@ attune_status attune_device_get_telemetry(attune_device *device, attune_telemetr
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_telemetry");
   int64_t *fields = (int64_t *)out;
   for (size_t i = 0; i < sizeof *out / sizeof *fields; i++) fields[i] = ATTUNE_NOT_KNOWN;
-  if (device->backend->telemetry) device->backend->telemetry(device, out);
+  device->backend.telemetry->read(device, out);
   return ATTUNE_OK;
 }
 
@@ -23,6 +23,5 @@ attune_status attune_device_each_process(attune_device *device, attune_device_pr
   attune_status status = check_device(device);
   if (status != ATTUNE_OK) return status;
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function");
-  if (!device->backend->each_process) return at_unsupported(device, "list of processes that compute on it");
-  return device->backend->each_process(device, fn, user);
+  return device->backend.telemetry->each_process(device, fn, user);
 }

@@ -166,7 +166,7 @@ static attune_status check_memory(const attune_device *device, const void *point
 /* Opens it: else memory would be known or not depending on whether a file was opened before. */
 static bool has_cufile(const attune_device *device) {
   at_message kept;
-  if (!device->backend->cufile) return false;
+  if (!device->backend.cufile) return false;
   at_message_keep(&kept);
   (void)at_cufile_open();
   (void)at_message_settle(&kept, ATTUNE_OK);
@@ -179,20 +179,20 @@ attune_status attune_file_register_memory(attune_device *device, void *pointer, 
   if (status != ATTUNE_OK) return status;
   if (bytes == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be the size of what pointer points to");
   if (!has_cufile(device)) return ATTUNE_OK;
-  if (device->backend->enter) status = device->backend->enter(device, &entered);
+  status = device->backend.device->enter(device, &entered);
   if (status != ATTUNE_OK) return status;
   status = at_cufile_register_memory(pointer, bytes);
-  if (device->backend->leave) device->backend->leave(&entered);
+  device->backend.device->leave(&entered);
   return status;
 }
 
 attune_status attune_file_forget_memory(attune_device *device, void *pointer) {
   at_entered entered;
   attune_status status = check_memory(device, pointer);
-  if (status != ATTUNE_OK || !device->backend->cufile || !at_cufile_is_open()) return status;
-  if (device->backend->enter) status = device->backend->enter(device, &entered);
+  if (status != ATTUNE_OK || !device->backend.cufile || !at_cufile_is_open()) return status;
+  status = device->backend.device->enter(device, &entered);
   if (status != ATTUNE_OK) return status;
   status = at_cufile_forget_memory(pointer);
-  if (device->backend->leave) device->backend->leave(&entered);
+  device->backend.device->leave(&entered);
   return status;
 }

@@ -117,17 +117,17 @@ static void fail_at(job *j, const piece *p, size_t got, int error, attune_status
 }
 
 static attune_status wait_for(attune_event *event) {
-  return event->device->backend->event_synchronize(event);
+  return event->device->backend.event->synchronize(event);
 }
 
 /* `bytes` of the piece, between the buffer and memory of the device. */
 static attune_status copy(job *j, const piece *p, size_t bytes, buffer *b) {
   const at_transfer *t = j->t;
-  const at_backend *backend = t->stream->device->backend;
+  const at_backend *backend = &t->stream->device->backend;
   char *near = b->memory + p->offset % AT_FILE_GRAIN, *far = t->memory + p->from;
   pthread_mutex_lock(&j->lock);
-  attune_status status = backend->copy(t->stream, t->saves ? near : far, t->saves ? far : near, bytes);
-  if (status == ATTUNE_OK) status = backend->event_record(b->event, t->stream);
+  attune_status status = backend->memory->copy(t->stream, t->saves ? near : far, t->saves ? far : near, bytes);
+  if (status == ATTUNE_OK) status = backend->event->record(b->event, t->stream);
   pthread_mutex_unlock(&j->lock);
   return status;
 }

@@ -16,7 +16,7 @@
 /* ---- at once ---- */
 
 static attune_status wait_for_stream(const at_transfer *t) {
-  return t->stream->device->backend->stream_synchronize(t->stream);
+  return t->stream->device->backend.stream->synchronize(t->stream);
 }
 
 static attune_status move_plain(at_transfer *t) {
@@ -49,7 +49,7 @@ static attune_status move_by_cufile(at_transfer *t) {
   at_entered entered;
   int error = 0;
   attune_status status = wait_for_stream(t);
-  if (status == ATTUNE_OK && device->backend->enter) status = device->backend->enter(device, &entered);
+  if (status == ATTUNE_OK) status = device->backend.device->enter(device, &entered);
   if (status != ATTUNE_OK) return status;
   while (t->moved < t->bytes && status == ATTUNE_OK) {
     const ssize_t n = step_by_cufile(t, &error);
@@ -58,7 +58,7 @@ static attune_status move_by_cufile(at_transfer *t) {
     else
       status = n < 0 && error == 0 ? ATTUNE_DEVICE_ERROR : at_file_fail_transfer(t, error);
   }
-  if (device->backend->leave) device->backend->leave(&entered);
+  device->backend.device->leave(&entered);
   return status;
 }
 
@@ -87,7 +87,7 @@ static attune_status check_place(const at_transfer *t) {
 }
 
 static attune_status move(at_transfer *t) {
-  const at_backend *backend = t->stream->device->backend;
+  const at_backend *backend = &t->stream->device->backend;
   if (t->file->cufile && backend->cufile) return move_by_cufile(t);
   if (backend->kind == ATTUNE_DEVICE_HOST && !at_file_is_direct(t->file)) return move_plain(t);
   return at_file_move_blocks(t);

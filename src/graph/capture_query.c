@@ -15,11 +15,10 @@ attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_i
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   at_capture *capture = stream->capture;
-  const at_backend *backend = stream->device->backend;
   uint64_t id = capture ? capture->id : 0;
   bool broken = false;
-  if (backend->capture_info) {
-    attune_status status = backend->capture_info(stream, &id, &broken);
+  if (stream->device->backend.graph) {
+    attune_status status = stream->device->backend.graph->capture_info(stream, &id, &broken);
     if (status != ATTUNE_OK) return status;
   }
   if (capture) {
@@ -52,8 +51,7 @@ attune_status attune_graph_pool(attune_graph *graph, attune_pool **out) {
 attune_status attune_graph_upload(attune_graph *graph, attune_stream *stream) {
   attune_status status = at_graph_check_replay(graph, stream);
   if (status == ATTUNE_OK && !graph->instantiated) status = attune_graph_instantiate(graph);
-  const at_backend *backend = status == ATTUNE_OK ? graph->device->backend : NULL;
-  return backend && backend->graph_upload ? backend->graph_upload(graph->made, stream) : status;
+  return status == ATTUNE_OK ? graph->device->backend.graph->upload(graph->made, stream) : status;
 }
 
 static attune_status check_clone(attune_graph **out, const attune_graph *graph) {
@@ -81,7 +79,7 @@ attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) 
   if (status != ATTUNE_OK) return status;
   attune_graph *clone = NULL;
   status = attune_graph_create(&clone, graph->device);
-  if (status == ATTUNE_OK) status = graph->device->backend->graph_clone(graph->made, &clone->made);
+  if (status == ATTUNE_OK) status = graph->device->backend.graph->clone(graph->made, &clone->made);
   if (status != ATTUNE_OK) {
     attune_graph_destroy(clone);
     return status;
@@ -106,8 +104,8 @@ static attune_status check_device(const attune_device *device) {
 attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
   uint64_t used = 0, reserved = 0;
   attune_status status = check_device(device);
-  if (status == ATTUNE_OK && device->backend->graph_memory)
-    status = device->backend->graph_memory(device, &used, &reserved);
+  if (status == ATTUNE_OK && device->backend.graph)
+    status = device->backend.graph->memory(device, &used, &reserved);
   if (out_used) *out_used = used;
   if (out_reserved) *out_reserved = reserved;
   return status;
@@ -115,5 +113,5 @@ attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uin
 
 attune_status attune_graph_trim(attune_device *device) {
   attune_status status = check_device(device);
-  return status == ATTUNE_OK && device->backend->graph_trim ? device->backend->graph_trim(device) : status;
+  return status == ATTUNE_OK && device->backend.graph ? device->backend.graph->trim(device) : status;
 }

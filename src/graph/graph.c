@@ -16,7 +16,8 @@ attune_status attune_graph_create(attune_graph **out, attune_device *device) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph *");
   *out = NULL;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!device->backend->graph_instantiate) return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", device->name);
+  attune_status status = at_needs(device, graph);
+  if (status != ATTUNE_OK) return status;
   attune_graph *graph = calloc(1, sizeof *graph);
   if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
   graph->device = device;
@@ -27,7 +28,7 @@ attune_status attune_graph_create(attune_graph **out, attune_device *device) {
 static void drop_made(attune_graph *graph) {
   at_graph_hooks_drop(graph);
   if (graph->watched) at_instrument_graph_gone(&graph->watched);
-  if (graph->made) graph->device->backend->graph_destroy(graph->made);
+  if (graph->made) graph->device->backend.graph->destroy(graph->made);
   graph->made = NULL;
   graph->instantiated = false;
   free(graph->externals);
@@ -71,18 +72,18 @@ attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *str
 
 /* What the backend captured becomes the graph's; its executable is made now, or with keep_graph at the first replay. */
 static attune_status adopt(attune_graph *graph, at_graph *captured) {
-  const at_backend *backend = graph->device->backend;
-  attune_status status = graph->keep ? ATTUNE_OK : backend->graph_instantiate(captured, false);
+  const at_backend_graph *backend = graph->device->backend.graph;
+  attune_status status = graph->keep ? ATTUNE_OK : backend->instantiate(captured, false);
   if (status == ATTUNE_OK) {
     graph->made = captured;
     graph->instantiated = !graph->keep;
-    if (backend->graph_nodes(captured) == 0)
+    if (backend->nodes(captured) == 0)
       at_log(ATTUNE_LOG_WARNING, "an empty graph was captured on %s", graph->device->name);
     at_graph_tell(graph, ATTUNE_GRAPH_CAPTURED);
     if (graph->instantiated) at_graph_tell(graph, ATTUNE_GRAPH_INSTANTIATED);
     return ATTUNE_OK;
   }
-  backend->graph_destroy(captured);
+  backend->destroy(captured);
   drop_made(graph);
   return status;
 }
@@ -134,7 +135,7 @@ attune_status at_graph_check_kept(const attune_graph *graph) {
 
 attune_status attune_graph_instantiate(attune_graph *graph) {
   attune_status status = at_graph_check_kept(graph);
-  if (status == ATTUNE_OK) status = graph->device->backend->graph_instantiate(graph->made, true);
+  if (status == ATTUNE_OK) status = graph->device->backend.graph->instantiate(graph->made, true);
   if (status == ATTUNE_OK) graph->instantiated = true;
   if (status == ATTUNE_OK) at_graph_tell(graph, ATTUNE_GRAPH_INSTANTIATED);
   return status;
@@ -173,9 +174,9 @@ static attune_status replay_work(attune_graph *graph, attune_stream *stream) {
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
-  if (AT_LIKELY(!at_instrumented())) return graph->device->backend->graph_launch(graph->made, stream);
+  if (AT_LIKELY(!at_instrumented())) return graph->device->backend.graph->launch(graph->made, stream);
   const bool named = at_instrument_name("attune_graph_replay %zu nodes", attune_graph_node_count(graph));
-  status = graph->device->backend->graph_launch(graph->made, stream);
+  status = graph->device->backend.graph->launch(graph->made, stream);
   status = at_instrument_end(named, stream, status);
   if (!at_instrumented_races() || status != ATTUNE_OK) return status;
   watch_externals(graph, stream, false);
@@ -229,7 +230,7 @@ attune_status attune_graph_register_generator(attune_graph *graph, attune_genera
 }
 
 size_t attune_graph_node_count(const attune_graph *graph) {
-  return graph && graph->made ? graph->device->backend->graph_nodes(graph->made) : 0;
+  return graph && graph->made ? graph->device->backend.graph->nodes(graph->made) : 0;
 }
 
 /* Which of the ways a file can be refused it was. */
@@ -247,7 +248,7 @@ attune_status attune_graph_debug_dump(const attune_graph *graph, const char *pat
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "we");
   if (!file) return fail_file(path, "cannot be written", errno);
-  status = graph->device->backend->graph_dump(graph->made, file, brief != 0);
+  status = graph->device->backend.graph->dump(graph->made, file, brief != 0);
   errno = 0;
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;
@@ -256,8 +257,8 @@ attune_status attune_graph_debug_dump(const attune_graph *graph, const char *pat
 }
 
 static void *native(const attune_graph *graph, bool executable) {
-  if (!graph || !graph->made || !graph->device->backend->graph_native) return NULL;
-  return graph->device->backend->graph_native(graph->made, executable);
+  if (!graph || !graph->made) return NULL;
+  return graph->device->backend.graph->native(graph->made, executable);
 }
 
 void *attune_graph_native(const attune_graph *graph) {

@@ -8,6 +8,7 @@
 
 #include <attune/pinned.h>
 
+#include <assert.h>
 #include <stdlib.h>
 
 attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out) {
@@ -83,6 +84,7 @@ static at_capture *new_capture(attune_graph *graph, attune_stream *stream, attun
 
 /* A stream of the capture: the allocator knows first, so that nothing allocated in between escapes. */
 static attune_status enter(at_capture *capture, attune_stream *stream) {
+  assert(!stream->capture && stream->device == capture->stream->device && atomic_load(&capture->active));
   attune_status status = at_memory_capture_begin(stream, capture->pool);
   if (status == ATTUNE_OK) stream->capture = capture;
   return status;
@@ -90,6 +92,7 @@ static attune_status enter(at_capture *capture, attune_stream *stream) {
 
 /* The allocator then gives the stream what had to wait for the end: that must run, and not be recorded. */
 static void leave(attune_stream *stream) {
+  assert(stream->capture);
   stream->capture = NULL;
   at_memory_capture_end(stream);
   if (stream->doomed) at_stream_close(stream);
@@ -106,7 +109,7 @@ static attune_status make_room(attune_device *device) {
   attune_status status = attune_memory_empty_cache(device);
   if (status == ATTUNE_OK) status = attune_device_synchronize(device);
   if (status == ATTUNE_OK) status = attune_memory_empty_cache(device);
-  return status == ATTUNE_OK && device->backend->pinned_alloc ? attune_pinned_empty_cache(device) : status;
+  return status == ATTUNE_OK && device->backend.pinned ? attune_pinned_empty_cache(device) : status;
 }
 
 attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
@@ -116,9 +119,8 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
   attune_status status = check_begin(graph, stream, o, updating);
   if (status == ATTUNE_OK && o->make_room) status = make_room(graph->device);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->capture_begin || !stream->device->backend->graph_instantiate)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", stream->device->name);
-  status = share_pool(graph, o);
+  status = at_needs(stream->device, graph);
+  if (status == ATTUNE_OK) status = share_pool(graph, o);
   if (status != ATTUNE_OK) return status;
   at_capture *capture = new_capture(graph, stream, o->mode);
   const bool notes = updating ? graph->extra && graph->extra->inputs : o->check_inputs != 0;
@@ -126,7 +128,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
   if (status == ATTUNE_OK)
     status = capture ? enter(capture, stream) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");
   if (status == ATTUNE_OK) {
-    status = stream->device->backend->capture_begin(stream);
+    status = stream->device->backend.graph->capture_begin(stream);
     if (status != ATTUNE_OK) leave(stream);
   }
   if (status != ATTUNE_OK) {
@@ -160,6 +162,7 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
 /* Whatever the backend says, the capture is over: nobody is in it any more. */
 static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
+  assert(capture->graph == graph && atomic_load(&capture->active));
   struct at_inputs *inputs = at_inputs_end(capture);
   if (good)
     (void)at_graph_adopt_inputs(graph, inputs); /* without memory for them none are looked at */
@@ -179,19 +182,21 @@ static void unwind(attune_graph *graph, bool good) {
   leave(capture->stream);
   graph->capture = NULL;
   for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, -1);
-  (void)__atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
+  const int left = __atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
+  assert(left >= 0);
+  (void)left;
   at_capture_drop(capture);
 }
 
 /* The status that a capture ends with: what broke it says more than what the backend saw of it. */
 static attune_status end_in_backend(at_capture *capture, at_graph **out) {
-  const at_backend *backend = capture->stream->device->backend;
+  const at_backend_graph *backend = capture->stream->device->backend.graph;
   attune_status status = backend->capture_end(capture->stream, out);
   pthread_mutex_lock(&capture->lock);
   const attune_status broken = capture->broken;
   pthread_mutex_unlock(&capture->lock);
   if (broken == ATTUNE_OK) return status;
-  if (*out) backend->graph_destroy(*out);
+  if (*out) backend->destroy(*out);
   *out = NULL;
   return at_fail(broken, "the capture was broken: %s", capture->reason);
 }
@@ -212,7 +217,7 @@ attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream
 void at_graph_capture_drop(attune_graph *graph) {
   at_graph *captured = NULL;
   (void)end_in_backend(graph->capture, &captured);
-  if (captured) graph->device->backend->graph_destroy(captured);
+  if (captured) graph->device->backend.graph->destroy(captured);
   unwind(graph, false);
   if (graph->made) return;
   for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -263,16 +268,16 @@ static void unjoin(at_capture *capture, attune_stream *stream) {
 }
 
 attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
-  const at_backend *backend = stream->device->backend;
+  const at_backend_stream *backend = stream->device->backend.stream;
   at_capture *capture = event->capture;
   if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, false);
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "the event was last recorded in a capture that is over; should be recorded again");
-  if (!capture || stream->capture) return backend->stream_wait(stream, event);
+  if (!capture || stream->capture) return backend->wait(stream, event);
   attune_status status = join(capture, stream);
   if (status != ATTUNE_OK) return status;
-  status = backend->stream_wait(stream, event);
+  status = backend->wait(stream, event);
   if (status != ATTUNE_OK) unjoin(capture, stream);
   return status;
 }

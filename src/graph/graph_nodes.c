@@ -13,9 +13,7 @@
 static attune_status check_node(const attune_graph *graph, size_t index) {
   attune_status status = at_graph_check_kept(graph);
   if (status != ATTUNE_OK) return status;
-  const at_backend *backend = graph->device->backend;
-  if (!backend->graph_node) return at_unsupported(graph->device, "nodes of graphs");
-  const size_t count = backend->graph_nodes(graph->made);
+  const size_t count = graph->device->backend.graph->nodes(graph->made);
   if (index < count) return ATTUNE_OK;
   return FAIL("index is %zu; should be less than the graph's %zu nodes", index, count);
 }
@@ -24,7 +22,7 @@ attune_status attune_graph_get_node(attune_node *out, const attune_graph *graph,
   if (!out) return FAIL("out is NULL; should point to an attune_node");
   memset(out, 0, sizeof *out);
   attune_status status = check_node(graph, index);
-  return status == ATTUNE_OK ? graph->device->backend->graph_node(graph->made, index, out) : status;
+  return status == ATTUNE_OK ? graph->device->backend.graph->node(graph->made, index, out) : status;
 }
 
 attune_status attune_graph_get_edges(const attune_graph *graph, attune_edge *out, size_t room, size_t *out_count) {
@@ -33,8 +31,7 @@ attune_status attune_graph_get_edges(const attune_graph *graph, attune_edge *out
   if (!out && room > 0) return FAIL("out is NULL; should have room for %zu edges", room);
   attune_status status = at_graph_check_kept(graph);
   if (status != ATTUNE_OK) return status;
-  if (!graph->device->backend->graph_edges) return at_unsupported(graph->device, "edges of graphs");
-  return graph->device->backend->graph_edges(graph->made, out, room, out_count);
+  return graph->device->backend.graph->edges(graph->made, out, room, out_count);
 }
 
 static bool has_parameters(attune_node_kind kind) {
@@ -58,7 +55,7 @@ attune_status attune_graph_get_parameters(attune_node_parameters *out, const att
   if (status != ATTUNE_OK) return status;
   *out =
       (attune_node_parameters){.kind = node.kind, .arguments = out->arguments, .arguments_room = out->arguments_room};
-  status = graph->device->backend->graph_get_parameters(graph->made, index, out);
+  status = graph->device->backend.graph->get_parameters(graph->made, index, out);
   if (status == ATTUNE_OK && out->arguments && out->arguments_bytes > out->arguments_room)
     return FAIL("arguments_room is %zu; should be at least %zu", out->arguments_room, out->arguments_bytes);
   return status;
@@ -108,7 +105,7 @@ attune_status attune_graph_set_parameters(attune_graph *graph, size_t index, con
   if (!parameters) return FAIL("parameters is NULL; should point to an attune_node_parameters");
   attune_status status = check_parameters(&node, graph, index);
   if (status == ATTUNE_OK) status = check_new(&node, index, parameters);
-  if (status == ATTUNE_OK) status = graph->device->backend->graph_set_parameters(graph->made, index, parameters);
+  if (status == ATTUNE_OK) status = graph->device->backend.graph->set_parameters(graph->made, index, parameters);
   if (status == ATTUNE_OK) forget_uses(graph);
   return status;
 }
@@ -121,7 +118,7 @@ attune_status attune_graph_set_enabled(attune_graph *graph, size_t index, int en
     return at_fail(ATTUNE_UNSUPPORTED, "node %zu is of kind %s; only a kernel, a copy or a fill can be left out", index,
                    node.name);
   if (!graph->instantiated) status = attune_graph_instantiate(graph);
-  if (status == ATTUNE_OK) status = graph->device->backend->graph_set_enabled(graph->made, index, enabled != 0);
+  if (status == ATTUNE_OK) status = graph->device->backend.graph->set_enabled(graph->made, index, enabled != 0);
   if (status == ATTUNE_OK) forget_uses(graph);
   return status;
 }

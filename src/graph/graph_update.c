@@ -33,15 +33,15 @@ static void put_back(const attune_graph *graph, const uint64_t *increments, size
 /* The captured work takes over the executable, or gets one of its own; with keep_graph and none made yet there is
  * nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
-  const at_backend *backend = graph->device->backend;
+  const at_backend_graph *backend = graph->device->backend.graph;
   at_message kept; /* an executable that cannot be changed in place is made again */
   at_message_keep(&kept);
   attune_status status =
-      graph->instantiated ? backend->graph_update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
+      graph->instantiated ? backend->update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
   (void)at_message_settle(&kept, status);
   at_graph *dropped = status == ATTUNE_OK ? graph->made : captured;
   if (status == ATTUNE_OK) graph->made = captured;
-  backend->graph_destroy(dropped);
+  backend->destroy(dropped);
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include "src/host/main_thread_exit.h"
 #include "src/host/spin.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdalign.h>
@@ -111,6 +112,7 @@ static void *run_queue(void *arg) {
   running = queue;
   for (uint64_t position = 0; wait_for_work(queue, position); position++) {
     const item *next = &queue->ring[position % RING_ITEMS];
+    assert(next->fn && atomic_load(&queue->done) == position);
     next->fn(next->args);
     if (AT_UNLIKELY(stale(queue))) return NULL; /* a child of fork that came back from the function: it ends here */
     /* Sequentially consistent with at_queue_wait's: either it sees `done` or we see it waiting. */
@@ -171,11 +173,15 @@ attune_status at_queue_create(at_queue **out) {
 }
 
 void at_queue_hold(at_queue *queue) {
-  atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
+  const int before = atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
+  assert(before > 0);
+  (void)before;
 }
 
 void at_queue_drop(at_queue *queue) {
-  if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) return;
+  const int before = atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel);
+  assert(before > 0);
+  if (before != 1) return;
   if (!stale(queue)) { /* else a thread of the parent may have held them at the fork */
     pthread_cond_destroy(&queue->progress);
     pthread_cond_destroy(&queue->work);
@@ -185,6 +191,7 @@ void at_queue_drop(at_queue *queue) {
 }
 
 void at_queue_close(at_queue *queue) {
+  assert(!at_queue_runs_here(queue)); /* it would wait for its own end */
   if (!stale(queue)) {
     pthread_mutex_lock(&queue->lock);
     queue->stopping = true;
@@ -206,11 +213,13 @@ static void sleep_until(at_queue *queue, uint64_t position) {
 }
 
 uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes) {
+  assert(fn && bytes <= AT_HOST_ARGS_BYTES && (args || bytes == 0) && !stale(queue));
   pthread_mutex_lock(&queue->lock);
   uint64_t end; /* read again after a sleep: another thread may have given work meanwhile */
   while ((end = atomic_load_explicit(&queue->end, memory_order_relaxed)) >= RING_ITEMS &&
          !at_queue_reached(queue, end - RING_ITEMS + 1))
     sleep_until(queue, end - RING_ITEMS + 1);
+  assert(!queue->stopping && end - atomic_load(&queue->done) < RING_ITEMS);
   item *slot = &queue->ring[end % RING_ITEMS];
   slot->fn = fn;
   if (bytes) memcpy(slot->args, args, bytes);
@@ -250,6 +259,7 @@ bool at_queue_reached(const at_queue *queue, uint64_t position) {
 }
 
 void at_queue_wait(at_queue *queue, uint64_t position) {
+  assert(position <= at_queue_end(queue));
   at_spin spin = {.limit_ns = queue->spin_ns};
   do {
     if (at_queue_reached(queue, position)) return;

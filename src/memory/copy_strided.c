@@ -93,9 +93,9 @@ static at_operand_access touch(const box *b, bool writes) {
 
 static attune_status run_copy(const char *call, attune_stream *stream, const attune_box_copy *copy, const box *to,
                               const box *from) {
-  if (AT_LIKELY(!at_instrumented())) return stream->device->backend->copy_box(stream, copy);
+  if (AT_LIKELY(!at_instrumented())) return stream->device->backend.memory->copy_box(stream, copy);
   const bool named = at_instrument_name("%s %zu x %zu x %zu bytes", call, copy->slices, copy->rows, copy->bytes);
-  attune_status status = stream->device->backend->copy_box(stream, copy);
+  attune_status status = stream->device->backend.memory->copy_box(stream, copy);
   status = at_instrument_end(named, stream, status);
   const at_operand_access uses[] = {touch(to, true), touch(from, false)};
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, call, uses, 2);
@@ -103,10 +103,10 @@ static attune_status run_copy(const char *call, attune_stream *stream, const att
 }
 
 static attune_status run_fill(const char *call, attune_stream *stream, const attune_box_fill *fill, const box *to) {
-  if (AT_LIKELY(!at_instrumented())) return stream->device->backend->fill_box(stream, fill);
+  if (AT_LIKELY(!at_instrumented())) return stream->device->backend.memory->fill_box(stream, fill);
   const bool named = at_instrument_name("%s %zu x %zu x %zu elements of %zu bytes", call, fill->slices, fill->rows,
                                    fill->count, fill->element_bytes);
-  attune_status status = stream->device->backend->fill_box(stream, fill);
+  attune_status status = stream->device->backend.memory->fill_box(stream, fill);
   status = at_instrument_end(named, stream, status);
   const at_operand_access use = touch(to, true);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, call, &use, 1);
@@ -146,7 +146,6 @@ static attune_status settle_copy(attune_box_copy *copy, box *to, box *from) {
 static attune_status copy_box(const char *call, attune_stream *stream, const attune_box_copy *copy) {
   attune_status status = check_stream(stream);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->copy_box) return at_unsupported(stream->device, "copies of boxes");
   if (copy->bytes == 0 || copy->rows == 0 || copy->slices == 0) return ATTUNE_OK;
   attune_box_copy settled = *copy;
   box to, from;
@@ -201,7 +200,6 @@ static attune_status fill_box(const char *call, attune_stream *stream, const att
   attune_status status = check_stream(stream);
   if (status == ATTUNE_OK) status = check_element(fill);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->fill_box) return at_unsupported(stream->device, "fills with elements");
   if (fill->count == 0 || fill->rows == 0 || fill->slices == 0) return ATTUNE_OK;
   box to = {.name = "destination",
             .begin = (uintptr_t)fill->destination,

@@ -16,13 +16,13 @@ struct at_managed {
 
 static attune_status check_device(const attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  return device->backend->managed_check ? ATTUNE_OK : at_unsupported(device, "managed memory");
+  return at_needs(device, managed);
 }
 
 /* Memory of a device may be wanted on devices of its own kind, and by the CPU. */
 static attune_status check_place(const attune_device *device, const attune_device *place, const char *name) {
   if (!place) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", name);
-  if (place->backend->kind == ATTUNE_DEVICE_HOST || place->backend == device->backend) return ATTUNE_OK;
+  if (place->backend.kind == ATTUNE_DEVICE_HOST || place->backend.kind == device->backend.kind) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %s; should be the host, or of the same kind as %s", name, place->name,
                  device->name);
 }
@@ -40,7 +40,7 @@ static attune_status check_options(attune_device *device, const attune_managed_o
   attune_status status = o->preferred ? check_place(device, o->preferred, "preferred") : ATTUNE_OK;
   for (int i = 0; i < o->accessed_by_count && status == ATTUNE_OK; i++)
     status = check_place(device, o->accessed_by[i], "a device of accessed_by");
-  return status == ATTUNE_OK ? device->backend->managed_check(device, advised) : status;
+  return status == ATTUNE_OK ? device->backend.managed->check(device, advised) : status;
 }
 
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
@@ -59,12 +59,11 @@ attune_status at_managed_make(struct at_managed **out, attune_device *device, co
 }
 
 attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes) {
-  const at_backend *backend = device->backend;
-  attune_status status = backend->managed_alloc(device, out, bytes);
-  if (status != ATTUNE_OK || !backend->managed_advise || !is_advised(&managed->options)) return status;
-  status = backend->managed_advise(device, *out, bytes, &managed->options);
+  attune_status status = device->backend.managed->alloc(device, out, bytes);
+  if (status != ATTUNE_OK || !is_advised(&managed->options)) return status;
+  status = device->backend.managed->advise(device, *out, bytes, &managed->options);
   if (status == ATTUNE_OK) return status;
-  (void)backend->free(device, *out);
+  (void)device->backend.memory->free(device, *out);
   *out = NULL;
   return status;
 }
@@ -82,8 +81,7 @@ attune_status attune_managed_advise(attune_device *device, void *pointer, size_t
   if (status != ATTUNE_OK) return status;
   if (!advice) return at_fail(ATTUNE_INVALID_ARGUMENT, "advice is NULL; should point to an attune_managed_options");
   status = check_options(device, advice, true);
-  if (status != ATTUNE_OK || !device->backend->managed_advise) return status;
-  return device->backend->managed_advise(device, pointer, bytes, advice);
+  return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, advice) : status;
 }
 
 attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
@@ -97,10 +95,10 @@ attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size
   if (status != ATTUNE_OK) return status;
   if (at_stream_capturing(stream))
     return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
-  status = device->backend->managed_check(device, true);
-  if (status != ATTUNE_OK || !device->backend->managed_prefetch) return status;
+  status = device->backend.managed->check(device, true);
+  if (status != ATTUNE_OK) return status;
   const bool named = at_instrument_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
-  status = device->backend->managed_prefetch(stream, pointer, bytes, to);
+  status = device->backend.managed->prefetch(stream, pointer, bytes, to);
   return at_instrument_end(named, stream, status);
 }
 
@@ -111,7 +109,5 @@ attune_status attune_managed_get_state(attune_managed_state *out, attune_device 
   attune_status status = check_device(device);
   if (status == ATTUNE_OK) status = check_range(pointer, bytes);
   if (status != ATTUNE_OK) return status;
-  if (!device->backend->managed_state)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s keeps no advice: all its memory is the CPU's", device->name);
-  return device->backend->managed_state(device, out, pointer, bytes);
+  return device->backend.managed->state(device, out, pointer, bytes);
 }

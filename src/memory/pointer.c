@@ -35,8 +35,7 @@ static void ask_driver(attune_device *device, attune_pointer_info *out, const vo
   attune_pointer_info known = {.kind = ATTUNE_KIND_UNKNOWN};
   at_message kept;
   at_message_keep(&kept);
-  if (device->backend->pointer_info && device->backend->pointer_info(device, &known, pointer) != ATTUNE_OK)
-    known.kind = ATTUNE_KIND_UNKNOWN;
+  if (device->backend.memory->pointer_info(device, &known, pointer) != ATTUNE_OK) known.kind = ATTUNE_KIND_UNKNOWN;
   (void)at_message_settle(&kept, ATTUNE_OK);
   if (known.kind == ATTUNE_KIND_UNKNOWN) return;
   if (out->device) {

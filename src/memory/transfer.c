@@ -7,7 +7,7 @@
 /* Told to who watches: by its name, and when it went well what it uses. */
 static attune_status watched_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   const bool named = at_instrument_name("attune_copy %zu bytes", bytes);
-  attune_status status = stream->device->backend->copy(stream, destination, source, bytes);
+  attune_status status = stream->device->backend.memory->copy(stream, destination, source, bytes);
   status = at_instrument_end(named, stream, status);
   const at_operand_access uses[] = {at_instrument_bytes("destination", destination, bytes, true),
                            at_instrument_bytes("source", source, bytes, false)};
@@ -17,7 +17,7 @@ static attune_status watched_copy(attune_stream *stream, void *destination, cons
 
 static attune_status watched_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   const bool named = at_instrument_name("attune_fill %zu bytes", bytes);
-  attune_status status = stream->device->backend->fill(stream, destination, value, bytes);
+  attune_status status = stream->device->backend.memory->fill(stream, destination, value, bytes);
   status = at_instrument_end(named, stream, status);
   const at_operand_access use = at_instrument_bytes("destination", destination, bytes, true);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, "attune_fill", &use, 1);
@@ -39,8 +39,6 @@ static attune_status check_range(const char *name, const void *pointer, size_t b
 attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   attune_status status = check_stream(stream);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->copy)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no copies", stream->device->name);
   if (bytes == 0) return ATTUNE_OK;
   status = check_range("destination", destination, bytes);
   if (status == ATTUNE_OK) status = check_range("source", source, bytes);
@@ -49,18 +47,16 @@ attune_status attune_copy(attune_stream *stream, void *destination, const void *
   if (to < from + bytes && from < to + bytes)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "destination and source overlap; should be %zu bytes apart", bytes);
   if (AT_UNLIKELY(at_instrumented())) return watched_copy(stream, destination, source, bytes);
-  return stream->device->backend->copy(stream, destination, source, bytes);
+  return stream->device->backend.memory->copy(stream, destination, source, bytes);
 }
 
 attune_status attune_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   attune_status status = check_stream(stream);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->fill)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no fills", stream->device->name);
   if (value < 0 || value > 255) return at_fail(ATTUNE_INVALID_ARGUMENT, "value is %d; should be from 0 to 255", value);
   if (bytes == 0) return ATTUNE_OK;
   status = check_range("destination", destination, bytes);
   if (status != ATTUNE_OK) return status;
   if (AT_UNLIKELY(at_instrumented())) return watched_fill(stream, destination, value, bytes);
-  return stream->device->backend->fill(stream, destination, value, bytes);
+  return stream->device->backend.memory->fill(stream, destination, value, bytes);
 }

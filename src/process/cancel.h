@@ -5,6 +5,7 @@
 #define AT_CANCEL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 /* What the thread had set, for at_cancel_let. */
 static inline int at_cancel_hold(void) {
@@ -22,6 +23,13 @@ static inline void at_wait(pthread_cond_t *changed, pthread_mutex_t *lock) {
   const int before = at_cancel_hold();
   (void)pthread_cond_wait(changed, lock);
   at_cancel_let(before);
+}
+
+/* For assertions: some thread holds the lock. A build without assertions does not ask. */
+static inline bool at_is_locked(pthread_mutex_t *lock) {
+  if (pthread_mutex_trylock(lock) != 0) return true;
+  pthread_mutex_unlock(lock);
+  return false;
 }
 
 #endif

@@ -270,9 +270,8 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
 attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
   *out = (at_graph_generator){.generator = generator, .device = device};
   if (!generator) return check(generator, "", "generator");
-  if (!device->backend->random_state)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no random numbers", device->name);
-  attune_status status = at_graph_state_take(&out->state, device);
+  attune_status status = at_needs(device, random);
+  if (status == ATTUNE_OK) status = at_graph_state_take(&out->state, device);
   if (status != ATTUNE_OK) return status;
   lock(generator);
   generator->references++;
@@ -289,7 +288,7 @@ attune_status at_generator_replay(at_graph_generator *joined, attune_stream *str
   if (fits) generator->offset += joined->increment;
   unlock(generator);
   if (!fits) return fail_exhausted(joined->increment, offset);
-  return joined->device->backend->random_state(stream, joined->state, seed, offset);
+  return joined->device->backend.random->state(stream, joined->state, seed, offset);
 }
 
 void at_generator_leave(at_graph_generator *joined) {

@@ -37,7 +37,7 @@ static attune_status add_chunk(chunk **out, attune_device *device) {
   chunk *made = calloc(1, sizeof *made);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for generators in graphs");
   void *memory = NULL;
-  attune_status status = device->backend->alloc(device, &memory, SLOTS * SLOT_WORDS * sizeof(uint64_t));
+  attune_status status = device->backend.memory->alloc(device, &memory, SLOTS * SLOT_WORDS * sizeof(uint64_t));
   if (status != ATTUNE_OK) {
     free(made);
     return status;

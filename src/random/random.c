@@ -53,9 +53,7 @@ static attune_status check_place(const attune_generator *generator, const attune
     return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what pointer points to", count);
   if ((uintptr_t)pointer % size)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is %p; should be aligned to %zu bytes", pointer, size);
-  if (!stream->device->backend->random_run)
-    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no random numbers", stream->device->name);
-  return ATTUNE_OK;
+  return at_needs(stream->device, random);
 }
 
 /* The value as an element of dtype holds it. */
@@ -87,7 +85,7 @@ static attune_status give(attune_generator *generator, attune_stream *stream, at
     words = (call->count / each + (call->count % each != 0)) * 4;
   }
   attune_status status = at_generator_take(generator, stream, words, call);
-  return status == ATTUNE_OK ? stream->device->backend->random_run(stream, call) : status;
+  return status == ATTUNE_OK ? stream->device->backend.random->run(stream, call) : status;
 }
 
 static const char *name_of(const at_random_call *call) {

@@ -23,12 +23,12 @@ static void find_grid(const attune_device *device, const at_generator_view *view
   if (*processors) return;
   *processors = H200_PROCESSORS;
   *threads = H200_THREADS;
-  if (device->backend->kind == ATTUNE_DEVICE_HOST) {
-    if (attune_device_at(&gpu, 0) != ATTUNE_OK || gpu->backend->kind == ATTUNE_DEVICE_HOST) return;
+  if (device->backend.kind == ATTUNE_DEVICE_HOST) {
+    if (attune_device_at(&gpu, 0) != ATTUNE_OK || gpu->backend.kind == ATTUNE_DEVICE_HOST) return;
     device = gpu;
   }
   *processors = device->properties.processors;
-  if (device->backend->threads_per_processor) *threads = device->backend->threads_per_processor(device);
+  if (device->backend.runtime) *threads = device->backend.runtime->threads_per_processor(device);
 }
 
 /* One launch over `count` elements from `out`. */
@@ -40,7 +40,7 @@ static attune_status launch(attune_generator *generator, attune_stream *stream, 
   call.count = count;
   call.threads = blocks * AT_TORCH_BLOCK < most_threads ? blocks * AT_TORCH_BLOCK : most_threads;
   attune_status status = at_generator_take(generator, stream, 4 * ((count - 1) / (call.threads * unroll) + 1), &call);
-  return status == ATTUNE_OK && draw ? stream->device->backend->random_run(stream, &call) : status;
+  return status == ATTUNE_OK && draw ? stream->device->backend.random->run(stream, &call) : status;
 }
 
 static bool fits_in_32_bits(const at_random_call *call, uint64_t count) {

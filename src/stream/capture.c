@@ -4,10 +4,13 @@
 
 #include "src/stream/graph_calls.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void at_capture_drop(at_capture *capture) {
-  if (atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) != 1) return;
+  const int before = atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel);
+  assert(before > 0);
+  if (before != 1) return;
   pthread_mutex_destroy(&capture->lock);
   free(capture->members);
   free(capture->externals);
@@ -16,6 +19,7 @@ void at_capture_drop(at_capture *capture) {
 }
 
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason) {
+  assert(status != ATTUNE_OK);
   pthread_mutex_lock(&capture->lock);
   if (capture->broken == ATTUNE_OK) {
     capture->broken = status;
@@ -52,7 +56,7 @@ static at_externals *with_room(at_capture *capture) {
 }
 
 attune_status at_capture_external(attune_event *event, attune_stream *stream, bool records) {
-  const at_backend *backend = stream->device->backend;
+  const at_backend *backend = &stream->device->backend;
   at_capture *capture = stream->capture; /* NULL: the program's own */
   at_externals *e = NULL;
   if (capture) {
@@ -61,7 +65,7 @@ attune_status at_capture_external(attune_event *event, attune_stream *stream, bo
     pthread_mutex_unlock(&capture->lock);
     if (!e) return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to note an external event");
   }
-  attune_status status = records ? backend->event_record(event, stream) : backend->stream_wait(stream, event);
+  attune_status status = records ? backend->event->record(event, stream) : backend->stream->wait(stream, event);
   if (status != ATTUNE_OK || !capture) return status;
   pthread_mutex_lock(&capture->lock);
   capture->externals->each[capture->externals->count++] = (struct at_external){event, records};
@@ -74,7 +78,7 @@ attune_status at_capture_record(attune_event *event, attune_stream *stream) {
   if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, true);
   if (capture) atomic_fetch_add_explicit(&capture->references, 1, memory_order_relaxed);
   if (event->capture != capture) at_capture_forget_event(event);
-  attune_status status = stream->device->backend->event_record(event, stream);
+  attune_status status = stream->device->backend.event->record(event, stream);
   if (status != ATTUNE_OK || event->capture == capture) {
     if (capture) at_capture_drop(capture);
     return status;
@@ -84,6 +88,5 @@ attune_status at_capture_record(attune_event *event, attune_stream *stream) {
 }
 
 bool at_stream_capturing(attune_stream *stream) {
-  const at_backend *backend = stream->device->backend;
-  return stream->capture || (backend->stream_capturing && backend->stream_capturing(stream));
+  return stream->capture || stream->device->backend.stream->capturing(stream);
 }

@@ -21,18 +21,19 @@ attune_status at_event_check_pair(const attune_stream *stream, const attune_even
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
-  if (stream->device->backend == event->device->backend) return ATTUNE_OK;
+  if (stream->device->backend.kind == event->device->backend.kind) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of the same kind of device",
                  event->device->name, stream->device->name);
 }
 
 static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
                                 const attune_event_options *options) {
-  if (!device->backend->event_open) return at_unsupported(device, "events");
+  attune_status status = at_needs(device, event);
+  if (status != ATTUNE_OK) return status;
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .native = native, .owned = owned, .options = *options};
-  attune_status status = device->backend->event_open(event);
+  status = device->backend.event->open(event);
   if (status != ATTUNE_OK) {
     free(event);
     return status;
@@ -48,8 +49,8 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
   if (!options) options = &event_defaults;
-  if (options->interprocess && !device->backend->event_export)
-    return at_unsupported(device, "events between processes");
+  if (options->interprocess) status = at_needs(device, ipc);
+  if (status != ATTUNE_OK) return status;
   if (options->interprocess && !options->no_timing)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.interprocess needs options.no_timing; such events have no time");
   return open_event(out, device, NULL, true, options);
@@ -58,11 +59,12 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
 attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_event_ipc");
-  if (!event->device->backend->event_export) return at_unsupported(event->device, "events between processes");
+  attune_status status = at_needs(event->device, ipc);
+  if (status != ATTUNE_OK) return status;
   if (event->owned && !event->options.interprocess)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "event was made for this process only; should be made with options.interprocess");
-  return event->device->backend->event_export(event, out);
+  return event->device->backend.ipc->event_export(event, out);
 }
 
 attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
@@ -70,11 +72,12 @@ attune_status attune_event_ipc_open(attune_event **out, attune_device *device, c
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
   if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_event_ipc_export");
-  if (!device->backend->event_import) return at_unsupported(device, "events between processes");
+  status = at_needs(device, ipc);
+  if (status != ATTUNE_OK) return status;
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .owned = true, .options = {.no_timing = 1}};
-  status = device->backend->event_import(event, handle);
+  status = device->backend.ipc->event_import(event, handle);
   if (status == ATTUNE_OK)
     *out = event;
   else
@@ -86,7 +89,7 @@ attune_status attune_event_wrap(attune_event **out, attune_device *device, void 
   if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  if (device->backend->kind == ATTUNE_DEVICE_HOST)
+  if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native events; use attune_event_create");
   if (!native) return at_fail(ATTUNE_INVALID_ARGUMENT, "native is NULL; should be an event of the program");
   return open_event(out, device, native, false, &event_defaults);
@@ -96,7 +99,7 @@ void attune_event_destroy(attune_event *event) {
   if (!event) return;
   at_capture_forget_event(event);
   if (event->watched) at_instrument_event_gone(event);
-  if (event->device->backend->event_close) event->device->backend->event_close(event);
+  event->device->backend.event->close(event);
   free(event);
 }
 
@@ -110,7 +113,6 @@ attune_status attune_event_record(attune_event *event, attune_stream *stream) {
   if (stream->device != event->device)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of one device",
                    event->device->name, stream->device->name);
-  if (!event->device->backend->event_record) return at_unsupported(event->device, "event records");
   status = at_capture_record(event, stream);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
     at_instrument_record(event, stream);
@@ -125,16 +127,14 @@ static attune_status see_reached(const attune_event *event, attune_status status
 
 attune_status attune_event_query(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
-  if (!event->device->backend->event_query) return at_unsupported(event->device, "event queries");
   attune_status status = at_capture_check_event(event);
-  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_query(event));
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend.event->query(event));
 }
 
 attune_status attune_event_synchronize(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
-  if (!event->device->backend->event_synchronize) return at_unsupported(event->device, "event synchronization");
   attune_status status = at_capture_check_event(event);
-  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_synchronize(event));
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend.event->synchronize(event));
 }
 
 attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop) {
@@ -144,13 +144,12 @@ attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attun
   if (start->device != stop->device)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "start is of device %s, stop of %s; should be of one device",
                    start->device->name, stop->device->name);
-  if (!start->device->backend->event_elapsed) return at_unsupported(start->device, "event times");
   if (start->options.no_timing || stop->options.no_timing)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was made without timing; should be made without options.no_timing",
                    start->options.no_timing ? "start" : "stop");
   attune_status status = at_capture_check_event(start);
   if (status == ATTUNE_OK) status = at_capture_check_event(stop);
   if (status != ATTUNE_OK) return status;
-  status = start->device->backend->event_elapsed(out_ns, start, stop);
+  status = start->device->backend.event->elapsed(out_ns, start, stop);
   return see_reached(start, see_reached(stop, status));
 }

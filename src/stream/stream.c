@@ -12,7 +12,7 @@
 #define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
 static bool runs_here(const attune_stream *stream) {
-  return stream->device->backend->stream_runs_here && stream->device->backend->stream_runs_here(stream);
+  return stream->device->backend.stream->runs_here(stream);
 }
 
 static attune_status check_new(const void *out, const attune_device *device) {
@@ -32,7 +32,7 @@ attune_status attune_stream_wrap(attune_stream **out, attune_device *device, voi
   if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  if (device->backend->kind == ATTUNE_DEVICE_HOST)
+  if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native streams; use attune_stream_create");
   return at_stream_open(out, device, native, false, 0);
 }
@@ -63,8 +63,8 @@ attune_status attune_stream_blas(attune_stream *stream, void **out) {
   if (!stream)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "stream is NULL; should be one of attune_stream_create or attune_stream_default");
-  if (!stream->device->backend->blas) return at_unsupported(stream->device, "handle of cuBLAS");
-  return stream->device->backend->blas(stream, out);
+  attune_status status = at_needs(stream->device, runtime);
+  return status == ATTUNE_OK ? stream->device->backend.runtime->blas(stream, out) : status;
 }
 
 int attune_stream_priority(const attune_stream *stream) {
@@ -84,8 +84,7 @@ static attune_status check_idle(const attune_stream *stream) {
 attune_status attune_stream_query(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->stream_query) return at_unsupported(stream->device, "stream queries");
-  status = stream->device->backend->stream_query(stream);
+  status = stream->device->backend.stream->query(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
@@ -93,8 +92,7 @@ attune_status attune_stream_query(attune_stream *stream) {
 attune_status attune_stream_synchronize(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->stream_synchronize) return at_unsupported(stream->device, "stream synchronization");
-  status = stream->device->backend->stream_synchronize(stream);
+  status = stream->device->backend.stream->synchronize(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
@@ -102,15 +100,13 @@ attune_status attune_stream_synchronize(attune_stream *stream) {
 attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
   if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
-  if (!stream->device->backend->call) return at_unsupported(stream->device, "calls in stream order");
   if (at_instrumented_races()) at_instrument_call(stream, &fn, &user);
-  return stream->device->backend->call(stream, fn, user);
+  return stream->device->backend.stream->call(stream, fn, user);
 }
 
 attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
   attune_status status = at_event_check_pair(stream, event);
   if (status != ATTUNE_OK) return status;
-  if (!stream->device->backend->stream_wait) return at_unsupported(stream->device, "waits for events");
   status = at_capture_wait(stream, event);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_instrument_wait(stream, event);
   return status;

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 
 attune_status at_stream_open(attune_stream **out, attune_device *device, void *native, bool owned, int priority) {
-  if (!device->backend->stream_open) return at_unsupported(device, "streams");
+  attune_status status = at_needs(device, stream);
+  if (status != ATTUNE_OK) return status;
   attune_stream *stream = calloc(1, sizeof *stream);
   if (!stream) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream");
   *stream = (attune_stream){.device = device, .native = native, .owned = owned, .priority = priority};
-  attune_status status = device->backend->stream_open(stream);
+  status = device->backend.stream->open(stream);
   if (status != ATTUNE_OK) {
     free(stream);
     return status;
@@ -24,7 +25,7 @@ attune_status at_stream_open(attune_stream **out, attune_device *device, void *n
 void at_stream_close(attune_stream *stream) {
   struct at_stream_cache *memory = stream->memory;
   at_memory_stream_closing(stream);
-  if (stream->device->backend->stream_close) stream->device->backend->stream_close(stream);
+  stream->device->backend.stream->close(stream);
   at_memory_stream_closed(memory);
   if (stream->watched) at_instrument_stream_gone(stream);
   free(stream);

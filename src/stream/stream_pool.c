@@ -51,7 +51,7 @@ static void watch_fork(void) {
 static attune_status clamp(int *priority, attune_device *device) {
   int least = 0, greatest = 1 - POOL_PRIORITIES;
   attune_status status = ATTUNE_OK;
-  if (device->backend->stream_priorities) status = device->backend->stream_priorities(device, &least, &greatest);
+  if (device->backend.runtime) status = device->backend.runtime->priorities(device, &least, &greatest);
   if (greatest < 1 - POOL_PRIORITIES) greatest = 1 - POOL_PRIORITIES;
   if (*priority > 0) *priority = 0;
   if (*priority < greatest) *priority = greatest;
@@ -61,8 +61,8 @@ static attune_status clamp(int *priority, attune_device *device) {
 attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest) {
   int least = 0, greatest = 0;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (device->backend->stream_priorities) {
-    attune_status status = device->backend->stream_priorities(device, &least, &greatest);
+  if (device->backend.runtime) {
+    attune_status status = device->backend.runtime->priorities(device, &least, &greatest);
     if (status != ATTUNE_OK) return status;
   }
   if (out_least) *out_least = least;

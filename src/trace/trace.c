@@ -107,7 +107,7 @@ bool at_instrument_name(const char *format, ...) {
 attune_status at_instrument_end(bool named, attune_stream *stream, attune_status status) {
   if (named) pop();
   if (status != ATTUNE_OK || !(at_instrumented() & AT_INSTRUMENT_BLOCKING) || at_stream_capturing(stream)) return status;
-  return stream->device->backend->stream_synchronize ? stream->device->backend->stream_synchronize(stream) : status;
+  return stream->device->backend.stream->synchronize(stream);
 }
 
 attune_status attune_set_launch_blocking(int on) {

@@ -24,10 +24,8 @@ int attune_get_trace(void) {
 static attune_status profile(bool start) {
   attune_device *device = NULL;
   attune_status status = attune_device_at(&device, 0);
-  if (status != ATTUNE_OK) return status;
-  if (!device->backend->profiler)
-    return at_fail(ATTUNE_UNSUPPORTED, "there is no cuda device, whose work a profiler could look at");
-  return device->backend->profiler(device, start);
+  if (status == ATTUNE_OK) status = at_needs(device, runtime);
+  return status == ATTUNE_OK ? device->backend.runtime->profiler(device, start) : status;
 }
 
 attune_status attune_profiler_start(void) {

@@ -146,7 +146,7 @@ def gate(tree, failures):
 
 
 def operations(tree):
-    return sorted(set(re.findall(r'#include "ops/(\w+)/', tree.read("ops/list.c"))))
+    return sorted(set(re.findall(r"(?m)^AT_OPERATION\((\w+),", tree.read("ops/operations.def"))))
 
 
 def configurations(tree, failures):

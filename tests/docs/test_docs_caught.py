@@ -31,7 +31,7 @@ CHANGES = (
     ("docs/configurations.md", "| `pad` |", "| `fill` |", "keys of gemm: the code has pad"),
     ("docs/configurations.md", "### host_small", "### host_tiny", "implementations of gemm: the code has host_small"),
     ("docs/configurations.md", "## gemm\n", "## product\n", "operations: the code has gemm"),
-    ("ops/list.c", '#include "ops/ops.h"', '#include "ops/scan/problem.h"', "operations: the code has scan"),
+    ("ops/operations.def", "AT_OPERATION(gemm, GEMM)", "AT_OPERATION(gemm, GEMM)\nAT_OPERATION(scan, SCAN)", "operations: the code has scan"),
     ("docs/attune.1", ".B attune verify\n", "", "commands: the code has verify"),
     ("docs/attune.1", "\\-\\-sample", "\\-\\-samples", "options: the code has sample"),
     ("docs/attune.1", ".SH NOTES\n", ".SH NOTES\nWith \\-\\-quick it is faster.\n", "attune has no option --quick"),

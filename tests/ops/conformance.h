@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/ops/op_test.h"
 #include "tests/support/check.h"
 #include "tuning/measure/operand_set.h"
 #include "tuning/dispatch/single_plan_tuner.h"
@@ -28,18 +29,19 @@ static inline bool conform_all(void) {
 }
 
 /* Calls `test` for about `most` cases of the operation, evenly chosen, folded for the device; returns how many. */
-static inline int conform_cases(const at_op *op, attune_device *device, int most,
-                                void (*test)(const at_op *op, const void *problem, const char *text)) {
-  const int wanted = getenv("AT_UNDER_VALGRIND") ? most / 4 : most, count = op->case_count();
+static inline int conform_cases(const at_op_test *op_test, attune_device *device, int most,
+                                void (*test)(const at_op_test *op_test, const void *problem, const char *text)) {
+  const at_op *op = op_test->op;
+  const int wanted = getenv("AT_UNDER_VALGRIND") ? most / 4 : most, count = op_test->case_count();
   const int step = conform_all() || count < wanted ? 1 : count / wanted | 1;
   int seen = 0;
   for (int c = 0; c < count; c += step) {
     uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
     char text[AT_PROBLEM_CHARS];
-    if (!op->case_at(c, problem)) continue;
-    op->fold(problem, device);
-    OK(op->format(problem, text, sizeof text));
-    test(op, problem, text);
+    if (!op_test->case_at(c, problem)) continue;
+    op->problem->fold(problem, device);
+    OK(op->problem->format(problem, text, sizeof text));
+    test(op_test, problem, text);
     seen++;
   }
   return seen;
@@ -86,6 +88,7 @@ static inline bool conform_is_shut(conform_gate *gate) {
 /* ---- one problem: two sets of data with their references, and the operands of the calls ---- */
 
 typedef struct conform_scene {
+  const at_op_test *op_test;
   const at_op *op;
   const void *problem;
   attune_stream *stream, *other; /* created; `other` reads while `stream` waits */
@@ -95,15 +98,16 @@ typedef struct conform_scene {
   int patience_ms;
 } conform_scene;
 
-static inline void conform_open_scene(conform_scene *s, const at_op *op, const void *problem, attune_device *device,
+static inline void conform_open_scene(conform_scene *s, const at_op_test *op_test, const void *problem, attune_device *device,
                                       at_random *const random[2], int patience_ms) {
-  *s = (conform_scene){.op = op, .problem = problem, .patience_ms = patience_ms};
+  const at_op *op = op_test->op;
+  *s = (conform_scene){.op_test = op_test, .op = op, .problem = problem, .patience_ms = patience_ms};
   OK(attune_stream_create(&s->stream, device));
   OK(attune_stream_create(&s->other, device));
   OK(at_operand_set_create(&s->set, op, problem, s->stream, random[0], 1, SIZE_MAX, true));
   for (int d = 0; d < 2; d++) {
     OK(at_operand_set_create(&s->data[d], op, problem, s->stream, random[d], 1, SIZE_MAX, true));
-    OK(op->reference_create(&s->references[d], problem, device, s->stream, s->data[d]->pointers[0]));
+    OK(op->reference->create(&s->references[d], problem, device, s->stream, s->data[d]->pointers[0]));
   }
   for (int i = 0; i < s->set->buffer_count; i++)
     if (s->set->buffers[i].output) assert_non_null(s->outputs[i] = malloc(s->set->buffers[i].bytes));
@@ -112,7 +116,7 @@ static inline void conform_open_scene(conform_scene *s, const at_op *op, const v
 static inline void conform_close_scene(conform_scene *s) {
   for (int i = 0; i < AT_MAX_BUFFERS; i++) free(s->outputs[i]);
   for (int d = 0; d < 2; d++) {
-    s->op->reference_destroy(s->references[d]);
+    s->op->reference->destroy(s->references[d]);
     at_operand_set_destroy(s->data[d]);
   }
   at_operand_set_destroy(s->set);
@@ -165,7 +169,7 @@ static inline bool conform_right(conform_scene *s, int d) {
     outputs.bytes[i] = s->outputs[i];
     outputs.poison[i] = CONFORM_POISON;
   }
-  OK(s->op->reference_compare(s->references[d], s->set->usual, &outputs, &error));
+  OK(s->op->reference->compare(s->references[d], s->set->usual, &outputs, &error));
   return error <= 1.0;
 }
 
@@ -183,8 +187,8 @@ typedef struct conform_runner {
 static inline attune_status conform_run(const conform_runner *r, conform_way way) {
   const conform_scene *s = r->scene;
   const void *operands = s->set->operands;
-  if (way == CONFORM_CALL) return s->op->call(r->sole.tuner, s->stream, s->problem, operands);
-  if (way == CONFORM_PLAN) return s->op->plan_run(r->caller, s->stream, operands);
+  if (way == CONFORM_CALL) return s->op_test->call(r->sole.tuner, s->stream, s->problem, operands);
+  if (way == CONFORM_PLAN) return s->op_test->plan_run(r->caller, s->stream, operands);
   return r->plan->launch(r->plan, operands, s->stream);
 }
 
@@ -238,7 +242,7 @@ static inline const char *conform_plan(conform_scene *s, const at_plan *plan, co
   conform_runner r = {.scene = s, .plan = plan};
   const char *why = NULL;
   OK(at_single_plan_tuner_open(&r.sole, plan));
-  if (s->op->plan_create(&r.caller, r.sole.tuner, s->stream, s->problem, s->set->operands) != ATTUNE_OK)
+  if (s->op_test->plan_create(&r.caller, r.sole.tuner, s->stream, s->problem, s->set->operands) != ATTUNE_OK)
     why = "has no plan by plan_create";
   else if (r.caller->implementation != plan->implementation)
     why = "is not what plan_create comes to";
@@ -246,7 +250,7 @@ static inline const char *conform_plan(conform_scene *s, const at_plan *plan, co
     if (out_way) *out_way = (conform_way)way;
     (void)conform_run(&r, (conform_way)way); /* the first one may load code and make a workspace: it may wait */
     why = conform_behind_gate(&r, (conform_way)way);
-    const bool draws = way != CONFORM_LAUNCH && s->op->draws && s->op->draws(s->problem);
+    const bool draws = way != CONFORM_LAUNCH && s->op->problem->draws && s->op->problem->draws(s->problem);
     if (!why && !draws) why = conform_in_graph(&r, (conform_way)way);
   }
   if (!why && !at_single_plan_tuner_hit(&r.sole)) why = "is not what the public call comes to";

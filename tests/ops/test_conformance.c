@@ -22,15 +22,16 @@ static attune_stream *stream;
 static at_random *data;
 
 /* Calls `test` for cases of each operation, evenly chosen. */
-static void each_case(void (*test)(const at_op *op, const void *problem, const char *text)) {
-  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, test) > 3);
-  assert_true(conform_cases(&toy_op, device, CASES, test) > 3);
-  assert_true(conform_cases(&wide_op, device, CASES, test) > 3);
+static void each_case(void (*test)(const at_op_test *op_test, const void *problem, const char *text)) {
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, test) > 3);
+  assert_true(conform_cases(&toy_op_test, device, CASES, test) > 3);
+  assert_true(conform_cases(&wide_op_test, device, CASES, test) > 3);
 }
 
 /* ---- texts, keys, buffers ---- */
 
-static void describe(const at_op *op, const void *problem, const char *text) {
+static void describe(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
   uint64_t read[AT_PROBLEM_BYTES / 8], copy[AT_PROBLEM_BYTES / 8];
   char family[AT_FAMILY_CHARS], small[8];
   at_key key;
@@ -38,7 +39,7 @@ static void describe(const at_op *op, const void *problem, const char *text) {
   at_scalar scalars[AT_MAX_SCALARS];
   int count = 0, outputs = 0;
   memset(read, 0xA5, sizeof read);
-  OK(op->parse(text, read));
+  OK(op->problem->parse(text, read));
   const size_t bytes = at_problem_bytes(op, problem);
   if (at_problem_bytes(op, read) != bytes || memcmp(read, problem, bytes) != 0)
     fail_msg("%s is read as another problem", text);
@@ -46,15 +47,15 @@ static void describe(const at_op *op, const void *problem, const char *text) {
     assert_int_equal(((const unsigned char *)read)[i], 0xA5);
   assert_int_equal(strcspn(text, " "), strlen(op->name));
   assert_int_equal(strncmp(text, op->name, strlen(op->name)), 0);
-  FAILS(op->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
-  OK(op->family(problem, family, sizeof family));
-  assert_true(op->distance(problem, read) == 0.0 && op->flops(problem) > 0.0 && op->bytes(problem) > 0.0);
+  FAILS(op->problem->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
+  OK(op->problem->family(problem, family, sizeof family));
+  assert_true(op->problem->distance(problem, read) == 0.0 && op->problem->flops(problem) > 0.0 && op->problem->bytes(problem) > 0.0);
   memcpy(copy, problem, bytes);
-  op->fold(copy, device);
+  op->problem->fold(copy, device);
   assert_memory_equal(copy, problem, bytes); /* folded twice is folded */
   at_key_make(&key, op, problem, device);
   assert_true(at_key_tail_is_zero(&key));
-  OK(op->buffers(problem, buffers, &count));
+  OK(op->operands->buffers(problem, buffers, &count));
   assert_in_range(count, 1, AT_MAX_BUFFERS);
   for (int i = 0; i < count; i++) {
     assert_true(buffers[i].bytes > 0 && (buffers[i].input || buffers[i].output));
@@ -64,7 +65,7 @@ static void describe(const at_op *op, const void *problem, const char *text) {
     outputs += buffers[i].output;
   }
   assert_true(outputs > 0);
-  if (op->scalars) assert_in_range(op->scalars(problem, scalars), 0, AT_MAX_SCALARS);
+  if (op->operands->scalars) assert_in_range(op->operands->scalars(problem, scalars), 0, AT_MAX_SCALARS);
 }
 
 static void problems_describe_themselves(void **state) {
@@ -79,6 +80,7 @@ static void problems_describe_themselves(void **state) {
 /* ---- the reference against the oracle ---- */
 
 typedef struct scene {
+  const at_op_test *op_test;
   const at_op *op;
   const void *problem;
   at_operand_set *set;
@@ -102,7 +104,7 @@ static void prepare_outputs(scene *s) {
 
 static double error_of(scene *s, const double *scalars) {
   double error = -1.0;
-  OK(s->op->reference_compare(s->reference, scalars, &s->outputs, &error));
+  OK(s->op->reference->compare(s->reference, scalars, &s->outputs, &error));
   return error;
 }
 
@@ -121,12 +123,13 @@ static void spoil_each(scene *s, const double *scalars, const char *text) {
     if (buffer->input) continue;
     memset(first, 0x77, buffer->bytes);
     if (!(error_of(s, scalars) > 1.0)) fail_msg("%s: an unwritten output %d passes", text, i);
-    s->op->oracle(s->problem, s->set->pointers[0], scalars);
+    s->op_test->oracle(s->problem, s->set->pointers[0], scalars);
   }
 }
 
-static void refer(const at_op *op, const void *problem, const char *text) {
-  scene s = {.op = op, .problem = problem};
+static void refer(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
+  scene s = {.op_test = op_test, .op = op, .problem = problem};
   double other[AT_MAX_SCALARS];
   OK(at_operand_set_create(&s.set, op, problem, stream, data, 1, SIZE_MAX, true));
   for (int i = 0; i < s.set->buffer_count; i++)
@@ -135,17 +138,17 @@ static void refer(const at_op *op, const void *problem, const char *text) {
       assert_non_null(s.before[i]);
       memcpy(s.before[i], s.set->pointers[0][i], s.set->buffers[i].bytes);
     }
-  OK(op->reference_create(&s.reference, problem, device, stream, s.set->pointers[0]));
+  OK(op->reference->create(&s.reference, problem, device, stream, s.set->pointers[0]));
   for (int i = 0; i < s.set->scalar_count; i++) other[i] = at_random_number(data, i, s.set->scalars[i].range);
   for (int turn = 0; turn < 2; turn++) {
     const double *scalars = turn ? other : s.set->usual;
     prepare_outputs(&s);
-    op->oracle(problem, s.set->pointers[0], scalars);
+    op_test->oracle(problem, s.set->pointers[0], scalars);
     const double error = error_of(&s, scalars);
     if (!(error <= 1.0)) fail_msg("%s: the oracle's result has an error of %g", text, error);
     spoil_each(&s, scalars, text);
   }
-  op->reference_destroy(s.reference);
+  op->reference->destroy(s.reference);
   for (int i = 0; i < AT_MAX_BUFFERS; i++) free(s.before[i]);
   at_operand_set_destroy(s.set);
 }
@@ -174,7 +177,8 @@ static void verify(at_numerical_check *verifier, const at_op *op, const at_imple
   }
 }
 
-static void implement(const at_op *op, const void *problem, const char *text) {
+static void implement(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
   at_numerical_check *verifier = NULL;
   OK(at_numerical_check_create(&verifier, op, problem, stream, data));
   for (size_t i = 0; i < op->implementation_count; i++) {

@@ -16,8 +16,8 @@ static char *formats, *configurations, *manual;
 /* ---- columns ---- */
 
 static bool has_column(const at_op *op, const char *name) {
-  for (int i = 0; op->columns[i]; i++)
-    if (strcmp(op->columns[i], name) == 0) return true;
+  for (int i = 0; op->problem->columns[i]; i++)
+    if (strcmp(op->problem->columns[i], name) == 0) return true;
   return false;
 }
 
@@ -27,20 +27,21 @@ static bool reads_column(const at_op *op, const char *name) {
   at_column fields[MOST_COLUMNS];
   int count = 0;
   fields[count++] = (at_column){name, "?", 1}; /* read first; the others so that none is missing */
-  for (int i = 0; op->columns[i]; i++)
-    if (strcmp(name, op->columns[i]) != 0) {
-      fields[count] = (at_column){op->columns[i], "1", count + 1};
+  for (int i = 0; op->problem->columns[i]; i++)
+    if (strcmp(name, op->problem->columns[i]) != 0) {
+      fields[count] = (at_column){op->problem->columns[i], "1", count + 1};
       count++;
     }
-  assert_int_not_equal(op->from_fields(fields, count, out, sizeof out, label, sizeof label), ATTUNE_OK);
+  if (op->problem->from_fields(fields, count, out, sizeof out, label, sizeof label) == ATTUNE_OK)
+    fail_msg("problem->from_fields of %s takes \"?\" in column %s; should refuse what it cannot read (columns.h)", op->name, name);
   snprintf(unknown, sizeof unknown, "\"%s\" is no column of %s", name, op->name);
   return strstr(attune_last_message(), unknown) == NULL;
 }
 
 static void columns_are_read(const at_op *op) {
   int count = 0;
-  for (; op->columns[count]; count++)
-    if (!reads_column(op, op->columns[count])) fail_msg("%s", attune_last_message());
+  for (; op->problem->columns[count]; count++)
+    if (!reads_column(op, op->problem->columns[count])) fail_msg("%s", attune_last_message());
   assert_in_range(count, 1, MOST_COLUMNS - 2);
   if (reads_column(op, "no_such_column")) fail_msg("%s takes any column: %s", op->name, attune_last_message());
 }
@@ -51,11 +52,11 @@ static void columns_are_listed(const at_op *op, const char *page) {
   char own[64];
   size_t length = 0;
   snprintf(own, sizeof own, "### Columns of %s", op->name);
-  for (int i = 0; op->columns[i]; i++)
-    if (!documented_word(page, all, own, op->columns[i]))
-      fail_msg("docs/formats.md, \"%s\", lacks `%s`", own, op->columns[i]);
-    else if (!documented_in_manual(manual, op->columns[i]))
-      fail_msg("docs/attune.1, WORKLOADS, lacks %s of %s", op->columns[i], op->name);
+  for (int i = 0; op->problem->columns[i]; i++)
+    if (!documented_word(page, all, own, op->problem->columns[i]))
+      fail_msg("docs/formats.md, \"%s\", lacks `%s`", own, op->problem->columns[i]);
+    else if (!documented_in_manual(manual, op->problem->columns[i]))
+      fail_msg("docs/attune.1, WORKLOADS, lacks %s of %s", op->problem->columns[i], op->name);
   const char *part = documented_part(page, own, 3, &length);
   if (!length) fail_msg("docs/formats.md has no \"%s\"", own);
   for (const char *line = part; line < part + length; line += strcspn(line, "\n") + 1) {
@@ -82,7 +83,8 @@ static void columns(void **state) {
 
 /* ---- words, keys ---- */
 
-static void write_and_configure(const at_op *op, const void *problem, const char *text) {
+static void write_and_configure(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
   static at_configuration room[ROOM];
   if (!documented_text(op, formats, text)) fail_msg("%s: %s", text, attune_last_message());
   for (size_t i = 0; i < op->implementation_count; i++) {
@@ -99,7 +101,7 @@ static void write_and_configure(const at_op *op, const void *problem, const char
 
 static void words_and_keys(void **state) {
   (void)state;
-  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, write_and_configure) > 3);
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
 }
 
 /* ---- what a page lacks is found ---- */

@@ -14,9 +14,10 @@ static attune_device *device;
 static at_random *data[2];
 static int checked;
 
-static void keeps_order(const at_op *op, const void *problem, const char *text) {
+static void keeps_order(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
   conform_scene s;
-  conform_open_scene(&s, op, problem, device, data, PATIENCE_MS);
+  conform_open_scene(&s, op_test, problem, device, data, PATIENCE_MS);
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (strcmp(implementation->backend, "host") == 0 && implementation->supports(problem, device))
@@ -29,9 +30,9 @@ static void implementations_keep_the_order(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
   toy_spins = wide_spins = spins;
-  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, keeps_order) > 3);
-  assert_true(conform_cases(&toy_op, device, CASES, keeps_order) > 3);
-  assert_true(conform_cases(&wide_op, device, CASES, keeps_order) > 3);
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, keeps_order) > 3);
+  assert_true(conform_cases(&toy_op_test, device, CASES, keeps_order) > 3);
+  assert_true(conform_cases(&wide_op_test, device, CASES, keeps_order) > 3);
   assert_true(checked > (getenv("AT_UNDER_VALGRIND") ? 15 : 60));
 }
 
@@ -44,7 +45,7 @@ static const char *found(const char *configuration, int patience_ms) {
   at_configuration c;
   at_plan *plan = NULL;
   at_copy_text(c.text, sizeof c.text, configuration);
-  conform_open_scene(&s, &toy_op, key.words + 1, device, data, patience_ms);
+  conform_open_scene(&s, &toy_op_test, key.words + 1, device, data, patience_ms);
   OK(at_plan_create(&plan, &toy_op, &toy_base_implementation, &c, s.problem, device));
   const char *why = conform_plan(&s, plan, NULL);
   at_plan_destroy(plan);
@@ -110,21 +111,21 @@ static attune_status run_stale(const attune_plan *plan, attune_stream *stream, c
 
 static void calls_that_do_not_are_found(void **state) {
   (void)state;
-  toy_op.call = call_elsewhere;
+  toy_op_test.call = call_elsewhere;
   FINDS("ns=1", "runs before its turn in the stream");
-  toy_op.call = call_in_capture;
+  toy_op_test.call = call_in_capture;
   FINDS("ns=1", "runs while it is captured");
-  toy_op.call = call_another;
+  toy_op_test.call = call_another;
   FINDS("ns=1", "is not what the public call comes to");
-  toy_op.call = toy_call;
-  toy_op.plan_create = create_none;
+  toy_op_test.call = toy_call;
+  toy_op_test.plan_create = create_none;
   FINDS("ns=1", "has no plan by plan_create");
-  toy_op.plan_create = toy_plan_create;
-  toy_op.plan_run = run_elsewhere;
+  toy_op_test.plan_create = toy_plan_create;
+  toy_op_test.plan_run = run_elsewhere;
   FINDS("ns=1", "runs before its turn in the stream");
-  toy_op.plan_run = run_stale;
+  toy_op_test.plan_run = run_stale;
   FINDS("ns=1", "gives wrong numbers behind a call that waits");
-  toy_op.plan_run = toy_plan_run;
+  toy_op_test.plan_run = toy_plan_run;
   FINDS("ns=1", "");
 }
 

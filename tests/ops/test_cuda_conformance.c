@@ -25,9 +25,10 @@ static void is_documented(const at_op *op, const at_implementation *implementati
       fail_msg("%s: %s", room[i].text, attune_last_message());
 }
 
-static void keeps_order(const at_op *op, const void *problem, const char *text) {
+static void keeps_order(const at_op_test *op_test, const void *problem, const char *text) {
+  const at_op *op = op_test->op;
   conform_scene s;
-  conform_open_scene(&s, op, problem, device, data, PATIENCE_MS);
+  conform_open_scene(&s, op_test, problem, device, data, PATIENCE_MS);
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(problem, device)) continue;
@@ -39,7 +40,7 @@ static void keeps_order(const at_op *op, const void *problem, const char *text) 
 
 static void implementations_keep_the_order(void **state) {
   (void)state;
-  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, keeps_order) > 3);
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, keeps_order) > 3);
   printf("%d configurations\n", checked);
   assert_true(checked > 40);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/toy/toy_op.h"
+#include "tuning/measure/sampler_host.h"
 #include "tuning/op/registry.h"
 #include "tuning/tuner/tuner.h"
 
@@ -24,40 +25,54 @@ typedef struct slot {
   const char *name;
   size_t offset;
 } slot;
-#define SLOT(name) \
-  { #name, offsetof(at_op, name) }
+#define SLOT(type, name) \
+  { #name, offsetof(type, name) }
+#define OF_PROBLEM(name) SLOT(at_problem_type, name)
 
-static const slot required[] = {SLOT(format),
-                                SLOT(parse),
-                                SLOT(family),
-                                SLOT(distance),
-                                SLOT(columns),
-                                SLOT(from_fields),
-                                SLOT(flops),
-                                SLOT(bytes),
-                                SLOT(fold),
-                                SLOT(deterministic),
-                                SLOT(buffers),
-                                SLOT(bind),
-                                SLOT(call),
-                                SLOT(plan_create),
-                                SLOT(plan_run),
-                                SLOT(reference_create),
-                                SLOT(reference_compare),
-                                SLOT(reference_destroy),
-                                SLOT(case_count),
-                                SLOT(case_at),
-                                SLOT(oracle),
-                                SLOT(implementations)};
-static const slot with_others[] = {SLOT(caller_create),   SLOT(caller_run),       SLOT(caller_destroy),
-                                   SLOT(calls_create),    SLOT(calls_run),        SLOT(calls_destroy),
-                                   SLOT(special_count),   SLOT(special_contents), SLOT(special_plant),
-                                   SLOT(special_compare), SLOT(special_name),     SLOT(special_scalars)};
-static const slot optional[] = {SLOT(spans),        SLOT(draws),        SLOT(show),
-                                SLOT(each_library), SLOT(problem_size), SLOT(plans_most)};
+static const slot of_problem[] = {OF_PROBLEM(format),      OF_PROBLEM(parse),       OF_PROBLEM(family),
+                                  OF_PROBLEM(distance),    OF_PROBLEM(columns),     OF_PROBLEM(from_fields),
+                                  OF_PROBLEM(flops),       OF_PROBLEM(bytes),       OF_PROBLEM(fold),
+                                  OF_PROBLEM(deterministic)};
+static const slot of_problem_optional[] = {OF_PROBLEM(show), OF_PROBLEM(draws)};
+static const slot of_operands[] = {SLOT(at_operand_type, buffers), SLOT(at_operand_type, bind)};
+static const slot of_operands_optional[] = {SLOT(at_operand_type, spans)};
+static const slot of_reference[] = {SLOT(at_reference_type, create), SLOT(at_reference_type, compare),
+                                    SLOT(at_reference_type, destroy)};
+static const slot of_specials[] = {SLOT(at_special_values, count), SLOT(at_special_values, contents),
+                                   SLOT(at_special_values, plant), SLOT(at_special_values, compare),
+                                   SLOT(at_special_values, name)};
+static const slot of_calls[] = {SLOT(at_prepared_calls, create), SLOT(at_prepared_calls, run),
+                                SLOT(at_prepared_calls, destroy)};
 
-static void empty(at_op *op, const slot *one) {
-  memset((char *)op + one->offset, 0, sizeof(void *));
+/* Toy's tables, whole, for a test to make holes in. */
+static at_problem_type problem;
+static at_operand_type operands;
+static at_reference_type reference;
+static at_special_values specials;
+static at_prepared_calls calls;
+static at_timed_call timed_call;
+
+/* Each with its slots, those that it needs and those that it may have besides. `both`: slots that go together with those
+ * of another table. */
+static const struct {
+  slot table;
+  bool optional;
+  void *filled;
+  size_t bytes, both;
+  const slot *needs, *may;
+  size_t needs_count, may_count;
+} tables[] = {{SLOT(at_op, problem), false, &problem, sizeof problem, 0, of_problem, of_problem_optional,
+               AT_COUNT(of_problem), AT_COUNT(of_problem_optional)},
+              {SLOT(at_op, operands), false, &operands, sizeof operands, 1, of_operands, of_operands_optional,
+               AT_COUNT(of_operands), AT_COUNT(of_operands_optional)},
+              {SLOT(at_op, reference), false, &reference, sizeof reference, 0, of_reference, NULL, AT_COUNT(of_reference), 0},
+              {SLOT(at_op, specials), true, &specials, sizeof specials, 1, of_specials, NULL, AT_COUNT(of_specials), 0},
+              {SLOT(at_op, calls), true, &calls, sizeof calls, 0, of_calls, NULL, AT_COUNT(of_calls), 0}};
+static const slot optional[] = {SLOT(at_op, each_library), SLOT(at_op, problem_size), SLOT(at_op, plans_most),
+                                SLOT(at_op, timed_call)};
+
+static void empty(void *table, const slot *one) {
+  memset((char *)table + one->offset, 0, sizeof(void *));
 }
 
 static bool listed(const slot *slots, size_t count, size_t offset) {
@@ -77,8 +92,15 @@ static void fill(void *table, size_t offset) {
 /* Toy with all that is optional. */
 static at_op whole(void) {
   at_op op = toy_op;
-  for (size_t i = 0; i < AT_COUNT(with_others); i++) fill(&op, with_others[i].offset);
+  for (size_t t = 0; t < AT_COUNT(tables); t++)
+    for (size_t at = 0; at < tables[t].bytes; at += sizeof(void *)) fill(tables[t].filled, at);
   for (size_t i = 0; i < AT_COUNT(optional); i++) fill(&op, optional[i].offset);
+  op.problem = &problem;
+  op.operands = &operands;
+  op.reference = &reference;
+  op.specials = &specials;
+  op.calls = &calls;
+  op.timed_call = &timed_call;
   op.problem_bytes = 128; /* a multiple of 8, as problem_size wants it */
   return op;
 }
@@ -88,49 +110,70 @@ static void each_slot_is_named(void **state) {
   char words[96];
   at_op op = whole();
   OK(at_op_check(&op));
-  for (size_t i = 0; i < AT_COUNT(required); i++) {
+  for (size_t t = 0; t < AT_COUNT(tables); t++) {
     op = whole();
-    empty(&op, &required[i]);
-    snprintf(words, sizeof words, "operation toy has no %s", required[i].name);
-    expect_refused(&op, words);
+    empty(&op, &tables[t].table);
+    if (strcmp(tables[t].table.name, "calls") == 0) op.timed_call = NULL;
+    snprintf(words, sizeof words, "operation toy has no %s", tables[t].table.name);
+    if (tables[t].optional)
+      OK(at_op_check(&op));
+    else
+      expect_refused(&op, words);
+    for (size_t i = 0; i < tables[t].needs_count; i++) {
+      op = whole();
+      empty(tables[t].filled, &tables[t].needs[i]);
+      snprintf(words, sizeof words, "operation toy has no %s->%s", tables[t].table.name, tables[t].needs[i].name);
+      expect_refused(&op, words);
+    }
+    for (size_t i = 0; i < tables[t].may_count; i++) {
+      op = whole();
+      empty(tables[t].filled, &tables[t].may[i]);
+      OK(at_op_check(&op));
+    }
   }
   for (size_t i = 0; i < AT_COUNT(optional); i++) {
     op = whole();
     empty(&op, &optional[i]);
     OK(at_op_check(&op));
   }
+  op = whole();
+  op.implementations = NULL;
+  expect_refused(&op, "operation toy has no implementations");
 }
 
-/* No slot is in neither list: one that is new to at_op is added to op.c and here. */
+/* No slot is in neither list: one that is new to a table is added to op.c and here. */
 static void no_slot_is_forgotten(void **state) {
   (void)state;
-  static const slot numbers[] = {SLOT(name), SLOT(implementation_count), SLOT(problem_bytes), SLOT(operands_bytes),
-                                 SLOT(scalars)};
+  for (size_t t = 0; t < AT_COUNT(tables); t++)
+    if (tables[t].bytes != (tables[t].needs_count + tables[t].may_count + tables[t].both) * sizeof(void *))
+      fail_msg("a slot of %s is not checked", tables[t].table.name);
+  static const slot numbers[] = {SLOT(at_op, name), SLOT(at_op, implementation_count), SLOT(at_op, implementations),
+                                 SLOT(at_op, problem_bytes), SLOT(at_op, operands_bytes)};
   const size_t id = offsetof(at_op, id) / sizeof(void *) * sizeof(void *);
-  for (size_t at = 0; at < sizeof(at_op); at += sizeof(void *))
-    if (at != id && !listed(required, AT_COUNT(required), at) && !listed(with_others, AT_COUNT(with_others), at) &&
-        !listed(optional, AT_COUNT(optional), at) && !listed(numbers, AT_COUNT(numbers), at))
-      fail_msg("the slot at %zu of at_op is not checked", at);
+  for (size_t at = 0; at < sizeof(at_op); at += sizeof(void *)) {
+    bool known = at == id || listed(optional, AT_COUNT(optional), at) || listed(numbers, AT_COUNT(numbers), at);
+    for (size_t t = 0; t < AT_COUNT(tables); t++) known = known || tables[t].table.offset == at;
+    if (!known) fail_msg("the slot at %zu of at_op is not checked", at);
+  }
 }
 
 static void what_goes_together_is_there_or_not(void **state) {
   (void)state;
-  char words[96];
-  for (size_t i = 0; i < AT_COUNT(with_others); i++) {
-    at_op op = whole();
-    empty(&op, &with_others[i]);
-    snprintf(words, sizeof words, "operation toy has no %s, but has ", with_others[i].name);
-    expect_refused(&op, words);
-  }
   at_op op = whole();
-  for (size_t i = 0; i < AT_COUNT(with_others); i++) empty(&op, &with_others[i]);
+  specials.scalars = NULL;
+  expect_refused(&op, "operation toy has operands->scalars alone");
+  operands.scalars = NULL;
   OK(at_op_check(&op));
-  op.special_scalars = toy_op.special_scalars;
-  expect_refused(&op, "operation toy has special_scalars, but no special_count");
   op = whole();
-  op.scalars = NULL;
-  expect_refused(&op, "operation toy has special_scalars, but no scalars");
-  op.special_scalars = NULL;
+  operands.scalars = NULL;
+  expect_refused(&op, "operation toy has specials->scalars alone");
+  op = whole();
+  op.specials = NULL;
+  OK(at_op_check(&op));
+  op = whole();
+  op.calls = NULL;
+  expect_refused(&op, "operation toy has timed_call alone");
+  op.timed_call = NULL;
   OK(at_op_check(&op));
 }
 

@@ -73,6 +73,7 @@ static const at_implementation toy_plain = {.name = "toy_plain",
                                             .launch = toy_launch};
 static const at_implementation *const toy_implementations[] = {&toy_plain};
 static at_op toy;
+static at_problem_type toy_problem_type;
 static const at_op *ops[] = {&at_gemm_op, &toy};
 
 static void toy_key(const toy_problem *p, at_key *key) {
@@ -392,7 +393,9 @@ static int open_host(void **state) {
   toy.id = TOY_ID;
   toy.implementations = toy_implementations;
   toy.implementation_count = AT_COUNT(toy_implementations);
-  toy.fold = fold_nothing;
+  toy_problem_type = *at_gemm_op.problem;
+  toy_problem_type.fold = fold_nothing;
+  toy.problem = &toy_problem_type;
   if (attune_device_get(&device, "host") != ATTUNE_OK) return -1;
   stream = attune_stream_default(device);
   return 0;

@@ -59,7 +59,7 @@ static void open_scene(scene *s, const char *problem) {
 }
 
 static attune_status call(attune_tuner *tuner, attune_stream *stream, const scene *s) {
-  return wide_op.call(tuner, stream, s->key.words + 1, s->set->operands);
+  return wide_op_test.call(tuner, stream, s->key.words + 1, s->set->operands);
 }
 
 /* Compares what is there with the oracle, and spoils it for the next time. */
@@ -69,9 +69,9 @@ static bool is_right(const scene *s) {
   void *reference = NULL;
   at_outputs outputs = {{NULL}, {0}};
   for (int i = g->inputs; i < g->inputs + g->outputs; i++) outputs.bytes[i] = s->set->pointers[0][i];
-  OK(wide_op.reference_create(&reference, g, device, attune_stream_default(device), s->set->pointers[0]));
-  OK(wide_op.reference_compare(reference, NULL, &outputs, &error));
-  wide_op.reference_destroy(reference);
+  OK(wide_op.reference->create(&reference, g, device, attune_stream_default(device), s->set->pointers[0]));
+  OK(wide_op.reference->compare(reference, NULL, &outputs, &error));
+  wide_op.reference->destroy(reference);
   for (int i = g->inputs; i < g->inputs + g->outputs; i++)
     memset(s->set->pointers[0][i], 0x77, s->set->buffers[i].bytes);
   return error <= 1.0 && wide_unsealed == 0;
@@ -87,7 +87,7 @@ static void a_key_is_as_long_as_its_problem(void **state) {
   for (int letters = 1; letters <= LETTERS; letters += letters < 20 ? 1 : 197) {
     const at_key key = wide_key(wide_text(text, ELEMENTS, letters, letters), device);
     assert_int_equal(at_key_bytes(&key), 8 + WIDE_HEAD + (letters + 7) / 8 * 8);
-    OK(wide_op.format(key.words + 1, back, sizeof back));
+    OK(wide_op.problem->format(key.words + 1, back, sizeof back));
     assert_string_equal(back, text);
   }
 }
@@ -214,8 +214,8 @@ static void operands_arrive_whole(void **state) {
   OK(attune_graph_replay(graph, stream));
   OK(attune_stream_synchronize(stream));
   assert_true(is_right(&s));
-  OK(wide_op.plan_create(&plan, tuner, stream, s.key.words + 1, s.set->operands));
-  OK(wide_op.plan_run(plan, stream, s.set->operands));
+  OK(wide_op_test.plan_create(&plan, tuner, stream, s.key.words + 1, s.set->operands));
+  OK(wide_op_test.plan_run(plan, stream, s.set->operands));
   OK(attune_stream_synchronize(stream));
   assert_true(is_right(&s));
   OK(attune_plan_explain(plan, &d));
@@ -305,7 +305,7 @@ static attune_status use_all(attune_tuner *tuner, const scene *s, const char *te
   int count = 0;
   attune_status status = d && r ? ATTUNE_OK : ATTUNE_OUT_OF_MEMORY;
   if (status == ATTUNE_OK) status = call(tuner, stream, s);
-  if (status == ATTUNE_OK) status = wide_op.plan_create(&plan, tuner, stream, s->key.words + 1, s->set->operands);
+  if (status == ATTUNE_OK) status = wide_op_test.plan_create(&plan, tuner, stream, s->key.words + 1, s->set->operands);
   if (status == ATTUNE_OK) status = attune_plan_explain(plan, d);
   if (status == ATTUNE_OK) status = attune_explain(tuner, device, text, d);
   if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, NULL, d);

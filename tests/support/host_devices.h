@@ -10,7 +10,6 @@
 
 enum { HOST_DEVICES = 4 };
 
-static at_backend host_backend; /* the host's, to be changed as a test likes before it makes streams */
 static attune_device host_devices[HOST_DEVICES];
 static attune_device *devices[HOST_DEVICES];
 static attune_stream *streams[HOST_DEVICES];
@@ -19,10 +18,8 @@ static attune_stream *streams[HOST_DEVICES];
 static inline int host_devices_begin(void) {
   attune_device *host = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
-  host_backend = *host->backend;
   for (int i = 0; i < HOST_DEVICES; i++) {
     host_devices[i] = *host;
-    host_devices[i].backend = &host_backend;
     host_devices[i].default_stream = NULL;
     host_devices[i].memory = NULL;
     host_devices[i].ordinal = i;

@@ -238,7 +238,7 @@ attune_status at_bench_take(at_bench_timing *t, at_bench_sample *out) {
 static void look_at_clock(at_bench_clock *clock, const at_bench_timing *t) {
   attune_device *device = t->entry->shown.device;
   at_clock_state now = {0};
-  if (!device || !device->backend->clock_state || device->backend->clock_state(device, &now) != ATTUNE_OK) return;
+  if (!device || device->backend.telemetry->clock_state(device, &now) != ATTUNE_OK) return;
   clock->mhz = now.clock_mhz;
   clock->throttled = clock->throttled || now.slowed;
 }

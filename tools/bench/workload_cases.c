@@ -58,7 +58,7 @@ static attune_status make_plan(problem_case *c) {
 
 static attune_status make_calls(void *arg, attune_stream *stream, int from, int to) {
   problem_case *c = arg;
-  if (c->calls) return c->op->calls_run(c->calls, stream, from, to);
+  if (c->calls) return c->op->calls->run(c->calls, stream, from, to);
   const at_bare_calls calls = calls_of(c, from, to);
   attune_status status = ATTUNE_OK;
   int copy = from % calls.copies;
@@ -71,7 +71,7 @@ static attune_status make_calls(void *arg, attune_stream *stream, int from, int 
 
 static void tear_down(void *arg) {
   problem_case *c = arg;
-  if (c->calls) c->op->calls_destroy(c->calls);
+  if (c->calls) c->op->calls->destroy(c->calls);
   attune_plan_destroy(c->plan);
   at_operand_set_destroy(c->set);
   c->calls = NULL;
@@ -86,7 +86,7 @@ static attune_status set_up(void *arg) {
   attune_status status = make_operands(c);
   if (status == ATTUNE_OK) {
     const at_bare_calls calls = calls_of(c, 0, 0);
-    status = c->called ? c->op->calls_create(&c->calls, c->tuner, c->problem, &calls) : make_plan(c);
+    status = c->called ? c->op->calls->create(&c->calls, c->tuner, c->problem, &calls) : make_plan(c);
   }
   if (status == ATTUNE_OK) status = make_calls(c, stream, 0, 1);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
@@ -126,7 +126,7 @@ static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *
 static attune_dtype dtype_of(const problem_case *c) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
-  if (c->op->buffers(c->problem, buffers, &count) != ATTUNE_OK || count == 0) return ATTUNE_F32;
+  if (c->op->operands->buffers(c->problem, buffers, &count) != ATTUNE_OK || count == 0) return ATTUNE_F32;
   for (int i = 0; i < count; i++)
     if (buffers[i].input) return buffers[i].dtype;
   return buffers[0].dtype;
@@ -136,7 +136,7 @@ static attune_dtype dtype_of(const problem_case *c) {
 static attune_accuracy accuracy_of(const problem_case *c) {
   char text[AT_PROBLEM_CHARS], *rest = NULL;
   attune_accuracy out = ATTUNE_STRICT;
-  if (c->op->format(c->problem, text, sizeof text) != ATTUNE_OK) return out;
+  if (c->op->problem->format(c->problem, text, sizeof text) != ATTUNE_OK) return out;
   for (char *word = strtok_r(text, " ", &rest); word && *word != ':'; word = strtok_r(NULL, " ", &rest))
     if (at_text_accuracy(word, &out)) break;
   return out;
@@ -144,11 +144,11 @@ static attune_accuracy accuracy_of(const problem_case *c) {
 
 static attune_status read_problem(problem_case *c, const char *text, unsigned flags) {
   c->op = at_tuner_op(c->tuner, text);
-  const attune_status status = c->op ? c->op->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT;
+  const attune_status status = c->op ? c->op->problem->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT;
   if (status != ATTUNE_OK) return status;
-  const bool draws = c->op->draws && c->op->draws(c->problem);
-  c->called = c->op->calls_create && !(draws && (flags & ATTUNE_BENCH_GRAPH));
-  if (!c->called) c->op->fold(c->problem, c->device);
+  const bool draws = c->op->problem->draws && c->op->problem->draws(c->problem);
+  c->called = c->op->calls && !(draws && (flags & ATTUNE_BENCH_GRAPH));
+  if (!c->called) c->op->problem->fold(c->problem, c->device);
   return ATTUNE_OK;
 }
 
@@ -161,8 +161,8 @@ static attune_status add(attune_bench *bench, problem_case *c, const attune_work
                                                          .run = run,
                                                          .tear_down = tear_down,
                                                          .arg = c,
-                                                         .bytes = c->op->bytes(c->problem),
-                                                         .flops = c->op->flops(c->problem),
+                                                         .bytes = c->op->problem->bytes(c->problem),
+                                                         .flops = c->op->problem->flops(c->problem),
                                                          .dtype = dtype_of(c),
                                                          .flags = flags,
                                                          .accuracy = accuracy_of(c)},

@@ -221,11 +221,11 @@ static void read_problem(wanted *w, attune_tuner *tuner, attune_device *device, 
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   char *folded = malloc(AT_PROBLEM_CHARS);
   const at_op *op = text ? at_tuner_op(tuner, text) : NULL;
-  if (op && folded && op->parse(text, bytes) == ATTUNE_OK) {
-    op->fold(bytes, device);
+  if (op && folded && op->problem->parse(text, bytes) == ATTUNE_OK) {
+    op->problem->fold(bytes, device);
     const size_t size = (at_problem_bytes(op, bytes) + 7) / 8 * 8;
     w->op = op;
-    if (op->format(bytes, folded, AT_PROBLEM_CHARS) == ATTUNE_OK && (w->text = strdup(folded)) &&
+    if (op->problem->format(bytes, folded, AT_PROBLEM_CHARS) == ATTUNE_OK && (w->text = strdup(folded)) &&
         (w->problem = malloc(size)))
       memcpy(w->problem, bytes, size);
   }
@@ -246,8 +246,8 @@ static void release(attune_precompile *a) {
 static uint64_t free_memory(void) {
   attune_device *host = NULL;
   uint64_t available = 0, total = 0;
-  if (attune_device_get(&host, "host") != ATTUNE_OK || !host->backend->memory_info ||
-      host->backend->memory_info(host, &available, &total) != ATTUNE_OK)
+  if (attune_device_get(&host, "host") != ATTUNE_OK || 
+      host->backend.memory->info(host, &available, &total) != ATTUNE_OK)
     return 0;
   return available;
 }

@@ -48,7 +48,7 @@ static int keep_valid(void *user, const attune_decision *winner, const char *fin
 static bool find_one(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *room) {
   at_key key = {{0}};
   const at_op *op = problem ? at_tuner_op(tuner, problem) : NULL;
-  if (!op || op->parse(problem, at_key_problem(&key)) != ATTUNE_OK) return false;
+  if (!op || op->problem->parse(problem, at_key_problem(&key)) != ATTUNE_OK) return false;
   at_key_set(&key, op, device);
   if (at_plan_table_decision(&tuner->plans, &key, room) && room->source > ATTUNE_SOURCE_NEIGHBOUR) return true;
   return at_weigh_winner(tuner, op, at_key_problem(&key), device, room) == ATTUNE_OK;
@@ -83,7 +83,7 @@ static attune_warm_outcome compile_one(const work *w, const attune_decision *win
   bool made = false;
   const at_op *op = at_tuner_op(w->tuner, winner->problem);
   const at_implementation *implementation = op ? at_registry_find(op, winner->implementation, w->device) : NULL;
-  if (!implementation || op->parse(winner->problem, bytes) != ATTUNE_OK ||
+  if (!implementation || op->problem->parse(winner->problem, bytes) != ATTUNE_OK ||
       !at_copy_text(configuration.text, sizeof configuration.text, winner->configuration))
     return ATTUNE_WARM_FAILED;
   if (!implementation->compile) return ATTUNE_WARM_NOTHING;

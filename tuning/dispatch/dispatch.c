@@ -47,8 +47,8 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
   nearest *n = user;
   char words[AT_DIFFERENCE_CHARS];
   if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
-      n->q->op->parse(row->problem, n->other) == ATTUNE_OK) {
-    const double distance = n->q->op->distance(n->q->problem, n->other);
+      n->q->op->problem->parse(row->problem, n->other) == ATTUNE_OK) {
+    const double distance = n->q->op->problem->distance(n->q->problem, n->other);
     const bool older = strcmp(row->problem, n->decision.problem) == 0 && row->tuned_at < n->decision.tuned_at;
     if (distance <= n->distance && !older &&
         at_winner_difference(n->q->op, n->q->device, fingerprint, row, words, sizeof words) == 0) {
@@ -63,7 +63,7 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
 static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **plan) {
   const attune_tuner *tuner = n->q->tuner;
   const char *fingerprint = NULL;
-  if (n->q->op->family(n->q->problem, n->family, sizeof n->family) != ATTUNE_OK ||
+  if (n->q->op->problem->family(n->q->problem, n->family, sizeof n->family) != ATTUNE_OK ||
       at_tuner_fingerprint(n->q->tuner, n->q->device, &fingerprint) != ATTUNE_OK)
     return ATTUNE_NOT_FOUND;
   if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, n->family, out->measure, consider, n);
@@ -268,17 +268,17 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
 
 static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                           bool waits, const at_plan **out) {
-  const at_backend *backend = stream->device->backend;
+  const at_backend_device *backend = stream->device->backend.device;
   const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
   if (room != ATTUNE_OK) return room;
   at_message kept;
   at_message_keep(&kept);
-  const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
+  const int cancel = at_cancel_hold(), before = backend->relax(stream->device);
   at_floating floating;
   at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   at_floating_leave(&floating);
-  if (backend->relax) backend->restore(before);
+  backend->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
@@ -317,7 +317,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
   at_key key = {{0}};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
-  attune_status status = op->parse(problem, at_key_problem(&key));
+  attune_status status = op->problem->parse(problem, at_key_problem(&key));
   if (status != ATTUNE_OK) return status;
   at_key_set(&key, op, device);
   const at_plan *used = at_plan_table_find(&tuner->plans, &key);

@@ -88,7 +88,7 @@ static const char *source_words(const attune_decision *d) {
 void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, int as, attune_device *device,
                      attune_mode mode, const attune_decision *d) {
   char written[AT_PROBLEM_CHARS], why[720] = "", times[128];
-  const bool own = op->show && op->show(problem, as, written, sizeof written) == ATTUNE_OK;
+  const bool own = op->problem->show && op->problem->show(problem, as, written, sizeof written) == ATTUNE_OK;
   if (d->source <= ATTUNE_SOURCE_NEIGHBOUR && mode != ATTUNE_MODE_OFF)
     at_why_no_winner(tuner, op, device, d, why, sizeof why);
   evidence(d, times, sizeof times);

@@ -55,7 +55,7 @@ AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attun
 
 /* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it
  * is not), or decided now by the tuner's mode. The key's problem is in place; this completes the key. The call is
- * counted. `as` is how the caller wrote the problem: see at_op.show. Errors: those of at_dispatch_miss. */
+ * counted. `as` is how the caller wrote the problem: see at_problem_type.show. Errors: those of at_dispatch_miss. */
 attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_op *op, at_key *key, int as,
                            const at_call_signature *asked, const at_plan **out);
 

@@ -39,3 +39,41 @@ void at_single_plan_tuner_close(at_single_plan_tuner *sole) {
 bool at_single_plan_tuner_hit(const at_single_plan_tuner *sole) {
   return sole->tuner->plans.count == 1;
 }
+
+/* ---- calls that are timed ---- */
+
+typedef struct timed_call {
+  at_single_plan_tuner sole;
+  const at_prepared_calls *type;
+  void *calls;
+} timed_call;
+
+static void timed_destroy(void *call) {
+  timed_call *c = call;
+  if (c->calls) c->type->destroy(c->calls);
+  at_single_plan_tuner_close(&c->sole);
+  free(c);
+}
+
+static attune_status timed_create(void **out, const at_plan *plan, const at_bare_calls *calls, attune_stream *stream) {
+  timed_call *c = calloc(1, sizeof *c);
+  if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a timed call");
+  c->type = plan->op->calls;
+  attune_status status = at_single_plan_tuner_open(&c->sole, plan);
+  if (status == ATTUNE_OK) status = c->type->create(&c->calls, c->sole.tuner, plan->problem, calls);
+  if (status == ATTUNE_OK &&
+      (c->type->run(c->calls, stream, 0, 1) != ATTUNE_OK || !at_single_plan_tuner_hit(&c->sole)))
+    status = at_fail(ATTUNE_NOT_FOUND, "a call comes to another plan than that of %s", plan->implementation->name);
+  if (status == ATTUNE_OK)
+    *out = c;
+  else
+    timed_destroy(c);
+  return status;
+}
+
+static attune_status timed_run(void *call, attune_stream *stream, int from, int to) {
+  const timed_call *c = call;
+  return c->type->run(c->calls, stream, from, to);
+}
+
+const at_timed_call at_timed_call_by_look_up = {.create = timed_create, .run = timed_run, .destroy = timed_destroy};

@@ -164,7 +164,7 @@ attune_status at_numerical_check_create(at_numerical_check **out, const at_op *o
     status = at_limit_look();
   }
   if (status == ATTUNE_OK)
-    status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
+    status = op->reference->create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
   if (status != ATTUNE_OK) {
     at_numerical_check_destroy(v);
     return status;
@@ -175,7 +175,7 @@ attune_status at_numerical_check_create(at_numerical_check **out, const at_op *o
 
 void at_numerical_check_destroy(at_numerical_check *v) {
   if (!v) return;
-  if (v->reference) v->op->reference_destroy(v->reference);
+  if (v->reference) v->op->reference->destroy(v->reference);
   at_plan_destroy(v->base);
   at_operand_set_destroy(v->set);
   for (int i = 0; i < AT_MAX_BUFFERS; i++) free(v->pristine[i]);
@@ -238,7 +238,7 @@ static attune_status run(at_numerical_check *v, const at_plan *plan, turn which)
     else if (v->set->buffers[i].output)
       status = poison(v, i, which);
   }
-  v->op->bind(v->problem, v->set->pointers[0], which == TURN_USUAL ? v->set->usual : v->other, operands);
+  v->op->operands->bind(v->problem, v->set->pointers[0], which == TURN_USUAL ? v->set->usual : v->other, operands);
   if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
   if (status == ATTUNE_OK) status = are_large(v) ? fetch_guards(v) : fetch(v);
   if (status == ATTUNE_OK && are_large(v)) status = fetch_outputs(v);
@@ -274,7 +274,7 @@ static attune_status check_turn(at_numerical_check *v, const at_plan *plan, turn
   if (status == ATTUNE_OK) status = check_damage(v, plan, !are_large(v));
   if (status == ATTUNE_OK)
     status =
-        v->op->reference_compare(v->reference, which == TURN_USUAL ? v->set->usual : v->other, &v->outputs, &error);
+        v->op->reference->compare(v->reference, which == TURN_USUAL ? v->set->usual : v->other, &v->outputs, &error);
   if (!(error <= *max_error)) *max_error = error;
   return status == ATTUNE_OK && !(error <= 1.0) ? wrong_result(v, plan, which) : status;
 }
@@ -308,7 +308,7 @@ static bool needs_other_turn(const at_numerical_check *v) {
 static attune_status check_numbers(at_numerical_check *v, const at_plan *plan, double *max_error) {
   *max_error = 0.0;
   attune_status status = check_turn(v, plan, TURN_USUAL, max_error);
-  if (status == ATTUNE_OK && v->op->deterministic(v->problem)) status = check_bits(v, plan);
+  if (status == ATTUNE_OK && v->op->problem->deterministic(v->problem)) status = check_bits(v, plan);
   if (status == ATTUNE_OK && needs_other_turn(v)) status = check_turn(v, plan, TURN_OTHER, max_error);
   if (!are_large(v) || v->damaged) return status;
   const attune_status inputs = check_inputs(v, plan);
@@ -332,12 +332,12 @@ static attune_status put_buffer(at_numerical_check *v, int which, int i) {
   const at_buffer *buffer = &v->set->buffers[i];
   void *to = v->set->pointers[0][i];
   if (!buffer->input) return poison(v, i, TURN_SPECIAL);
-  const int contents = which < 0 ? 0 : v->op->special_contents(v->problem, which, i);
+  const int contents = which < 0 ? 0 : v->op->specials->contents(v->problem, which, i);
   if (!buffer->output && v->contents[i] == contents) return ATTUNE_OK;
   const void *from = buffer->output ? (const void *)v->pristine[i] : v->host + offset_of(v, i);
   if (contents) {
     at_staging_copy(v->planted, from, buffer->bytes);
-    v->op->special_plant(v->problem, which, i, v->planted);
+    v->op->specials->plant(v->problem, which, i, v->planted);
     from = v->planted;
   }
   v->contents[i] = contents;
@@ -351,11 +351,11 @@ static attune_status run_special(at_numerical_check *v, const at_plan *plan, int
   attune_status status = at_limit_look();
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) status = put_buffer(v, which, i);
   memcpy(scalars, v->set->usual, sizeof scalars);
-  if (v->op->special_scalars) v->op->special_scalars(v->problem, which, scalars);
-  v->op->bind(v->problem, v->set->pointers[0], scalars, operands);
+  if (v->op->specials->scalars) v->op->specials->scalars(v->problem, which, scalars);
+  v->op->operands->bind(v->problem, v->set->pointers[0], scalars, operands);
   if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
   if (status == ATTUNE_OK) status = fetch_outputs(v);
-  return status == ATTUNE_OK ? v->op->special_compare(v->reference, which, &v->outputs, lost) : status;
+  return status == ATTUNE_OK ? v->op->specials->compare(v->reference, which, &v->outputs, lost) : status;
 }
 
 /* The default, as a program gets it when nothing is tuned: its first configuration. NULL: there is none. */
@@ -382,7 +382,7 @@ static attune_status begin_special(at_numerical_check *v) {
 }
 
 static int special_count(const at_numerical_check *v) {
-  return v->op->special_count ? v->op->special_count(v->problem) : 0;
+  return v->op->specials ? v->op->specials->count(v->problem) : 0;
 }
 
 /* A rule that the default breaks too is no reason to refuse a plan: without tuning the program would get the default.
@@ -437,5 +437,5 @@ void at_numerical_check_rules(const at_numerical_check *v, uint32_t rules, char 
   *out = '\0';
   for (int bit = 0; bit < 32; bit++)
     if (rules >> bit & 1)
-      if (!at_append(out, size, &at, "%s%s", at ? ", " : "", v->op->special_name(bit))) return;
+      if (!at_append(out, size, &at, "%s%s", at ? ", " : "", v->op->specials->name(bit))) return;
 }

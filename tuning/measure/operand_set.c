@@ -63,7 +63,7 @@ static size_t slot_bytes(const at_operand_set *set, int buffer) {
 attune_status at_operand_bytes(const at_op *op, const void *problem, size_t *out) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
-  const attune_status status = op->buffers(problem, buffers, &count);
+  const attune_status status = op->operands->buffers(problem, buffers, &count);
   if (status == ATTUNE_OK) *out = plain_bytes(buffers, count);
   return status;
 }
@@ -83,10 +83,10 @@ static const char *bytes_text(char out[BYTES_CHARS], double bytes) {
 /* What is free, with what attune keeps for later; 0: not known. */
 static double free_bytes(attune_device *device, double wanted) {
   uint64_t available = 0, all = 0;
-  if (!device->backend->memory_info || device->backend->memory_info(device, &available, &all) != ATTUNE_OK) return 0.0;
+  if (device->backend.memory->info(device, &available, &all) != ATTUNE_OK) return 0.0;
   if ((double)available >= wanted) return (double)available;
   (void)attune_memory_empty_cache(device);
-  return device->backend->memory_info(device, &available, &all) == ATTUNE_OK ? (double)available : 0.0;
+  return device->backend.memory->info(device, &available, &all) == ATTUNE_OK ? (double)available : 0.0;
 }
 
 attune_status at_operand_room(attune_device *device, size_t operand_bytes) {
@@ -167,7 +167,7 @@ void at_operand_set_place(at_operand_set *set, uint64_t seed) {
       set->pointers[copy][i] = set->arena + slot + shift + offsets[i];
       slot += slot_bytes(set, i);
     }
-    set->op->bind(set->problem, set->pointers[copy], set->usual, at_operand_set_operands(set, copy));
+    set->op->operands->bind(set->problem, set->pointers[copy], set->usual, at_operand_set_operands(set, copy));
   }
 }
 
@@ -177,7 +177,7 @@ static void place_guards(at_operand_set *set) {
     end = place_guarded(&set->buffers[i], end, &start);
     set->pointers[0][i] = set->arena + start;
   }
-  set->op->bind(set->problem, set->pointers[0], set->usual, set->operands);
+  set->op->operands->bind(set->problem, set->pointers[0], set->usual, set->operands);
 }
 
 /* --- contents --- */
@@ -281,8 +281,8 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   set->op = op;
   set->problem = problem;
   set->stream = stream;
-  attune_status status = op->buffers(problem, set->buffers, &set->buffer_count);
-  set->scalar_count = status == ATTUNE_OK && op->scalars ? op->scalars(problem, set->scalars) : 0;
+  attune_status status = op->operands->buffers(problem, set->buffers, &set->buffer_count);
+  set->scalar_count = status == ATTUNE_OK && op->operands->scalars ? op->operands->scalars(problem, set->scalars) : 0;
   assert(set->buffer_count <= AT_MAX_BUFFERS && set->scalar_count <= AT_MAX_SCALARS);
   for (int i = 0; i < set->scalar_count; i++) set->usual[i] = set->scalars[i].usual;
   set->copies = 1;

@@ -89,7 +89,7 @@ attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_
   profile->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
   profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
   profile->graphs = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
-                    profiler->device->backend->capture_begin && !on_host(profiler);
+                    profiler->device->backend.graph && !on_host(profiler);
   profile->graph = profile->graphs;
   size_t one = 0;
   attune_status status = at_operand_bytes(op, problem, &one);
@@ -204,7 +204,7 @@ void at_sampler_place(at_sampler *profile, int placement) {
 /* A graph of a sample's calls at the present placement. */
 static attune_status capture(at_sampler *profile, at_timing_target *subject) {
   attune_stream *stream = profile->profiler->stream;
-  const at_backend *backend = stream->device->backend;
+  const at_backend_graph *backend = stream->device->backend.graph;
   attune_status status = backend->capture_begin(stream);
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++)
@@ -215,7 +215,7 @@ static attune_status capture(at_sampler *profile, at_timing_target *subject) {
   if (status == ATTUNE_OK)
     subject->graphs[profile->placement] = graph;
   else if (graph)
-    backend->graph_destroy(graph);
+    backend->destroy(graph);
   return status;
 }
 
@@ -235,7 +235,7 @@ attune_status at_sampler_ready(at_sampler *profile, at_timing_target *subject) {
 void at_sampler_forget(at_sampler *profile, at_timing_target *subject) {
   at_sampler_forget_host(profile, subject);
   for (int i = 0; i < AT_GRAPH_PLACEMENTS; i++) {
-    if (subject->graphs[i]) profile->profiler->device->backend->graph_destroy(subject->graphs[i]);
+    if (subject->graphs[i]) profile->profiler->device->backend.graph->destroy(subject->graphs[i]);
     subject->graphs[i] = NULL;
   }
 }
@@ -247,7 +247,7 @@ static attune_status enqueue(at_sampler *profile, const at_timing_target *subjec
   attune_status status = ATTUNE_OK;
   for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
     if (graph)
-      status = stream->device->backend->graph_launch(graph, stream);
+      status = stream->device->backend.graph->launch(graph, stream);
     else
       status = at_sampler_launch_calls(profile, subject, 0, profile->calls);
   }
@@ -282,18 +282,17 @@ static attune_status warm_host(at_sampler *profile, const at_timing_target *firs
 
 attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns, bool *good) {
   at_timer *profiler = profile->profiler;
-  const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
   profile->failed = NULL;
   attune_status status = at_timer_between(profiler);
   if (status != ATTUNE_OK) return status;
-  if (backend->clock_state) backend->clock_state(profiler->device, &before);
+  (void)profiler->device->backend.telemetry->clock_state(profiler->device, &before);
   if (on_host(profiler)) status = warm_host(profile, subjects[0]);
   if (status == ATTUNE_OK)
     status = on_host(profiler) ? at_sampler_round_host(profile, subjects, count, ns)
                                : round_events(profile, subjects, count, ns);
   profile->moved = false;
-  if (backend->clock_state) backend->clock_state(profiler->device, &after);
+  (void)profiler->device->backend.telemetry->clock_state(profiler->device, &after);
   *good = !(before.slowed || after.slowed);
   if (!*good) profile->disturbed += count;
   return status;

@@ -16,29 +16,30 @@
 /* Calls longer than this hide what dispatch costs. */
 static const double CALLER_BELOW_NS = 5000.0;
 
+static at_bare_calls calls_of(const at_sampler *profile, int from, int to) {
+  const at_operand_set *set = profile->operands;
+  return (at_bare_calls){set->operands, set->operands_stride, set->copies, from, to};
+}
+
 void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject) {
   const at_op *op = profile->op;
-  if (subject->bare || subject->called || !op->caller_create || profile->once_ns >= CALLER_BELOW_NS) return;
+  if (subject->bare || subject->called || !op->timed_call || profile->once_ns >= CALLER_BELOW_NS) return;
   subject->called = true;
-  if (op->caller_create(&subject->caller, subject->plan, profile->operands->operands, profile->profiler->stream) !=
-      ATTUNE_OK)
+  const at_bare_calls all = calls_of(profile, 0, 0);
+  if (op->timed_call->create(&subject->caller, subject->plan, &all, profile->profiler->stream) != ATTUNE_OK)
     subject->caller = NULL; /* launched, then */
 }
 
 void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject) {
-  if (subject->caller) profile->op->caller_destroy(subject->caller);
+  if (subject->caller) profile->op->timed_call->destroy(subject->caller);
   subject->caller = NULL;
 }
 
 static attune_status make_calls(at_sampler *profile, const at_timing_target *subject, int from, int to) {
-  const at_operand_set *set = profile->operands;
-  const at_bare_calls calls = {.operands = set->operands,
-                               .stride = set->operands_stride,
-                               .copies = set->copies,
-                               .from = subject->first_copy + from,
-                               .to = subject->first_copy + to};
+  const at_bare_calls calls = calls_of(profile, subject->first_copy + from, subject->first_copy + to);
   if (subject->bare) return subject->plan->implementation->bare(subject->plan, &calls);
-  if (subject->caller) return profile->op->caller_run(subject->caller, &calls, profile->profiler->stream);
+  if (subject->caller)
+    return profile->op->timed_call->run(subject->caller, profile->profiler->stream, calls.from, calls.to);
   return at_sampler_launch_calls(profile, subject, from, to);
 }
 

@@ -22,7 +22,7 @@ static void list(const char *const *words, int count, const char *last, char *ou
 }
 
 bool at_op_knows_column(const at_op *op, const char *name) {
-  for (const char *const *known = op->columns; *known; known++)
+  for (const char *const *known = op->problem->columns; *known; known++)
     if (strcmp(*known, name) == 0) return true;
   return false;
 }
@@ -33,8 +33,8 @@ attune_status at_fail_column(const at_op *const *ops, int count, const char *nam
   for (int i = 0; i < count; i++) {
     at_append(names, sizeof names, &named, "%s%s", i ? ", " : "", ops[i]->name);
     if (count > 1) at_append(all, sizeof all, &at, "%s%s: ", i ? "; " : "", ops[i]->name);
-    for (const char *const *known = ops[i]->columns; *known; known++)
-      at_append(all, sizeof all, &at, "%s%s", known == ops[i]->columns ? "" : ", ", *known);
+    for (const char *const *known = ops[i]->problem->columns; *known; known++)
+      at_append(all, sizeof all, &at, "%s%s", known == ops[i]->problem->columns ? "" : ", ", *known);
   }
   return at_fail(ATTUNE_BAD_DATA, "\"%.40s\" is no column of %s; should be name, op, count or one of %s", name, names,
                  all);

@@ -19,20 +19,32 @@ static bool filled(const void *table, size_t offset) {
 
 #define SLOT(type, name) \
   { #name, offsetof(type, name) }
-#define OP(name) SLOT(at_op, name)
 
-/* Those that every operation fills. */
-static const slot required[] = {
-    OP(format),     OP(parse),       OP(family),   OP(distance),         OP(columns),           OP(from_fields),
-    OP(flops),      OP(bytes),       OP(fold),     OP(deterministic),    OP(buffers),           OP(bind),
-    OP(call),       OP(plan_create), OP(plan_run), OP(reference_create), OP(reference_compare), OP(reference_destroy),
-    OP(case_count), OP(case_at),     OP(oracle)};
+static const slot of_problem[] = {
+    SLOT(at_problem_type, format),        SLOT(at_problem_type, parse),   SLOT(at_problem_type, family),
+    SLOT(at_problem_type, distance),      SLOT(at_problem_type, columns), SLOT(at_problem_type, from_fields),
+    SLOT(at_problem_type, flops),         SLOT(at_problem_type, bytes),   SLOT(at_problem_type, fold),
+    SLOT(at_problem_type, deterministic)};
+static const slot of_operands[] = {SLOT(at_operand_type, buffers), SLOT(at_operand_type, bind)};
+static const slot of_reference[] = {SLOT(at_reference_type, create), SLOT(at_reference_type, compare),
+                                    SLOT(at_reference_type, destroy)};
+static const slot of_specials[] = {SLOT(at_special_values, count), SLOT(at_special_values, contents),
+                                   SLOT(at_special_values, plant), SLOT(at_special_values, compare),
+                                   SLOT(at_special_values, name)};
+static const slot of_calls[] = {SLOT(at_prepared_calls, create), SLOT(at_prepared_calls, run),
+                                SLOT(at_prepared_calls, destroy)};
 
-/* Optional, but all of them or none. */
-static const slot callers[] = {OP(caller_create), OP(caller_run), OP(caller_destroy)};
-static const slot calls[] = {OP(calls_create), OP(calls_run), OP(calls_destroy)};
-static const slot specials[] = {OP(special_count), OP(special_contents), OP(special_plant), OP(special_compare),
-                                OP(special_name)};
+/* The tables of an operation, by their places in it. */
+static const struct {
+  slot table;
+  bool optional;
+  const slot *slots;
+  size_t count;
+} tables[] = {{SLOT(at_op, problem), false, of_problem, AT_COUNT(of_problem)},
+              {SLOT(at_op, operands), false, of_operands, AT_COUNT(of_operands)},
+              {SLOT(at_op, reference), false, of_reference, AT_COUNT(of_reference)},
+              {SLOT(at_op, specials), true, of_specials, AT_COUNT(of_specials)},
+              {SLOT(at_op, calls), true, of_calls, AT_COUNT(of_calls)}};
 
 static const slot of_implementation[] = {SLOT(at_implementation, supports), SLOT(at_implementation, configurations),
                                          SLOT(at_implementation, prepare), SLOT(at_implementation, launch)};
@@ -41,35 +53,27 @@ static attune_status missing(const at_op *op, const char *what) {
   return at_fail(ATTUNE_INTERNAL, "operation %s has no %s", op->name, what);
 }
 
-static attune_status check_required(const at_op *op) {
-  for (size_t i = 0; i < AT_COUNT(required); i++)
-    if (!filled(op, required[i].offset)) return missing(op, required[i].name);
+static attune_status check_table(const at_op *op, size_t index) {
+  const void *table;
+  memcpy(&table, (const char *)op + tables[index].table.offset, sizeof table);
+  if (!table) return tables[index].optional ? ATTUNE_OK : missing(op, tables[index].table.name);
+  for (size_t i = 0; i < tables[index].count; i++)
+    if (!filled(table, tables[index].slots[i].offset))
+      return at_fail(ATTUNE_INTERNAL, "operation %s has no %s->%s", op->name, tables[index].table.name,
+                     tables[index].slots[i].name);
   return ATTUNE_OK;
 }
 
-/* The first that is there demands the others. */
-static attune_status check_together(const at_op *op, const slot *slots, size_t count) {
-  const slot *there = NULL, *absent = NULL;
-  for (size_t i = count; i-- > 0;)
-    if (filled(op, slots[i].offset))
-      there = &slots[i];
-    else
-      absent = &slots[i];
-  if (!there || !absent) return ATTUNE_OK;
-  return at_fail(ATTUNE_INTERNAL, "operation %s has no %s, but has %s; should have both", op->name, absent->name,
-                 there->name);
-}
-
-static attune_status check_optional(const at_op *op) {
-  attune_status status = check_together(op, callers, AT_COUNT(callers));
-  if (status == ATTUNE_OK) status = check_together(op, calls, AT_COUNT(calls));
-  if (status == ATTUNE_OK) status = check_together(op, specials, AT_COUNT(specials));
-  if (status != ATTUNE_OK) return status;
-  if (op->special_count && op->scalars && !op->special_scalars)
-    return at_fail(ATTUNE_INTERNAL, "operation %s has no special_scalars, but has scalars and special_count", op->name);
-  if (op->special_scalars && !(op->special_count && op->scalars))
-    return at_fail(ATTUNE_INTERNAL, "operation %s has special_scalars, but no %s", op->name,
-                   op->scalars ? "special_count" : "scalars");
+static attune_status check_tables(const at_op *op) {
+  for (size_t i = 0; i < AT_COUNT(tables); i++) {
+    const attune_status status = check_table(op, i);
+    if (status != ATTUNE_OK) return status;
+  }
+  if (op->specials && !op->specials->scalars != !op->operands->scalars)
+    return at_fail(ATTUNE_INTERNAL, "operation %s has %s->scalars alone; should have it of operands and specials, or none",
+                   op->name, op->specials->scalars ? "specials" : "operands");
+  if (op->timed_call && !op->calls)
+    return at_fail(ATTUNE_INTERNAL, "operation %s has timed_call alone; should have calls, which it makes", op->name);
   return ATTUNE_OK;
 }
 
@@ -119,8 +123,7 @@ static attune_status check_implementation(const at_op *op, size_t index) {
 attune_status at_op_check(const at_op *op) {
   if (!op || !op->name) return at_fail(ATTUNE_INTERNAL, "an operation %s", op ? "has no name" : "is NULL");
   attune_status status = check_bounds(op);
-  if (status == ATTUNE_OK) status = check_required(op);
-  if (status == ATTUNE_OK) status = check_optional(op);
+  if (status == ATTUNE_OK) status = check_tables(op);
   if (status == ATTUNE_OK && (!op->implementations || !op->implementation_count))
     status = missing(op, "implementations");
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) status = check_implementation(op, i);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * op.h: what the tuner must know of an operation: its problems as plain bytes and as text, its operands, its reference.
- * ops/ fills one at_op for each operation. */
+ * ops/ fills one at_op for each operation; what only tests ask of it is tests/ops/op_test.h's. Helpers: problem_text.h and
+ * columns.h parse texts and columns, contract.h has alignment and workspace. Every byte of a problem is set, also those that
+ * nothing uses. tests/support/toy/toy_op.c is a small operation, wide_op.c one at all bounds. */
 #ifndef AT_OP_H
 #define AT_OP_H
 
@@ -67,23 +69,10 @@ typedef struct at_column {
   int column; /* 1-based, for messages */
 } at_column;
 
-/* What is not called optional must be there: at_op_check. */
-typedef struct at_op {
-  const char *name;                                       /* first word of a problem's text */
-  int id;                                                 /* position in the table of ops */
-  const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
-  size_t implementation_count;
-  /* A normalised problem: so many plain bytes, no padding, no pointers; equal bytes = equal problems. It lies at an
-   * address that is a multiple of 8. Where `problem_size` is there problems differ in length: it says how many bytes
-   * this one has, a multiple of 8 that fold leaves as it is, and problem_bytes, a multiple of 8 too, is the most.
-   * Only that many bytes are read, copied, compared and kept: see at_problem_bytes. */
-  size_t problem_bytes;
-  size_t (*problem_size)(const void *problem); /* optional */
-  size_t operands_bytes;                       /* of what launch takes */
-  /* Optional: how many problems have a place of their own in a plan table, where a call finds its plan without a lock;
-   * 0: as many as the table has. Further ones share the places of plan_lru.h, which are bounded. */
-  size_t plans_most;
+/* An operation is a table for each thing that the tuner asks of it. What is not called optional must be there: at_op_check. */
 
+/* What its problems are: bytes, text, and what they cost. */
+typedef struct at_problem_type {
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
   attune_status (*parse)(const char *text, void *problem);
@@ -100,9 +89,6 @@ typedef struct at_op {
    * normalised. The message names the column at fault. */
   attune_status (*from_fields)(const at_column *fields, int count, char *out, size_t size, char *label,
                                size_t label_size);
-  /* Optional: the libraries that its implementations use on the device, with their files, and those that are missing;
-   * the last return value of `fn`. */
-  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);
@@ -112,71 +98,80 @@ typedef struct at_op {
   void (*fold)(void *problem, const attune_device *device);
   /* True when the winner must give the same bits in each run. */
   bool (*deterministic)(const void *problem);
+  /* Optional: the problem draws random numbers: captures of these calls want a generator that is registered with the
+   * graph, which at_prepared_calls do not have. NULL: none does. */
+  bool (*draws)(const void *problem);
+} at_problem_type;
 
+/* What a call of a problem takes. */
+typedef struct at_operand_type {
   /* The buffers of a call, its scalars (optional; NULL: none) and their number, and the operands made of both. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   int (*scalars)(const void *problem, at_scalar out[AT_MAX_SCALARS]);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars, void *operands);
-
-  /* The public functions, attune_NAME, attune_NAME_plan_create and attune_NAME_plan_run, called as a program would, for
-   * a normalised problem and the operands that bind makes: the conformance tests run every implementation through them.
-   * Each makes the public problem and operands from these, calls, and returns what the function returned. */
-  attune_status (*call)(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
-  attune_status (*plan_create)(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
-                               const void *operands);
-  attune_status (*plan_run)(const attune_plan *plan, attune_stream *stream, const void *operands);
-
   /* Optional: numbers of the problem by which a call sees at once that its operands do not overlap; a plan keeps them. */
   void (*spans)(const void *problem, uintptr_t out[AT_PLAN_SPANS]);
+} at_operand_type;
 
-  /* Optional: the problem draws random numbers: captures of these calls want a generator that is registered with the
-   * graph, which these slots do not have. NULL: none does. */
-  bool (*draws)(const void *problem);
+/* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
+ * they are inputs too, and then read before). compare says of every output at once, for a call with `scalars`:
+ * *max_error is the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, or for a
+ * byte between the elements that is not as it was). */
+typedef struct at_reference_type {
+  attune_status (*create)(void **out, const void *problem, attune_device *device, attune_stream *stream,
+                          void *const pointers[AT_MAX_BUFFERS]);
+  attune_status (*compare)(void *reference, const double *scalars, const at_outputs *outputs, double *max_error);
+  void (*destroy)(void *reference);
+} at_reference_type;
 
-  /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
-   * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the
-   * plan. `plan` must outlive the caller; `operands` are some of those that it will be given. */
-  attune_status (*caller_create)(void **out, const struct attune_plan *plan, const void *operands,
-                                 attune_stream *stream);
-  attune_status (*caller_run)(void *caller, const at_bare_calls *calls, attune_stream *stream);
-  void (*caller_destroy)(void *caller);
+/* NaN, infinities, denormals, zeros, in those operands and scalars where they make sense. */
+typedef struct at_special_values {
+  /* How many launches it takes to try them all. In launch `which` buffer i holds what plant makes of a host copy of the
+   * reference's data, unless contents says 0, the data as it was; equal numbers mean equal contents. */
+  int (*count)(const void *problem);
+  int (*contents)(const void *problem, int which, int buffer);
+  void (*plant)(const void *problem, int which, int buffer, void *bytes);
+  /* Changes the usual scalars to those of the launch. There where at_operand_type.scalars is, and only there. */
+  void (*scalars)(const void *problem, int which, double *scalars);
+  /* Says in *lost, one bit for each rule, what the outputs have lost; name puts it in words, "loses NaN of A". */
+  attune_status (*compare)(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
+  const char *(*name)(int bit); /* NULL: no such rule */
+} at_special_values;
 
-  /* Optional, all or none: calls of the public function with this tuner, made ready, so that a benchmark times what a
-   * program would: `problem` as its caller has it, not folded, and the operands of calls->copies, which outlive them.
-   * run makes calls number from to to-1, as at_bare_calls has it. A problem that draws may not be captured so. */
-  attune_status (*calls_create)(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
-  attune_status (*calls_run)(void *calls, attune_stream *stream, int from, int to);
-  void (*calls_destroy)(void *calls);
+/* Calls of the public function with a tuner, made ready, so that they are timed as a program makes them: `problem` as its
+ * caller has it, not folded, and the operands of calls->copies, which outlive them. run makes calls number from to to-1, as
+ * at_bare_calls has it. A problem that draws may not be captured so. */
+typedef struct at_prepared_calls {
+  attune_status (*create)(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
+  attune_status (*run)(void *calls, attune_stream *stream, int from, int to);
+  void (*destroy)(void *calls);
+} at_prepared_calls;
 
-  /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
-   * they are inputs too, and then read before). compare says of every output at once, for a call with `scalars`:
-   * *max_error is the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, or for a
-   * byte between the elements that is not as it was). */
-  attune_status (*reference_create)(void **out, const void *problem, attune_device *device, attune_stream *stream,
-                                    void *const pointers[AT_MAX_BUFFERS]);
-  attune_status (*reference_compare)(void *reference, const double *scalars, const at_outputs *outputs,
-                                     double *max_error);
-  void (*reference_destroy)(void *reference);
-
-  /* Optional, all or none, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they
-   * make sense. special_count says how many launches it takes to try them all; NULL: none. In launch `which` buffer i
-   * holds what special_plant makes of a host copy of the reference's data, unless special_contents says 0, the data as
-   * it was; equal numbers mean equal contents. special_scalars changes the usual scalars to those of the launch.
-   * compare says in *lost, one bit for each rule, what the outputs have lost; name puts it in words, "loses NaN of
-   * A". */
-  int (*special_count)(const void *problem);
-  int (*special_contents)(const void *problem, int which, int buffer);
-  void (*special_plant)(const void *problem, int which, int buffer, void *bytes);
-  void (*special_scalars)(const void *problem, int which, double *scalars);
-  attune_status (*special_compare)(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
-  const char *(*special_name)(int bit); /* NULL: no such rule */
-
-  /* What every implementation has to get right, so that tests of one kind serve all operations. case_at: problem
-   * `index` of case_count, the same one in every run; false: a case that needs no implementation. oracle: the plainest
-   * way to compute it, on buffers in host memory, laid out as `buffers` says. */
-  int (*case_count)(void);
-  bool (*case_at)(int index, void *problem);
-  void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
+typedef struct at_op {
+  const char *name;                                       /* first word of a problem's text */
+  int id;                                                 /* position in the table of ops */
+  const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
+  size_t implementation_count;
+  /* A normalised problem: so many plain bytes, no padding, no pointers; equal bytes = equal problems. It lies at an
+   * address that is a multiple of 8. Where `problem_size` is there problems differ in length: it says how many bytes
+   * this one has, a multiple of 8 that fold leaves as it is, and problem_bytes, a multiple of 8 too, is the most.
+   * Only that many bytes are read, copied, compared and kept: see at_problem_bytes. */
+  size_t problem_bytes;
+  size_t (*problem_size)(const void *problem); /* optional */
+  size_t operands_bytes;                       /* of what launch takes */
+  /* Optional: how many problems have a place of their own in a plan table, where a call finds its plan without a lock;
+   * 0: as many as the table has. Further ones share the places of plan_lru.h, which are bounded. */
+  size_t plans_most;
+  /* Optional: the libraries that its implementations use on the device, with their files, and those that are missing;
+   * the last return value of `fn`. */
+  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
+  const at_problem_type *problem;
+  const at_operand_type *operands;
+  const at_reference_type *reference;
+  const at_special_values *specials; /* optional */
+  const at_prepared_calls *calls;    /* optional: else `attune bench` times launches */
+  /* Optional: at_timed_call_by_look_up (single_plan_tuner.h), so that the host's short calls are timed with their look-up. */
+  const struct at_timed_call *timed_call;
 } at_op;
 
 /* How many bytes a problem has. */

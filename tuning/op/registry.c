@@ -59,7 +59,7 @@ attune_status at_registry_skip(const char *names, const char *source, const at_o
 }
 
 bool at_registry_usable(const at_implementation *implementation, const void *problem, attune_device *device) {
-  return strcmp(implementation->backend, device->backend->name) == 0 && !is_skipped(implementation) &&
+  return strcmp(implementation->backend, device->backend.name) == 0 && !is_skipped(implementation) &&
          implementation->supports(problem, device);
 }
 
@@ -88,7 +88,7 @@ attune_status at_registry_fail(const at_op *op, const char *problem, attune_devi
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device) {
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) == 0 && strcmp(implementation->name, name) == 0)
+    if (strcmp(implementation->backend, device->backend.name) == 0 && strcmp(implementation->name, name) == 0)
       return implementation;
   }
   return NULL;
@@ -108,7 +108,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
   plan->op = op;
   plan->configuration = *configuration;
   plan->problem = memcpy(plan + 1, problem, bytes);
-  if (op->spans) op->spans(problem, plan->spans);
+  if (op->operands->spans) op->operands->spans(problem, plan->spans);
   const attune_status status = implementation->prepare(plan);
   if (status != ATTUNE_OK) {
     free(plan);

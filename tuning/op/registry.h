@@ -72,7 +72,7 @@ struct attune_plan {
   at_launch_fn launch; /* = implementation->launch, first for speed */
   attune_device *device;
   void *state; /* the implementation's */
-  uintptr_t spans[AT_PLAN_SPANS]; /* of at_op.spans */
+  uintptr_t spans[AT_PLAN_SPANS]; /* of at_operand_type.spans */
   const at_implementation *implementation;
   const at_op *op;
   size_t workspace_bytes;

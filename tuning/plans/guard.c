@@ -109,7 +109,7 @@ static void learn_tick(at_guard *g, int64_t now, int64_t now_ns) {
 
 static void log_aside(const at_plan *plan, bool told, double winner_ns, double default_ns, double aside_ns) {
   char *text = malloc(AT_PROBLEM_CHARS);
-  if (text && plan->op->format(plan->problem, text, AT_PROBLEM_CHARS) == ATTUNE_OK)
+  if (text && plan->op->problem->format(plan->problem, text, AT_PROBLEM_CHARS) == ATTUNE_OK)
     at_log(told ? ATTUNE_LOG_INFO : ATTUNE_LOG_WARNING,
            "%s: %s %s takes %.1f us in the mean here and the default %.1f us: set aside by this tuner for %.0f s", text,
            plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3, aside_ns * 1e-9);
@@ -209,7 +209,7 @@ static void release(at_plan *plan) {
 
 void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   int64_t threads = 1;
-  if (plan->device->properties.kind != ATTUNE_DEVICE_HOST || plan->op->deterministic(plan->problem) ||
+  if (plan->device->properties.kind != ATTUNE_DEVICE_HOST || plan->op->problem->deterministic(plan->problem) ||
       !at_configuration_get(&plan->configuration, "threads", &threads) ||
       (threads < 2 && decision->default_time_ns > 0.0))
     return;

@@ -52,7 +52,7 @@ static inline bool at_key_equal(const at_key *a, const at_key *b) {
 
 /* Completes a key whose problem is in place: op and device, and the problem as the device tells problems apart. */
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
-  op->fold(at_key_problem(key), device);
+  op->problem->fold(at_key_problem(key), device);
   const size_t bytes = at_problem_bytes(op, at_key_problem(key));
   assert(bytes && bytes <= op->problem_bytes && bytes <= AT_PROBLEM_BYTES);
   if (bytes % 8) memset((char *)at_key_problem(key) + bytes, 0, 8 - bytes % 8);

@@ -4,6 +4,9 @@
  * stream's capture keeps one too, for as long as its graph lives, which nobody tells: such a plan stays. */
 #include "tuning/plans/plan_lru.h"
 
+#include "src/process/cancel.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 enum { SETS = 128, WAYS = 8 };
@@ -36,6 +39,7 @@ struct at_plan_lru {
 
 /* Takes it out of the list when it was the last use; then the caller frees it, without the lock. */
 static at_counted_plan *count_down(at_counted_plan *counted) {
+  assert(at_is_locked(counted->overflow->lock) && counted->uses > 0);
   if (--counted->uses > 0) return NULL;
   if (counted->next) counted->next->previous = counted->previous;
   if (counted->previous)
@@ -69,8 +73,8 @@ void at_plan_lru_release(const at_plan *plan) {
 
 /* Work on a GPU has all it needs once it is launched. */
 static attune_status drop_after(at_counted_plan *counted, attune_stream *stream) {
-  const bool host = stream->device->backend->kind == ATTUNE_DEVICE_HOST;
-  if (host && !stream->capture) return stream->device->backend->call(stream, drop_in_order, counted);
+  const bool host = stream->device->backend.kind == ATTUNE_DEVICE_HOST;
+  if (host && !stream->capture) return stream->device->backend.stream->call(stream, drop_in_order, counted);
   bool stays = false;
   if (host) {
     pthread_mutex_lock(counted->overflow->lock);
@@ -129,6 +133,7 @@ static slot *make_room(at_plan_lru *overflow, uint64_t hash) {
 }
 
 static at_plan *use(at_plan_lru *overflow, slot *s) {
+  assert(at_is_locked(overflow->lock) && s->plan->uses > 0 && s->plan->overflow == overflow);
   s->used_at = ++overflow->clock;
   s->plan->uses++;
   return &s->plan->plan;
@@ -180,6 +185,7 @@ attune_status at_plan_lru_put(at_plan_lru *overflow, const at_key *key, uint64_t
       return ATTUNE_OUT_OF_MEMORY;
     }
     if (!s) s = make_room(overflow, hash);
+    assert(!s->plan || s->hash % SETS == hash % SETS);
     empty(s, unused);
     *s = made;
   }

@@ -3,6 +3,9 @@
  * publishes a new array of slots over the same entries. */
 #include "tuning/plans/plan_table.h"
 
+#include "src/process/cancel.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_SLOTS = 64 };
@@ -16,6 +19,7 @@ static at_plan_slots *slots_new(size_t count) {
 /* Publishes the entry in the first empty slot of its probe sequence; the caller holds the lock or owns the slots alone.
  */
 static void slots_add(at_plan_slots *slots, at_plan_entry *entry) {
+  assert(entry->hash == at_key_hash(at_plan_entry_key(entry)));
   size_t i = (size_t)entry->hash & slots->mask;
   while (atomic_load_explicit(&slots->slot[i], memory_order_relaxed)) i = (i + 1) & slots->mask;
   atomic_store_explicit(&slots->slot[i], entry, memory_order_release);
@@ -39,7 +43,8 @@ void at_plan_table_close(at_plan_table *table) {
     free(slots);
     slots = older;
   }
-  while (table->entries) {
+  size_t entries = 0;
+  for (; table->entries; entries++) {
     at_plan_entry *entry = table->entries;
     table->entries = entry->next;
     at_plan_destroy(atomic_load(&entry->plan));
@@ -50,6 +55,8 @@ void at_plan_table_close(at_plan_table *table) {
     }
     free(entry);
   }
+  assert(entries == table->count);
+  (void)entries;
   while (table->counts) {
     at_plan_count *count = table->counts;
     table->counts = count->next;
@@ -68,9 +75,18 @@ static at_plan_entry *entry_find(at_plan_table *table, const at_key *key, uint64
   }
 }
 
+#ifndef NDEBUG
+static bool is_retired(const at_plan_entry *entry, const at_plan *plan) {
+  const at_plan *at = entry->retired;
+  while (at && at != plan) at = at->next_retired;
+  return at != NULL;
+}
+#endif
+
 /* Keeps a plan that readers may still run until the table closes. */
 static void retire(at_plan_entry *entry, at_plan *plan) {
   if (!plan) return;
+  assert(!is_retired(entry, plan));
   plan->next_retired = entry->retired;
   entry->retired = plan;
 }
@@ -116,6 +132,7 @@ static at_plan_entry *entry_new(const at_key *key, const attune_decision *decisi
 
 static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at_plan *plan,
                       const attune_decision *decision) {
+  assert(table->count < table->most && !entry_find(table, key, hash));
   at_plan_entry *entry = grow(table) ? entry_new(key, decision) : NULL;
   if (!entry) return false;
   entry->hash = hash;
@@ -123,7 +140,9 @@ static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at
   entry->next = table->entries;
   table->entries = entry;
   table->count++;
-  slots_add(atomic_load_explicit(&table->slots, memory_order_relaxed), entry);
+  at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+  assert(2 * table->count <= slots->mask + 1); /* an empty slot ends every probe */
+  slots_add(slots, entry);
   return true;
 }
 
@@ -133,6 +152,7 @@ static at_plan *replace(at_plan_entry *entry, at_plan *given, const attune_decis
   at_plan *like = present && is_same(present, given) ? present : take_retired(entry, given);
   *unused = like ? given : NULL;
   at_plan *next = like ? like : given;
+  assert(!is_retired(entry, next));
   if (present != next) retire(entry, present);
   at_decision_keep_head(entry->decision, decision);
   atomic_store_explicit(&entry->plan, next, memory_order_release);
@@ -177,6 +197,7 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
                                 const attune_decision *decision, bool keep) {
   const uint64_t hash = at_key_hash(key);
   at_plan *given = *plan, *unused = NULL;
+  assert(given && at_key_op(key) == given->op->id);
   pthread_mutex_lock(&table->lock);
   at_plan_entry *entry = entry_find(table, key, hash);
   at_plan *present = entry ? atomic_load_explicit(&entry->plan, memory_order_relaxed) : NULL;
@@ -235,6 +256,7 @@ void at_plan_table_doubt(at_plan_table *table, const at_key *key, int64_t tuned_
 }
 
 void at_plan_table_count_anew(at_plan_table *table) {
+  assert(at_is_locked(&table->lock));
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next) {
     atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);
     entry->recorded = 0;

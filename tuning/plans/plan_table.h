@@ -21,7 +21,7 @@ typedef struct at_plan_entry {
   _Atomic(at_plan *) plan; /* NULL: withdrawn, a miss */
   _Atomic uint64_t calls;  /* that no thread's call_cache.h counts any more */
   uint64_t recorded; /* under the table's lock: of `calls`, those that are in the recorded workload, or are not to be */
-  int as;            /* under it: how the first caller wrote the problem: see at_op.show */
+  int as;            /* under it: how the first caller wrote the problem: see at_problem_type.show */
   at_plan *retired;  /* under it: plans that were replaced or withdrawn, one of each configuration: they come back */
   struct at_plan_entry *next; /* under it: all entries */
   attune_decision *decision;  /* a kept one (decision.h), under it; the problem's text is constant */

@@ -73,8 +73,8 @@ static void weigh_known(const search *s, double alone, at_search_result *out) {
  * the first problem as much more or less as it took then. */
 static double verify_ns(const search *s) {
   const at_op *op = s->op;
-  const double launches = 2.0 + (op->deterministic(s->problem) ? 3.0 : 0.0) +
-                          (op->special_count ? (double)op->special_count(s->problem) : 0.0);
+  const double launches = 2.0 + (op->problem->deterministic(s->problem) ? 3.0 : 0.0) +
+                          (op->specials ? (double)op->specials->count(s->problem) : 0.0);
   const double trusted = s->verifier ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
   size_t bytes = 0;
   (void)at_operand_bytes(op, s->problem, &bytes);

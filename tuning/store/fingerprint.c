@@ -49,7 +49,7 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     char words[AT_DIFFERENCE_CHARS] = "", entry[AT_DIFFERENCE_CHARS + 128];
-    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (strcmp(implementation->backend, device->backend.name) != 0) continue;
     if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
     snprintf(entry, sizeof entry, "%s %d%s%s", implementation->name, implementation->version, *words ? " " : "", words);
     if (!is_told(at_fingerprint_implementations(out), entry) &&

@@ -167,8 +167,8 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   at_tuner_open(tuner);
-  attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK) op->fold(bytes, device);
+  attune_status status = op->problem->parse(problem, bytes);
+  if (status == ATTUNE_OK) op->problem->fold(bytes, device);
   const int cancel = at_cancel_hold();
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)

@@ -24,7 +24,7 @@ static attune_status find(attune_tuner *tuner, attune_device *device, const char
   room *r = calloc(1, sizeof *r);
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for trials");
   at_tuner_open(tuner);
-  attune_status status = op->parse(text, r->problem);
+  attune_status status = op->problem->parse(text, r->problem);
   if (status == ATTUNE_OK)
     status = at_find_winner_row(tuner, op, r->problem, device, r->fingerprint, sizeof r->fingerprint, &store);
   if (status == ATTUNE_OK) status = at_store_trials(store, r->fingerprint, text, measure, out, AT_MAX_TRIALS, count);

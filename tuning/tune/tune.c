@@ -171,7 +171,7 @@ static attune_status profiler_of(const job *j, at_timer **out) {
 static void commit(job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
   char *family = j->room->family, *fingerprint = j->room->fingerprint;
-  if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
+  if (!j->tuner->user || j->op->problem->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   if (at_flight_check(&j->flight) != ATTUNE_OK) {
     at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: another process measures it by now",
            winner->problem);
@@ -425,14 +425,14 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   at_tuner_open(tuner);
   at_message kept;
   at_message_keep(&kept);
-  attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK) op->fold(bytes, device);
-  const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
+  attune_status status = op->problem->parse(problem, bytes);
+  if (status == ATTUNE_OK) op->problem->fold(bytes, device);
+  const int cancel = at_cancel_hold(), before = device->backend.device->relax(device);
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = o->force != 0};
   j.budget_ns = o->budget_ms > 0.0 ? o->budget_ms * 1e6 : 0.0;
   j.most_ns = o->most_ms * 1e6;
   if (status == ATTUNE_OK) status = tune_problem(&j, o->no_wait != 0, out);
-  if (device->backend->restore) device->backend->restore(before);
+  device->backend.device->restore(before);
   at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
@@ -466,7 +466,7 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   at_timer *profiler = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
-  const int before = device->backend->relax ? device->backend->relax(device) : 0;
+  const int before = device->backend.device->relax(device);
   (void)lock_again(&j);
   attune_status status = wait_to_profile(&j);
   if (status == ATTUNE_OK) {
@@ -482,6 +482,6 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
     at_device_lease_release(device);
   }
   at_tune_unlock(device);
-  if (device->backend->restore) device->backend->restore(before);
+  device->backend.device->restore(before);
   return status;
 }

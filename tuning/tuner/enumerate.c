@@ -68,7 +68,7 @@ static int show(void *user, const char *fingerprint, const attune_decision *row)
   at_copy_text(l->decision.device, sizeof l->decision.device, "elsewhere");
   at_fingerprint_own(fingerprint, row, l->own, sizeof l->own);
   l->op = at_tuner_op(w->tuner, row->problem);
-  const bool known = l->op && l->op->parse(row->problem, l->problem) == ATTUNE_OK;
+  const bool known = l->op && l->op->problem->parse(row->problem, l->problem) == ATTUNE_OK;
   for (int i = 0; known && !w->ended && i < attune_device_count(); i++) {
     attune_device *device = NULL;
     if (attune_device_at(&device, i) != ATTUNE_OK || !holds_on(w, l, device)) continue;
@@ -111,13 +111,13 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
-  attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK) op->fold(bytes, device);
+  attune_status status = op->problem->parse(problem, bytes);
+  if (status == ATTUNE_OK) op->problem->fold(bytes, device);
   at_configuration *room = status == ATTUNE_OK ? malloc(MOST * sizeof *room) : NULL;
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (strcmp(implementation->backend, device->backend.name) != 0) continue;
     at_message kept;
     at_message_keep(&kept);
     const bool can = at_registry_usable(implementation, bytes, device);

@@ -16,7 +16,7 @@ attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void
   at_copy_text(out->measure, sizeof out->measure, at_measure_name(at_tuner_measure(tuner, device)));
   const at_implementation *base = at_registry_default(op, problem, device);
   if (base) at_copy_text(out->default_implementation, sizeof out->default_implementation, base->name);
-  return op->format(problem, out->problem, sizeof out->problem);
+  return op->problem->format(problem, out->problem, sizeof out->problem);
 }
 
 bool at_decision_has_threads(const attune_device *device, const attune_decision *decision) {
@@ -277,7 +277,7 @@ bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
                   strcmp(found->configuration, winner->configuration) == 0;
   at_plan_destroy(plan);
   bool noted = false;
-  if (is && op->family(problem, s->family, sizeof s->family) == ATTUNE_OK) {
+  if (is && op->problem->family(problem, s->family, sizeof s->family) == ATTUNE_OK) {
     found->unsure = 1;
     at_copy_text(found->note, sizeof found->note, why);
     noted = at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) == ATTUNE_OK;

@@ -225,8 +225,8 @@ static attune_status find_op(const at_csv *csv, const header *head, const at_csv
 
 static attune_status problem_from_text(const at_op *op, const char *text, scratch *s) {
   memset(s->problem, 0, sizeof s->problem);
-  const attune_status status = op->parse(text, s->problem);
-  return status == ATTUNE_OK ? op->format(s->problem, s->text, sizeof s->text) : status;
+  const attune_status status = op->problem->parse(text, s->problem);
+  return status == ATTUNE_OK ? op->problem->format(s->problem, s->text, sizeof s->text) : status;
 }
 
 /* An empty cell is one that is not given, so that a column may concern some rows only. */
@@ -237,7 +237,7 @@ static attune_status problem_from_row(const at_op *op, const header *head, const
     if (i == head->name || i == head->op || i == head->count || !*row->cells[i].text) continue;
     fields[count++] = (at_column){head->row.cells[i].text, row->cells[i].text, row->cells[i].column};
   }
-  return op->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
+  return op->problem->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
 }
 
 /* Columns without a name are empty. Spreadsheets write those at the end in some rows only, but never more than the
@@ -357,11 +357,11 @@ static double estimate_ns(attune_tuner *tuner, attune_device *device, const char
   at_store *store = at_tuner_store(tuner);
   if (store && at_store_find(store, fingerprint, text, measure, &row) == ATTUNE_OK && row.default_time_ns > 0.0)
     return row.default_time_ns;
-  if (!op || op->parse(text, problem) != ATTUNE_OK) return 0.0;
+  if (!op || op->problem->parse(text, problem) != ATTUNE_OK) return 0.0;
   const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
   const double processors = device->properties.processors > 0 ? device->properties.processors : 1;
   const double flops_a_ns = processors * (host ? 30.0 : 400.0), bytes_a_ns = host ? 10.0 : 2000.0;
-  const double arithmetic = op->flops(problem) / flops_a_ns, traffic = op->bytes(problem) / bytes_a_ns;
+  const double arithmetic = op->problem->flops(problem) / flops_a_ns, traffic = op->problem->bytes(problem) / bytes_a_ns;
   return (host ? 50.0 : 3000.0) + (arithmetic > traffic ? arithmetic : traffic);
 }
 
@@ -371,7 +371,7 @@ static attune_status check_room(attune_tuner *tuner, attune_device *device, cons
   const at_op *op = at_tuner_op(tuner, text);
   size_t bytes = 0;
   if (!op) return ATTUNE_INVALID_ARGUMENT;
-  attune_status status = op->parse(text, problem);
+  attune_status status = op->problem->parse(text, problem);
   if (status == ATTUNE_OK) status = at_operand_bytes(op, problem, &bytes);
   return status == ATTUNE_OK ? at_operand_room(device, bytes) : status;
 }

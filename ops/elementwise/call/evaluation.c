@@ -171,7 +171,7 @@ const char *attune_evaluation_problem(const attune_evaluation *e) {
 }
 
 uint64_t attune_evaluation_bytes(const attune_evaluation *e) {
-  return e ? (uint64_t)at_elementwise_op.bytes(e->prepared->problem) : 0;
+  return e ? (uint64_t)at_elementwise_op.problem->bytes(e->prepared->problem) : 0;
 }
 
 const attune_elementwise_operands *attune_evaluation_operands(const attune_evaluation *e) {

@@ -6,21 +6,10 @@
 #include <string.h>
 
 #include "ops/elementwise/ir/canonical.h"
-#include "ops/elementwise/problem/test_cases.h"
+#include "ops/elementwise/call/public_call.h"
 #include "ops/elementwise/call/call_binding.h"
 #include "ops/elementwise/ir/user_function.h"
 #include "tuning/op/registry.h"
-
-/* A program's call: its expression, and its operands, which point into the struct. */
-typedef struct written {
-  attune_elementwise_operands operands;
-  attune_tensor tensors[AT_TENSORS];
-  attune_scalar scalars[AT_EXPRESSION_SCALARS];
-  int64_t strides[AT_TENSORS][AT_DIMS];
-  attune_generator *generator;
-  const char *expression;
-  at_user_function *function; /* of a problem in CUDA C, whose source some call or plan has; else NULL */
-} written;
 
 /* Where dimension d of the problem belongs in the program's shape, counted from the innermost one: where its coordinate
  * is asked for, else in the order of the element's number. */
@@ -51,7 +40,7 @@ static void place_dimensions(const at_elementwise *p, int slots[AT_DIMS], bool b
   }
 }
 
-static void write_tensor(written *w, const at_elementwise *p, int k, const int slots[AT_DIMS],
+static void write_tensor(at_written_call *w, const at_elementwise *p, int k, const int slots[AT_DIMS],
                          const bool backward[AT_DIMS], const at_elementwise_operands *o) {
   const int64_t *strides = at_elementwise_strides(p, k), size = (int64_t)attune_dtype_size((attune_dtype)p->dtypes[k]);
   attune_tensor *t = &w->tensors[k];
@@ -73,7 +62,7 @@ static void write_tensor(written *w, const at_elementwise *p, int k, const int s
   t->data = data;
 }
 
-static attune_status write_call(written *w, const at_elementwise *p, const at_elementwise_operands *o) {
+attune_status at_write_call(at_written_call *w, const at_elementwise *p, const at_elementwise_operands *o) {
   int slots[AT_DIMS];
   bool backward[AT_DIMS];
   const char *body = strstr(at_elementwise_text(p), ": ");
@@ -109,91 +98,47 @@ static attune_status write_call(written *w, const at_elementwise *p, const at_el
   return status;
 }
 
-static void finish(written *w) {
+void at_written_call_finish(at_written_call *w) {
   attune_generator_destroy(w->generator);
   at_user_function_release(w->function);
 }
 
-static attune_status make_call(attune_tuner *tuner, attune_stream *stream, const written *w) {
+static attune_status make_call(attune_tuner *tuner, attune_stream *stream, const at_written_call *w) {
   const at_user_function *f = w->function;
   return f ? attune_elementwise_cuda(tuner, stream, f->own_text, f->own_name, &w->operands)
            : attune_elementwise(tuner, stream, w->expression, &w->operands);
-}
-
-attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, const void *problem,
-                                  const void *operands) {
-  written w;
-  attune_status status = write_call(&w, problem, operands);
-  if (status == ATTUNE_OK) status = make_call(tuner, stream, &w);
-  finish(&w);
-  return status;
-}
-
-attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
-                                              const void *problem, const void *operands) {
-  written w;
-  attune_status status = write_call(&w, problem, operands);
-  const at_user_function *f = w.function;
-  if (status == ATTUNE_OK)
-    status = f ? attune_elementwise_cuda_plan_create(out, tuner, stream, f->own_text, f->own_name, &w.operands)
-               : attune_elementwise_plan_create(out, tuner, stream, w.expression, &w.operands);
-  finish(&w);
-  return status;
-}
-
-/* The plan's problem is not folded, and its inputs and scalars may have another order than the problem that the plan was
- * made from: those of the call are in the latter's. */
-attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
-  const at_call_binding *p = plan->own;
-  const int outputs = p->expression->output_count, inputs = p->expression->input_count;
-  at_elementwise_operands ordered = *(const at_elementwise_operands *)operands;
-  const at_elementwise_operands given = ordered;
-  attune_tensor tensors[AT_EXPRESSION_INPUTS];
-  attune_scalar scalars[AT_EXPRESSION_SCALARS];
-  written w;
-  for (int i = 0; i < inputs; i++) ordered.tensors[outputs + i] = given.tensors[outputs + p->input_of[i]];
-  for (int i = 0; i < p->expression->scalar_count; i++) ordered.scalars[i] = given.scalars[p->scalar_of[i]];
-  attune_status status = write_call(&w, p->problem, &ordered);
-  for (int i = 0; i < inputs; i++) tensors[p->input_of[i]] = w.tensors[outputs + i];
-  for (int i = 0; i < p->expression->scalar_count; i++) scalars[p->scalar_of[i]] = w.scalars[i];
-  w.operands.inputs = tensors;
-  w.operands.scalars = scalars;
-  if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
-  finish(&w);
-  return status;
 }
 
 /* A program's calls, written beforehand: one for each copy of the operands. */
 typedef struct many_calls {
   attune_tuner *tuner;
   int copies;
-  written each[];
+  at_written_call each[];
 } many_calls;
 
-void at_elementwise_calls_destroy(void *calls) {
+static void calls_destroy(void *calls) {
   many_calls *m = calls;
-  for (int i = 0; i < m->copies; i++) finish(&m->each[i]);
+  for (int i = 0; i < m->copies; i++) at_written_call_finish(&m->each[i]);
   free(m);
 }
 
-attune_status at_elementwise_calls_create(void **out, attune_tuner *tuner, const void *problem,
-                                          const at_bare_calls *calls) {
+static attune_status calls_create(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls) {
   many_calls *m = calloc(1, sizeof *m + (size_t)calls->copies * sizeof *m->each);
   if (!m) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the calls of %d copies", calls->copies);
   attune_status status = ATTUNE_OK;
   m->tuner = tuner;
   while (m->copies < calls->copies && status == ATTUNE_OK) {
     const int i = m->copies++;
-    status = write_call(&m->each[i], problem, at_bare_operands(calls, i));
+    status = at_write_call(&m->each[i], problem, at_bare_operands(calls, i));
   }
   if (status == ATTUNE_OK)
     *out = m;
   else
-    at_elementwise_calls_destroy(m);
+    calls_destroy(m);
   return status;
 }
 
-attune_status at_elementwise_calls_run(void *calls, attune_stream *stream, int from, int to) {
+static attune_status calls_run(void *calls, attune_stream *stream, int from, int to) {
   const many_calls *m = calls;
   attune_status status = ATTUNE_OK;
   int copy = from % m->copies;
@@ -203,3 +148,5 @@ attune_status at_elementwise_calls_run(void *calls, attune_stream *stream, int f
   }
   return status;
 }
+
+const at_prepared_calls at_elementwise_prepared_calls = {.create = calls_create, .run = calls_run, .destroy = calls_destroy};

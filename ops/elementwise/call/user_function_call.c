@@ -41,7 +41,7 @@ static attune_status check(const attune_tuner *tuner, const attune_stream *strea
                            const attune_elementwise_operands *operands) {
   if (!tuner || !stream || !operands)
     return FAIL("%s is NULL; should be given", !tuner ? "tuner" : !stream ? "stream" : "operands");
-  if (stream->device->backend->kind == ATTUNE_DEVICE_CUDA) return ATTUNE_OK;
+  if (stream->device->backend.kind == ATTUNE_DEVICE_CUDA) return ATTUNE_OK;
   return at_fail(ATTUNE_UNSUPPORTED,
                  "a function in CUDA C needs a CUDA device, and the stream is of %s; an expression "
                  "(attune_elementwise) runs there too",

@@ -47,7 +47,7 @@ static void problem_of(at_cuda_problem *out, const at_elementwise *p, const at_e
 
 static bool supports(const void *problem, attune_device *device) {
   (void)problem;
-  return device->backend->kind == ATTUNE_DEVICE_CUDA;
+  return device->backend.kind == ATTUNE_DEVICE_CUDA;
 }
 
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {

@@ -20,7 +20,7 @@ typedef struct interpreter_plan {
 } interpreter_plan;
 
 static bool supports(const void *problem, attune_device *device) {
-  return device->backend->kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
+  return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
 /* ---- configurations ---- */
@@ -50,7 +50,7 @@ static int guess_threads(double bytes) {
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
   (void)device;
   const at_elementwise *p = at_elementwise_of(problem);
-  const double bytes = at_elementwise_op.bytes(problem);
+  const double bytes = at_elementwise_op.problem->bytes(problem);
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   double written = 0;

@@ -10,7 +10,7 @@ typedef struct reference_plan {
 } reference_plan;
 
 static bool supports(const void *problem, attune_device *device) {
-  return device->backend->kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
+  return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {

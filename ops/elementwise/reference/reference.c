@@ -387,25 +387,3 @@ attune_status at_elementwise_special_compare(void *state, int which, const at_ou
 const char *at_elementwise_special_name(int bit) {
   return bit == 0 ? "gives other results for NaN, infinities, denormals or zeros of its inputs" : NULL;
 }
-
-/* ---- the plainest way: of the text as it is written ---- */
-
-void at_elementwise_oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars) {
-  const at_elementwise *p = at_elementwise_of(problem);
-  at_elementwise_operands o;
-  at_expression *e = NULL;
-  at_layout layout;
-  at_elementwise_bind(p, pointers, scalars, &o);
-  at_elementwise_layout_of(&layout, p);
-  if (at_elementwise_expression_checked(&e, p) != ATTUNE_OK) return;
-  at_wide_value *values = at_plain_values(e->plain);
-  const at_elements all = {.expression = e->plain,
-                           .layout = &layout,
-                           .number = p->number,
-                           .tensors = o.tensors,
-                           .scalars = o.scalars,
-                           .draws = o.draws};
-  if (values) at_elements_compute(&all, p->dtypes, values);
-  free(values);
-  at_expression_destroy(e);
-}

@@ -19,7 +19,4 @@ void at_elementwise_special_scalars(const void *problem, int which, double *scal
 attune_status at_elementwise_special_compare(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
 const char *at_elementwise_special_name(int bit);
 
-/* The plainest way to compute a problem, for tests: the slot `oracle`. */
-void at_elementwise_oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
-
 #endif

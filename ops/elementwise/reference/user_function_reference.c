@@ -41,7 +41,7 @@ static attune_status make_plan(at_user_function_reference *r, attune_device *dev
   const at_implementation *plain = NULL;
   for (size_t i = 0; i < at_elementwise_op.implementation_count; i++) {
     const at_implementation *one = at_elementwise_op.implementations[i];
-    if (strcmp(one->backend, device->backend->name) == 0 && one->supports(r->problem, device)) plain = one;
+    if (strcmp(one->backend, device->backend.name) == 0 && one->supports(r->problem, device)) plain = one;
   }
   const int count = plain ? plain->configurations(r->problem, device, list, MOST_CONFIGURATIONS) : 0;
   if (count < 1)

@@ -215,7 +215,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 
 static bool supports(const void *problem, attune_device *device) {
   (void)problem;
-  return device->backend->kind == ATTUNE_DEVICE_HOST;
+  return device->backend.kind == ATTUNE_DEVICE_HOST;
 }
 
 static attune_status prepare(at_plan *plan) {

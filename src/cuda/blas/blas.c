@@ -13,14 +13,14 @@
 
 static attune_status new_workspace(attune_stream *stream, size_t bytes) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
-  if (state->workspace && stream->device->backend->stream_capturing(stream))
+  if (state->workspace && stream->device->backend.stream->capturing(stream))
     return at_fail(ATTUNE_CAPTURING,
                    "a workspace of %zu bytes cannot be made in a capture; run the call once before it", bytes);
   at_cuda_retired *old = NULL;
   if (state->workspace && !(old = malloc(sizeof *old)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workspace of %zu bytes", bytes);
   void *workspace = NULL;
-  attune_status status = stream->device->backend->alloc(stream->device, &workspace, bytes);
+  attune_status status = stream->device->backend.memory->alloc(stream->device, &workspace, bytes);
   if (status != ATTUNE_OK) {
     free(old);
     return status;
@@ -187,7 +187,7 @@ void at_cuda_blas_close(attune_stream *stream) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   attune_device *device = stream->device;
   at_cuda_blas_keep(stream);
-  if (state->workspace) (void)device->backend->free(device, state->workspace);
+  if (state->workspace) (void)device->backend.memory->free(device, state->workspace);
   state->workspace = NULL;
-  for (at_cuda_retired *old = state->retired; old; old = old->next) (void)device->backend->free(device, old->workspace);
+  for (at_cuda_retired *old = state->retired; old; old = old->next) (void)device->backend.memory->free(device, old->workspace);
 }

@@ -60,7 +60,7 @@ bool at_cuda_blas_take(attune_stream *stream) {
     state->workspace = idle->workspace;
     state->workspace_bytes = idle->workspace_bytes;
   } else if (idle->workspace) {
-    (void)stream->device->backend->free(stream->device, idle->workspace);
+    (void)stream->device->backend.memory->free(stream->device, idle->workspace);
   }
   free(idle);
   return true;

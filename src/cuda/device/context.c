@@ -35,7 +35,7 @@ attune_device *at_cuda_device_at(int ordinal) {
   attune_device *device = NULL;
   const int count = attune_device_count();
   for (int i = 0; i < count; i++)
-    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend == &at_cuda_backend && device->ordinal == ordinal)
+    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend.kind == ATTUNE_DEVICE_CUDA && device->ordinal == ordinal)
       return device;
   return NULL;
 }
@@ -139,7 +139,7 @@ attune_device *at_cuda_stream_home(void *native) {
   const int count = attune_device_count();
   for (int i = 0; i < count; i++) {
     attune_device *device = NULL;
-    if (attune_device_at(&device, i) != ATTUNE_OK || device->backend != &at_cuda_backend) continue;
+    if (attune_device_at(&device, i) != ATTUNE_OK || device->backend.kind != ATTUNE_DEVICE_CUDA) continue;
     at_cuda_remember_context(device);
     if ((void *)context == atomic_load_explicit(&at_cuda_device_of(device)->context, memory_order_acquire))
       return device;

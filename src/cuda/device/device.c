@@ -171,113 +171,182 @@ static attune_status stream_blas(attune_stream *stream, void **out) {
   return status;
 }
 
-const at_backend at_cuda_backend = {
-    .name = "cuda",
-    .kind = ATTUNE_DEVICE_CUDA,
+/* Functions in stream order run on threads of the driver, which attune does not know. */
+static bool stream_runs_here(const attune_stream *stream) {
+  (void)stream;
+  return false;
+}
+
+static const at_backend_device device_table = {
     .count = device_count,
-    .device_open = device_open,
-    .device_synchronize = device_synchronize,
+    .open = device_open,
+    .synchronize = device_synchronize,
     .wait_streams = at_cuda_wait_streams,
     .relax = relax,
     .restore = restore,
     .enter = enter,
     .leave = leave,
-    .nccl = true,
-    .cufile = true,
-    .clock_state = at_cuda_clock_state,
-    .telemetry = at_cuda_telemetry,
-    .profiler = at_cuda_profiler,
     .initialize = at_cuda_initialize,
     .is_initialized = at_cuda_is_initialized,
     .details = at_cuda_details,
+    .each_library = at_nvrtc_each,
+};
+
+static const at_backend_telemetry telemetry_table = {
+    .clock_state = at_cuda_clock_state,
+    .read = at_cuda_telemetry,
+    .each_process = at_cuda_each_process,
+};
+
+static const at_backend_memory memory_table = {
+    .alloc = device_alloc,
+    .free = device_free,
+    .info = at_cuda_memory_info,
+    .pointer_info = at_cuda_pointer_info,
+    .copy = at_cuda_copy,
+    .copy_between = at_cuda_copy_between,
+    .fill = device_fill,
+    .copy_rows = at_cuda_copy_rows,
+    .reduce = at_reduce_cuda,
+    .copy_box = at_cuda_copy_box,
+    .fill_box = at_cuda_fill_box,
+};
+
+static const at_backend_stream stream_table = {
+    .open = at_cuda_stream_open,
+    .close = at_cuda_stream_close,
+    .runs_here = stream_runs_here,
+    .query = at_cuda_stream_query,
+    .synchronize = at_cuda_stream_synchronize,
+    .wait = at_cuda_stream_wait,
+    .capturing = at_cuda_stream_capturing,
+    .joins = at_cuda_stream_joins,
+    .call = at_cuda_stream_call,
+};
+
+static const at_backend_event event_table = {
+    .open = at_cuda_event_open,
+    .close = at_cuda_event_close,
+    .record = at_cuda_event_record,
+    .query = at_cuda_event_query,
+    .synchronize = at_cuda_event_synchronize,
+    .elapsed = at_cuda_event_elapsed,
+};
+
+static const at_backend_graph graph_table = {
+    .capture_begin = at_cuda_capture_begin,
+    .capture_end = at_cuda_capture_end,
+    .capture_info = at_cuda_capture_info,
+    .launch = at_cuda_graph_launch,
+    .destroy = at_cuda_graph_destroy,
+    .instantiate = at_cuda_graph_instantiate,
+    .update = at_cuda_graph_update,
+    .nodes = at_cuda_graph_nodes,
+    .dump = at_cuda_graph_dump,
+    .native = at_cuda_graph_native,
+    .node = at_cuda_graph_node,
+    .edges = at_cuda_graph_edges,
+    .get_parameters = at_cuda_graph_get_parameters,
+    .set_parameters = at_cuda_graph_set_parameters,
+    .set_enabled = at_cuda_graph_set_enabled,
+    .clone = at_cuda_graph_clone,
+    .upload = at_cuda_graph_upload,
+    .trim = at_cuda_graph_trim,
+    .memory = at_cuda_graph_memory,
+};
+
+static const at_backend_random random_table = {
+    .run = at_random_run_cuda,
+    .state = at_random_state_cuda,
+};
+
+static const at_backend_pinned pinned_table = {
+    .alloc = at_cuda_pinned_alloc,
+    .free = at_cuda_pinned_free,
+    .pin = at_cuda_pinned_register,
+    .unpin = at_cuda_pinned_unregister,
+};
+
+static const at_backend_async async_table = {
+    .check = at_cuda_async_check,
+    .alloc = at_cuda_alloc_async,
+    .free = at_cuda_free_async,
+};
+
+static const at_backend_managed managed_table = {
+    .check = at_cuda_managed_check,
+    .alloc = at_cuda_managed_alloc,
+    .advise = at_cuda_managed_advise,
+    .prefetch = at_cuda_managed_prefetch,
+    .state = at_cuda_managed_state,
+};
+
+static const at_backend_vm vm_table = {
+    .granularity = at_cuda_vm_granularity,
+    .reserve = at_cuda_vm_reserve,
+    .release = at_cuda_vm_release,
+    .map = at_cuda_vm_map,
+    .unmap = at_cuda_vm_unmap,
+};
+
+static const at_backend_ipc ipc_table = {
+    .page_export = at_cuda_vm_export,
+    .page_import = at_cuda_vm_import,
+    .memory_export = at_cuda_ipc_export,
+    .memory_open = at_cuda_ipc_open,
+    .memory_close = at_cuda_ipc_close,
+    .event_export = at_cuda_event_export,
+    .event_import = at_cuda_event_import,
+};
+
+static const at_backend_peer peer_table = {
+    .query = at_cuda_peer_query,
+    .enable = at_cuda_peer_enable,
+    .disable = at_cuda_peer_disable,
+};
+
+#ifdef AT_CUDA_NVTX
+static const at_backend_notes notes_table = {
+    .segment = at_cuda_note_segment,
+    .forget_segment = at_cuda_forget_segment,
+    .block = at_cuda_note_block,
+    .forget_block = at_cuda_forget_block,
+};
+#endif
+
+static const at_backend_runtime runtime_table = {
     .check_error = at_cuda_check_number,
     .attribute = at_cuda_attribute,
     .get_limit = at_cuda_get_limit,
     .set_limit = at_cuda_set_limit,
     .get_schedule = at_cuda_get_schedule,
     .set_schedule = at_cuda_set_schedule,
-    .each_process = at_cuda_each_process,
-    .each_library = at_nvrtc_each,
-    .alloc = device_alloc,
-    .free = device_free,
-    .async_check = at_cuda_async_check,
-    .alloc_async = at_cuda_alloc_async,
-    .free_async = at_cuda_free_async,
-    .memory_info = at_cuda_memory_info,
-    .pinned_alloc = at_cuda_pinned_alloc,
-    .pinned_free = at_cuda_pinned_free,
-    .pinned_register = at_cuda_pinned_register,
-    .pinned_unregister = at_cuda_pinned_unregister,
-    .pointer_info = at_cuda_pointer_info,
-    .managed_check = at_cuda_managed_check,
-    .managed_alloc = at_cuda_managed_alloc,
-    .managed_advise = at_cuda_managed_advise,
-    .managed_prefetch = at_cuda_managed_prefetch,
-    .managed_state = at_cuda_managed_state,
-    .vm_granularity = at_cuda_vm_granularity,
-    .vm_reserve = at_cuda_vm_reserve,
-    .vm_release = at_cuda_vm_release,
-    .vm_map = at_cuda_vm_map,
-    .vm_unmap = at_cuda_vm_unmap,
-    .vm_export = at_cuda_vm_export,
-    .vm_import = at_cuda_vm_import,
-    .ipc_export = at_cuda_ipc_export,
-    .ipc_open = at_cuda_ipc_open,
-    .ipc_close = at_cuda_ipc_close,
-#ifdef AT_CUDA_NVTX
-    .note_segment = at_cuda_note_segment,
-    .forget_segment = at_cuda_forget_segment,
-    .note_block = at_cuda_note_block,
-    .forget_block = at_cuda_forget_block,
-#endif
-    .call = at_cuda_stream_call,
-    .copy = at_cuda_copy,
-    .copy_between = at_cuda_copy_between,
-    .copy_rows = at_cuda_copy_rows,
-    .copy_box = at_cuda_copy_box,
-    .fill_box = at_cuda_fill_box,
-    .fill = device_fill,
-    .reduce = at_reduce_cuda,
-    .stream_priorities = at_cuda_stream_priorities,
-    .event_export = at_cuda_event_export,
-    .event_import = at_cuda_event_import,
-    .peer_query = at_cuda_peer_query,
-    .peer_enable = at_cuda_peer_enable,
-    .peer_disable = at_cuda_peer_disable,
+    .profiler = at_cuda_profiler,
     .blas = stream_blas,
-    .random_run = at_random_run_cuda,
-    .random_state = at_random_state_cuda,
+    .priorities = at_cuda_stream_priorities,
     .threads_per_processor = at_random_threads_per_processor_cuda,
-    .stream_open = at_cuda_stream_open,
-    .stream_close = at_cuda_stream_close,
-    .stream_query = at_cuda_stream_query,
-    .stream_synchronize = at_cuda_stream_synchronize,
-    .stream_wait = at_cuda_stream_wait,
-    .stream_capturing = at_cuda_stream_capturing,
-    .stream_joins = at_cuda_stream_joins,
-    .event_open = at_cuda_event_open,
-    .event_close = at_cuda_event_close,
-    .event_record = at_cuda_event_record,
-    .event_query = at_cuda_event_query,
-    .event_synchronize = at_cuda_event_synchronize,
-    .event_elapsed = at_cuda_event_elapsed,
-    .capture_begin = at_cuda_capture_begin,
-    .capture_end = at_cuda_capture_end,
-    .graph_launch = at_cuda_graph_launch,
-    .graph_destroy = at_cuda_graph_destroy,
-    .graph_instantiate = at_cuda_graph_instantiate,
-    .graph_update = at_cuda_graph_update,
-    .graph_nodes = at_cuda_graph_nodes,
-    .graph_dump = at_cuda_graph_dump,
-    .graph_native = at_cuda_graph_native,
-    .graph_clone = at_cuda_graph_clone,
-    .graph_node = at_cuda_graph_node,
-    .graph_edges = at_cuda_graph_edges,
-    .graph_get_parameters = at_cuda_graph_get_parameters,
-    .graph_set_parameters = at_cuda_graph_set_parameters,
-    .graph_set_enabled = at_cuda_graph_set_enabled,
-    .graph_upload = at_cuda_graph_upload,
-    .graph_trim = at_cuda_graph_trim,
-    .graph_memory = at_cuda_graph_memory,
-    .capture_info = at_cuda_capture_info,
+};
+
+const at_backend at_cuda_backend = {
+    .name = "cuda",
+    .kind = ATTUNE_DEVICE_CUDA,
+    .nccl = true,
+    .cufile = true,
+    .device = &device_table,
+    .telemetry = &telemetry_table,
+    .memory = &memory_table,
+    .stream = &stream_table,
+    .event = &event_table,
+    .graph = &graph_table,
+    .random = &random_table,
+    .pinned = &pinned_table,
+    .async = &async_table,
+    .managed = &managed_table,
+    .vm = &vm_table,
+    .ipc = &ipc_table,
+    .peer = &peer_table,
+#ifdef AT_CUDA_NVTX
+    .notes = &notes_table,
+#endif
+    .runtime = &runtime_table,
 };

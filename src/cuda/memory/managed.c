@@ -34,7 +34,7 @@ attune_status at_cuda_managed_alloc(attune_device *device, void **out, size_t by
 /* ---- advice ---- */
 
 static int place_of(const attune_device *device) {
-  return device->backend->kind == ATTUNE_DEVICE_HOST ? cudaCpuDeviceId : device->ordinal;
+  return device->backend.kind == ATTUNE_DEVICE_HOST ? cudaCpuDeviceId : device->ordinal;
 }
 
 /* CUDA 13 names places by a struct. */

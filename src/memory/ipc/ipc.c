@@ -58,17 +58,17 @@ static void watch_fork(void) {
 static attune_status export_segment(attune_memory_handle *out, attune_device *device, const at_segment *segment,
                                     const void *pointer) {
   out->offset = (uint64_t)((uintptr_t)pointer - (uintptr_t)segment->base);
-  return device->backend->ipc_export(device, segment->base, out->base);
+  return device->backend.ipc->memory_export(device, segment->base, out->base);
 }
 
 /* Memory that attune did not take itself may lie inside a larger piece, which is what the other process opens. */
 static attune_status export_foreign(attune_memory_handle *out, attune_device *device, const at_segment *segment,
                                     const void *pointer) {
   attune_pointer_info info = {.kind = ATTUNE_KIND_UNKNOWN};
-  attune_status status = device->backend->pointer_info(device, &info, segment->base);
+  attune_status status = device->backend.memory->pointer_info(device, &info, segment->base);
   if (status == ATTUNE_OK && info.kind == ATTUNE_KIND_DEVICE && info.base && !segment->async) {
     out->offset = (uint64_t)((uintptr_t)pointer - (uintptr_t)info.base);
-    if (device->backend->ipc_export(device, info.base, out->base) == ATTUNE_OK) return ATTUNE_OK;
+    if (device->backend.ipc->memory_export(device, info.base, out->base) == ATTUNE_OK) return ATTUNE_OK;
   }
   return at_fail(ATTUNE_UNSUPPORTED,
                  "%p lies in memory of %s that CUDA does not export; should be of attune's cache or of cudaMalloc",
@@ -97,9 +97,8 @@ attune_status attune_memory_export(attune_memory_handle *out, const void *pointe
   const at_allocator *allocator = segment->heap->pool->allocator;
   attune_device *device = allocator->device;
   const bool pages = at_segment_expandable(segment);
-  if (pages ? !device->backend->vm_export : !device->backend->ipc_export)
-    return at_fail(ATTUNE_UNSUPPORTED, "memory of %s cannot be given to other processes; should be of a CUDA device",
-                   device->name);
+  status = at_needs(device, ipc);
+  if (status != ATTUNE_OK) return status;
   const bool foreign = segment->heap->pool->own_allocator || allocator->has_own || segment->async;
   status = pages     ? export_pages(out, segment, pointer, bytes)
            : foreign ? export_foreign(out, device, segment, pointer)
@@ -126,15 +125,15 @@ static opened *find_opened(const attune_device *device, const attune_memory_hand
 
 /* Fails at the first page that the device does not take back, as in a capture: it and those before it stay open. */
 static attune_status close_pages(opened *o) {
-  const at_backend *backend = o->device->backend;
+  const at_backend_vm *vm = o->device->backend.vm;
   attune_status status = ATTUNE_OK;
   while (o->page_count > 0) {
     char *address = o->base + (o->page_count - 1) * o->page_bytes;
-    status = backend->vm_unmap(o->device, address, o->page_bytes, o->pages[o->page_count - 1]);
+    status = vm->unmap(o->device, address, o->page_bytes, o->pages[o->page_count - 1]);
     if (status != ATTUNE_OK) return status;
     o->page_count--;
   }
-  backend->vm_release(o->device, o->base, o->bytes);
+  vm->release(o->device, o->base, o->bytes);
   free(o->pages);
   o->pages = NULL;
   return ATTUNE_OK;
@@ -147,7 +146,7 @@ static attune_status map_pages(opened *made, const at_ipc_answer *answer, const 
     char *address = made->base + made->page_count * made->page_bytes;
     uint64_t *page = &made->pages[made->page_count];
     if (status == ATTUNE_OK)
-      status = made->device->backend->vm_import(made->device, address, made->page_bytes, descriptors[i], page);
+      status = made->device->backend.ipc->page_import(made->device, address, made->page_bytes, descriptors[i], page);
     if (status == ATTUNE_OK) made->page_count++;
     close(descriptors[i]);
   }
@@ -164,7 +163,7 @@ static attune_status reserve_pages(opened *made, const at_ipc_answer *answer) {
   if (!made->pages) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note another process's memory");
   made->page_bytes = answer->page_bytes;
   made->bytes = answer->pages * answer->page_bytes;
-  attune_status status = made->device->backend->vm_reserve(made->device, &base, made->bytes);
+  attune_status status = made->device->backend.vm->reserve(made->device, &base, made->bytes);
   made->base = base;
   if (status == ATTUNE_OK) return ATTUNE_OK;
   free(made->pages);
@@ -204,7 +203,7 @@ static attune_status open_pages(opened *made, int socket, at_ipc_question *quest
 
 static attune_status open_segment(opened *made) {
   void *base = NULL;
-  attune_status status = made->device->backend->ipc_open(made->device, made->handle, &base);
+  attune_status status = made->device->backend.ipc->memory_open(made->device, made->handle, &base);
   made->base = base;
   return status;
 }
@@ -245,10 +244,8 @@ static attune_status check_handle(const attune_device *device, const attune_memo
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
                    (unsigned long long)handle->offset, (unsigned long long)handle->bytes);
-  if (pages ? !device->backend->vm_import : !device->backend->ipc_open)
-    return at_fail(ATTUNE_UNSUPPORTED, "memory of other processes cannot be opened on %s; should be a CUDA device",
-                   device->name);
-  if (!pages) return ATTUNE_OK;
+  attune_status status = at_needs(device, ipc);
+  if (status != ATTUNE_OK || !pages) return status;
   memcpy(&ticket, handle->base, sizeof ticket);
   if (at_ipc_is_served_here(ticket.name))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
@@ -301,7 +298,7 @@ attune_status attune_memory_close(void *pointer, attune_device *device) {
       o->count--;
       break;
     }
-    status = o->pages ? close_pages(o) : device->backend->ipc_close(device, o->base);
+    status = o->pages ? close_pages(o) : device->backend.ipc->memory_close(device, o->base);
     if (status != ATTUNE_OK) break; /* it may be closed later */
     *link = o->next;
     free(o);

@@ -14,7 +14,7 @@ const char *at_allocator_backend(const at_allocator *allocator) {
 }
 
 bool at_async_possible(attune_device *device) {
-  return device->backend->alloc_async && device->backend->async_check(device) == ATTUNE_OK;
+  return device->backend.async && device->backend.async->check(device) == ATTUNE_OK;
 }
 
 static void read_settings(at_allocator *allocator) {
@@ -23,8 +23,8 @@ static void read_settings(at_allocator *allocator) {
   allocator->options_status = at_settings_alloc(text, sizeof text);
   if (allocator->options_status == ATTUNE_OK)
     allocator->options_status = at_memory_options_parse(&allocator->options, text, "ATTUNE_ALLOC");
-  if (!allocator->device->backend->vm_map) allocator->options.expandable = false;
-  if (!allocator->device->backend->note_segment) allocator->options.nvtx = false;
+  if (!allocator->device->backend.vm) allocator->options.expandable = false;
+  if (!allocator->device->backend.notes) allocator->options.nvtx = false;
   if (!at_async_possible(allocator->device)) allocator->options.async = false;
   if (allocator->options_status != ATTUNE_OK)
     (void)at_copy_text(allocator->options_message, sizeof allocator->options_message, attune_last_message());
@@ -103,7 +103,7 @@ attune_status at_allocator_check(at_allocator *allocator) {
   if (atomic_load(&allocator->lost))
     return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost; the process must be restarted", device->name);
   if (allocator->generation == at_fork_generation()) return ATTUNE_OK;
-  if (device->backend->kind != ATTUNE_DEVICE_HOST)
+  if (device->backend.kind != ATTUNE_DEVICE_HOST)
     return at_fail(ATTUNE_DEVICE_ERROR,
                    "%s was used before fork; its memory cannot be used in the child, start a new process",
                    device->name);

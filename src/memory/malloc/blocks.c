@@ -2,6 +2,9 @@
  * blocks.c: blocks: cut, merged, kept free in trees and found there. */
 #include "src/memory/malloc/tree.h"
 
+#include "src/process/cancel.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 #define CHUNK_BLOCKS 256
@@ -28,6 +31,7 @@ static bool add_chunk(at_allocator *allocator) {
 at_block *at_block_new(at_allocator *allocator) {
   if (!allocator->spare && !add_chunk(allocator)) return NULL;
   at_block *block = allocator->spare;
+  assert(at_block_get_state(block) == AT_BLOCK_SPARE);
   allocator->spare = block->link;
   block->small = block->plain = false;
   block->rounded = block->requested = block->size = 0;
@@ -38,7 +42,13 @@ at_block *at_block_new(at_allocator *allocator) {
   return block;
 }
 
+static at_tree *tree_of(const at_block *block) {
+  return &block->segment->heap->trees[block->small];
+}
+
 void at_block_drop(at_allocator *allocator, at_block *block) {
+  assert(at_is_locked(&allocator->lock) && block != allocator->spare);
+  assert(!block->segment || !at_tree_has(tree_of(block), block));
   at_address_table_remove(&block->entry);
   at_block_set_state(block, AT_BLOCK_SPARE);
   block->link = allocator->spare;
@@ -47,10 +57,6 @@ void at_block_drop(at_allocator *allocator, at_block *block) {
 
 bool at_block_is_piece(const at_block *block) {
   return block->previous || block->next;
-}
-
-static at_tree *tree_of(const at_block *block) {
-  return &block->segment->heap->trees[block->small];
 }
 
 static void count_piece(at_allocator *allocator, const at_block *block, bool add) {
@@ -65,11 +71,15 @@ static void count_piece(at_allocator *allocator, const at_block *block, bool add
 }
 
 void at_block_uncache(at_allocator *allocator, at_block *block) {
+  assert(at_is_locked(&allocator->lock) && at_block_get_state(block) == AT_BLOCK_CACHED);
   at_tree_remove(tree_of(block), block);
   count_piece(allocator, block, false);
 }
 
 void at_block_swallow(at_allocator *allocator, at_block *first, at_block *second) {
+  assert(first->next == second && second->previous == first && first->segment == second->segment);
+  assert(at_block_address(first) + first->size == at_block_address(second));
+  assert(!at_tree_has(tree_of(first), first));
   first->size += second->size;
   first->next = second->next;
   if (second->next) second->next->previous = first;
@@ -82,6 +92,7 @@ static bool is_cached(at_block *block) {
 
 at_block *at_block_cache(at_allocator *allocator, at_block *block) {
   at_block *previous = block->previous, *next = block->next;
+  assert(at_is_locked(&allocator->lock) && block->size > 0 && block->waits == 0);
   if (is_cached(next)) {
     at_block_uncache(allocator, next);
     at_block_swallow(allocator, block, next);
@@ -99,6 +110,8 @@ at_block *at_block_cache(at_allocator *allocator, at_block *block) {
 }
 
 at_block *at_block_cut(at_allocator *allocator, at_block *block, size_t size) {
+  assert(at_is_locked(&allocator->lock) && size > 0 && size < block->size);
+  assert(!at_tree_has(tree_of(block), block));
   at_block *rest = at_block_new(allocator);
   if (!rest) return NULL;
   rest->small = block->small;
@@ -153,5 +166,6 @@ at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size) {
   at_block_uncache(allocator, block);
   at_block_set_state(block, AT_BLOCK_LEAVING); /* in no tree, and nobody's: neighbours do not merge with it */
   at_block_trim(allocator, block, size);
+  assert(block->size >= size);
   return block;
 }

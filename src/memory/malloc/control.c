@@ -63,10 +63,10 @@ attune_status attune_memory_set_fraction(attune_device *device, double fraction)
 static attune_status check_change(at_allocator *allocator, const at_memory_options *next) {
   const at_memory_options *now = &allocator->options;
   const char *name = allocator->device->name;
-  if (next->expandable && !allocator->device->backend->vm_map)
+  if (next->expandable && !allocator->device->backend.vm)
     return at_fail(ATTUNE_UNSUPPORTED,
                    "expandable_segments is true; should be false on %s, which has no virtual memory", name);
-  if (next->nvtx && !allocator->device->backend->note_segment)
+  if (next->nvtx && !allocator->device->backend.notes)
     return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
   if (next->async && !at_async_possible(allocator->device))
     return at_fail(

@@ -16,7 +16,7 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
   attune_device *device = allocator->device;
   bool small = at_heap_prefers_small(request->heap, request->size);
   size_t granularity = 0;
-  attune_status status = device->backend->vm_granularity(device, &granularity);
+  attune_status status = device->backend.vm->granularity(device, &granularity);
   if (status != ATTUNE_OK) return status;
   size_t granule = round_up(small ? AT_SMALL_SEGMENT : allocator->options.large_segment, granularity);
   size_t reserved = round_up((size_t)(device->properties.memory_bytes / 8 * 9), granule);
@@ -25,7 +25,7 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
   at_block *block = at_block_new(allocator);
   void *base = NULL;
   if (segment && handles && block)
-    status = device->backend->vm_reserve(device, &base, reserved);
+    status = device->backend.vm->reserve(device, &base, reserved);
   else
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
   if (status != ATTUNE_OK) {
@@ -90,11 +90,11 @@ static void count_mapped(at_segment *segment, size_t more, size_t less) {
 static attune_status map(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   for (size_t i = 0; i < count; i++) {
-    attune_status status = device->backend->vm_map(device, segment->base + (first + i) * segment->granule,
+    attune_status status = device->backend.vm->map(device, segment->base + (first + i) * segment->granule,
                                                    segment->granule, &segment->handles[first + i]);
     if (status == ATTUNE_OK) continue;
     while (i-- > 0) {
-      (void)device->backend->vm_unmap(device, segment->base + (first + i) * segment->granule, segment->granule,
+      (void)device->backend.vm->unmap(device, segment->base + (first + i) * segment->granule, segment->granule,
                                       segment->handles[first + i]);
       segment->handles[first + i] = 0;
     }
@@ -109,7 +109,7 @@ static void unmap(attune_device *device, at_segment *segment, const at_block *bl
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   at_ipc_forget(segment, first, count);
   for (size_t i = first; i < first + count; i++) {
-    if (device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule,
+    if (device->backend.vm->unmap(device, segment->base + i * segment->granule, segment->granule,
                                   segment->handles[i]) != ATTUNE_OK)
       return;
     segment->handles[i] = 0;
@@ -241,7 +241,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
 }
 
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment) {
-  allocator->device->backend->vm_release(allocator->device, segment->base, segment->reserved);
+  allocator->device->backend.vm->release(allocator->device, segment->base, segment->reserved);
   at_figure_sub(allocator->segments, segment->small, 1);
   at_block_drop(allocator, segment->first);
   free(segment->handles);

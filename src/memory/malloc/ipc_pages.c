@@ -53,7 +53,7 @@ static range *find_range(const at_segment *segment, size_t first, size_t count) 
 static attune_status try_page(const at_segment *segment, size_t page) {
   attune_device *device = segment->heap->pool->allocator->device;
   int descriptor = -1;
-  attune_status status = device->backend->vm_export(device, segment->handles[page], &descriptor);
+  attune_status status = device->backend.ipc->page_export(device, segment->handles[page], &descriptor);
   if (status == ATTUNE_OK) close(descriptor);
   return status;
 }
@@ -137,7 +137,7 @@ static attune_status export_pages(const range *r, uint64_t page, at_ipc_answer *
   attune_device *device = r->segment->heap->pool->allocator->device;
   attune_status status = ATTUNE_OK;
   for (; page < r->count && answer->count < AT_IPC_BATCH && status == ATTUNE_OK; page++) {
-    status = device->backend->vm_export(device, r->segment->handles[r->first + page], &descriptors[answer->count]);
+    status = device->backend.ipc->page_export(device, r->segment->handles[r->first + page], &descriptors[answer->count]);
     if (status == ATTUNE_OK) answer->count++;
   }
   if (status == ATTUNE_OK) return ATTUNE_OK;

@@ -144,7 +144,7 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                           ? ", in a function of a stream: nothing cached can be given back"
                           : "";
   pthread_mutex_unlock(&allocator->lock);
-  if (device->backend->memory_info) (void)device->backend->memory_info(device, &available, &total);
+  (void)device->backend.memory->info(device, &available, &total);
   pthread_mutex_lock(&allocator->lock);
   *out = (attune_memory_failure){.requested_bytes = request->bytes,
                                  .allocated_bytes = held,
@@ -202,7 +202,7 @@ static attune_status check_poison(at_allocator *allocator, const at_request *req
 /* A stream of the parent has no thread in the child: its memory must not be handed out as if its work would be done. */
 static attune_status check_front(at_stream_cache *front) {
   if (!(atomic_load(&front->flags) & AT_STREAM_CACHE_FORKED)) return ATTUNE_OK;
-  attune_status status = front->stream->device->backend->stream_synchronize(front->stream);
+  attune_status status = front->stream->device->backend.stream->synchronize(front->stream);
   if (status == ATTUNE_OK) atomic_fetch_and(&front->flags, ~(unsigned)AT_STREAM_CACHE_FORKED);
   return status;
 }

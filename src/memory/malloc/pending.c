@@ -156,7 +156,7 @@ void at_pending_finish(at_allocator *allocator, bool all) {
     attune_device *device = allocator->device;
     pthread_mutex_unlock(&allocator->lock);
     at_sync_waits(device, "memory that other streams use is waited for");
-    (void)device->backend->wait_streams(device); /* a device that fails says so to its next user */
+    (void)device->backend.device->wait_streams(device); /* a device that fails says so to its next user */
     pthread_mutex_lock(&allocator->lock);
     allocator->synchronizations++;
   }

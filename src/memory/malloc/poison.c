@@ -21,14 +21,14 @@ void at_poison_fill(at_block *block) {
   at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
   attune_device *device = front->allocator->device;
   if (front->life == AT_STREAM_CACHE_OPEN)
-    (void)device->backend->fill(front->stream, at_block_pointer(block), AT_POISON, block->size);
-  else if (device->backend->kind == ATTUNE_DEVICE_HOST)
+    (void)device->backend.memory->fill(front->stream, at_block_pointer(block), AT_POISON, block->size);
+  else if (device->backend.kind == ATTUNE_DEVICE_HOST)
     memset(at_block_pointer(block), AT_POISON, block->size);
 }
 
 attune_status at_poison_check(const at_block *block, attune_stream *stream) {
-  if (stream->device->backend->kind != ATTUNE_DEVICE_HOST || at_stream_capturing(stream)) return ATTUNE_OK;
-  attune_status status = stream->device->backend->stream_synchronize(stream);
+  if (stream->device->backend.kind != ATTUNE_DEVICE_HOST || at_stream_capturing(stream)) return ATTUNE_OK;
+  attune_status status = stream->device->backend.stream->synchronize(stream);
   if (status != ATTUNE_OK) return status;
   const unsigned char *bytes = at_block_pointer(block);
   if (bytes[0] == AT_POISON && memcmp(bytes, bytes + 1, block->size - 1) == 0) return ATTUNE_OK;

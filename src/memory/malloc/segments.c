@@ -49,8 +49,8 @@ static attune_status take_raw(at_allocator *allocator, const at_request *request
   const attune_allocator *own = own_allocator(allocator, request->pool);
   *out = NULL;
   if (request->pool->managed) return at_managed_take(request->pool->managed, device, out, bytes);
-  if (async) return device->backend->alloc_async(request->stream, out, bytes);
-  if (!own) return device->backend->alloc(device, out, bytes);
+  if (async) return device->backend.async->alloc(request->stream, out, bytes);
+  if (!own) return device->backend.memory->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
   return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator gave no memory for %zu bytes on %s", bytes,
@@ -203,14 +203,14 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   const attune_pool *pool = segment->heap->pool;
   const attune_allocator *own = own_allocator(allocator, pool);
   if (segment->given) return;
-  if (pool->managed && !*waited) (void)device->backend->wait_streams(device);
+  if (pool->managed && !*waited) (void)device->backend.device->wait_streams(device);
   if (pool->managed) *waited = true;
   if (!own || pool->managed) {
-    (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
+    (void)device->backend.memory->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
-  const bool waits = pool->own_allocator || device->backend->kind == ATTUNE_DEVICE_HOST;
-  if (waits && !*waited) (void)device->backend->wait_streams(device);
+  const bool waits = pool->own_allocator || device->backend.kind == ATTUNE_DEVICE_HOST;
+  if (waits && !*waited) (void)device->backend.device->wait_streams(device);
   if (waits) *waited = true;
   own->free(own->user, segment->base, segment->bytes, device, segment->told);
 }
@@ -231,7 +231,7 @@ static void end_telling(const at_segment *segment) {
 static bool give_async(at_segment *segment) {
   const at_stream_cache *front = segment->heap->front;
   if (!segment->async || front->life != AT_STREAM_CACHE_OPEN) return false;
-  return front->stream->device->backend->free_async(front->stream, segment->base) == ATTUNE_OK;
+  return front->stream->device->backend.async->free(front->stream, segment->base) == ATTUNE_OK;
 }
 
 static uint64_t give_back(at_allocator *allocator, at_segment *list) {

@@ -40,7 +40,7 @@ static at_stream_cache *open_front(at_allocator *allocator, attune_stream *strea
   front->capture_pool = NULL;
   front->depth = 0;
   unsigned flags = at_allocator_flags(allocator);
-  if (!stream->owned && allocator->device->backend->stream_capturing) flags |= AT_STREAM_CACHE_FOREIGN;
+  if (!stream->owned) flags |= AT_STREAM_CACHE_FOREIGN;
   atomic_store(&front->flags, flags);
   __atomic_store_n(&stream->memory, front, __ATOMIC_RELEASE);
   return front;

@@ -14,4 +14,9 @@ at_block *at_tree_find(const at_tree *tree, size_t size);
 /* The largest block; NULL when there is none. */
 at_block *at_tree_last(const at_tree *tree);
 
+#ifndef NDEBUG
+/* For assertions: the block is in the tree. */
+bool at_tree_has(const at_tree *tree, const at_block *block);
+#endif
+
 #endif

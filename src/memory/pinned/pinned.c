@@ -17,8 +17,7 @@ static at_pinned_block *last_made; /* all of them */
 
 attune_status at_pinned_check(const attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (device->backend->pinned_alloc) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED, "device %s has no pinned memory", device->name);
+  return at_needs(device, pinned);
 }
 
 static void add(attune_memory_figure *count, attune_memory_figure *bytes, size_t size) {

@@ -38,15 +38,14 @@ static void touch(void *arg, const at_team *team) {
 }
 
 attune_status at_pinned_take(attune_device *device, const at_pinned_form *form, void **out, size_t bytes) {
-  if (!form->use_register) return device->backend->pinned_alloc(device, out, bytes);
+  if (!form->use_register) return device->backend.pinned->alloc(device, out, bytes);
   *out = NULL;
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes on %s, to be pinned", bytes, device->name);
   touching t = {memory, bytes};
   at_parallel(form->threads, touch, &t);
-  attune_status status =
-      device->backend->pinned_register ? device->backend->pinned_register(device, memory, bytes) : ATTUNE_OK;
+  attune_status status = device->backend.pinned->pin(device, memory, bytes);
   if (status == ATTUNE_OK)
     *out = memory;
   else
@@ -55,10 +54,9 @@ attune_status at_pinned_take(attune_device *device, const at_pinned_form *form, 
 }
 
 attune_status at_pinned_give(attune_device *device, void *memory, size_t bytes, bool registered) {
-  if (!registered) return device->backend->pinned_free(device, memory);
-  attune_status status = device->backend->wait_streams ? device->backend->wait_streams(device) : ATTUNE_OK;
-  if (status == ATTUNE_OK && device->backend->pinned_unregister)
-    status = device->backend->pinned_unregister(device, memory);
+  if (!registered) return device->backend.pinned->free(device, memory);
+  attune_status status = device->backend.device->wait_streams(device);
+  if (status == ATTUNE_OK) status = device->backend.pinned->unpin(device, memory);
   if (status == ATTUNE_OK) (void)munmap(memory, bytes); /* else the device may still use it: it is lost */
   return status;
 }

@@ -43,7 +43,7 @@ attune_status attune_pinned_register(attune_device *device, void *pointer, size_
     free(r);
     return status;
   }
-  if (device->backend->pinned_register) status = device->backend->pinned_register(device, pointer, bytes);
+  status = device->backend.pinned->pin(device, pointer, bytes);
   at_pinned_lock();
   if (status == ATTUNE_OK)
     r->pinned = true;
@@ -60,8 +60,7 @@ attune_status attune_pinned_unregister(void *pointer) {
     return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_pinned_register was given");
   at_message_keep(&kept);
   attune_status status = at_pinned_registry_release(&r, pointer);
-  if (status == ATTUNE_OK && r->device->backend->pinned_unregister)
-    status = r->device->backend->pinned_unregister(r->device, pointer);
+  if (status == ATTUNE_OK) status = r->device->backend.pinned->unpin(r->device, pointer);
   if (r) {
     at_pinned_lock();
     if (status == ATTUNE_OK)

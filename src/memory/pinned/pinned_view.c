@@ -125,7 +125,7 @@ static void write_settings(attune_device *device, at_json *out) {
 }
 
 static bool is_there(attune_device *device) {
-  return device->backend->pinned_alloc != NULL;
+  return device->backend.pinned != NULL;
 }
 
 static attune_status prepare(attune_device *device) {

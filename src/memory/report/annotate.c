@@ -9,18 +9,18 @@ void at_annotate_segment(at_allocator *allocator, at_segment *segment) {
   const attune_pool *pool = segment->heap->pool;
   if (!allocator->options.nvtx || allocator->options.no_cache || allocator->has_own || pool->own_allocator) return;
   if (pool->id[1] == 0)
-    segment->note = allocator->device->backend->note_segment(allocator->device, segment->base, segment->bytes);
+    segment->note = allocator->device->backend.notes->segment(allocator->device, segment->base, segment->bytes);
 }
 
 void at_annotate_segment_gone(at_allocator *allocator, at_segment *segment) {
-  if (segment->note) allocator->device->backend->forget_segment(allocator->device, segment->note);
+  if (segment->note) allocator->device->backend.notes->forget_segment(allocator->device, segment->note);
   segment->note = NULL;
 }
 
 void at_annotate_block(at_allocator *allocator, const at_block *block) {
   attune_device *device = allocator->device;
   void *note = block->segment->note;
-  if (note) device->backend->note_block(device, note, at_block_pointer(block), block->rounded);
+  if (note) device->backend.notes->block(device, note, at_block_pointer(block), block->rounded);
 }
 
 /* What the block's own stream was given before the free may run still, and is no use after free: it is waited for, but
@@ -29,7 +29,7 @@ static void wait_for_work(at_allocator *allocator, const at_stream_cache *front)
   at_message kept;
   if (front->life != AT_STREAM_CACHE_OPEN || at_stream_capturing(front->stream)) return;
   at_message_keep(&kept);
-  if (allocator->device->backend->stream_synchronize(front->stream) != ATTUNE_OK)
+  if (allocator->device->backend.stream->synchronize(front->stream) != ATTUNE_OK)
     (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -37,5 +37,5 @@ void at_annotate_block_gone(at_allocator *allocator, const at_block *block) {
   void *note = block->segment->note;
   if (!note) return;
   wait_for_work(allocator, atomic_load_explicit(&block->front, memory_order_relaxed));
-  allocator->device->backend->forget_block(allocator->device, note, at_block_pointer(block));
+  allocator->device->backend.notes->forget_block(allocator->device, note, at_block_pointer(block));
 }

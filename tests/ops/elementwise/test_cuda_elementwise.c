@@ -404,17 +404,17 @@ static void chain_of(int side) {
   OK(attune_alloc((void **)&c.kept, stream, bytes));
   for (size_t i = 0; i < LINKS; i++) add_link(&c, &choices[i]);
   assert_true(c.count >= 4);
-  OK(device->backend->capture_begin(stream));
+  OK(device->backend.graph->capture_begin(stream));
   const attune_status status = run_chain(&c);
-  OK(device->backend->capture_end(stream, &captured));
+  OK(device->backend.graph->capture_end(stream, &captured));
   OK(status);
   for (int round = 0; round < 6; round++) {
     OK(attune_fill(stream, c.kept, 0xff, bytes));
-    OK(round % 2 ? device->backend->graph_launch(captured, stream) : run_chain(&c));
+    OK(round % 2 ? device->backend.graph->launch(captured, stream) : run_chain(&c));
     assert_all(c.memory[STEPS % 2], count, STEPS);
     assert_all(c.kept, count, STEPS / 2 + 1);
   }
-  device->backend->graph_destroy(captured);
+  device->backend.graph->destroy(captured);
   for (int i = 0; i < c.count; i++) at_jit_release(c.kernels[i]);
   for (int i = 0; i < 2; i++) OK(attune_free(c.memory[i], stream));
   OK(attune_free(c.kept, stream));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_elementwise_reference.c: what the reference of verification sees in elements that it does not draw for its sample;
  * and how far off an element may be. */
+#include "tests/ops/op_test.h"
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -111,7 +112,7 @@ static void check_case(size_t which) {
   const size_t in = attune_dtype_size(buffers[1].dtype), out = attune_dtype_size(buffers[0].dtype);
   for (int64_t i = 0; i < COUNT; i++) cases[which].fill((char *)pointers[1] + (size_t)i * in, i);
   OK(at_elementwise_reference_create(&reference, problem, host, attune_stream_default(host), pointers));
-  at_elementwise_oracle(problem, pointers, NULL);
+  at_elementwise_op_test.oracle(problem, pointers, NULL);
   const at_outputs outputs = {.bytes = {pointers[0]}};
   OK(at_elementwise_reference_compare(reference, NULL, &outputs, &error));
   if (!(error <= 1.0)) fail_msg("%s: what is right is refused", cases[which].problem);
@@ -146,7 +147,7 @@ static double error_of_bf16(const char *text, int units_off) {
   for (int i = 0; i < MOST; i++) in[i] = (uint16_t)(0x3f00 + i); /* 0.5 to 1 */
   OK(at_elementwise_parse(text, problem));
   OK(at_elementwise_reference_create(&reference, problem, host, attune_stream_default(host), pointers));
-  at_elementwise_oracle(problem, pointers, NULL);
+  at_elementwise_op_test.oracle(problem, pointers, NULL);
   out[AT] = (uint16_t)(out[AT] + units_off);
   OK(at_elementwise_reference_compare(reference, NULL, &(at_outputs){.bytes = {out}}, &error));
   at_elementwise_reference_destroy(reference);

@@ -131,7 +131,7 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   double us[REPLAYS];
   OK(attune_event_create(&begin, device, NULL));
   OK(attune_event_create(&end, device, NULL));
-  OK(device->backend->capture_begin(stream));
+  OK(device->backend.graph->capture_begin(stream));
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < m->launches && status == ATTUNE_OK; i++) {
     const int set = i % m->sets;
@@ -139,17 +139,17 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
         .alpha = 1.0, .a = m->a + set * m->a_bytes, .b = m->b + set * m->b_bytes, .d = m->d + set * m->d_bytes};
     status = plan->launch(plan, &o, stream);
   }
-  OK(device->backend->capture_end(stream, &graph));
+  OK(device->backend.graph->capture_end(stream, &graph));
   for (int i = 0; i < REPLAYS && status == ATTUNE_OK; i++) {
     OK(attune_event_record(begin, stream));
-    OK(device->backend->graph_launch(graph, stream));
+    OK(device->backend.graph->launch(graph, stream));
     OK(attune_event_record(end, stream));
     status = attune_stream_synchronize(stream);
     double elapsed = 0.0;
     if (status == ATTUNE_OK) OK(attune_event_elapsed_ns(&elapsed, begin, end));
     us[i] = elapsed / 1e3 / m->launches;
   }
-  device->backend->graph_destroy(graph);
+  device->backend.graph->destroy(graph);
   attune_event_destroy(begin);
   attune_event_destroy(end);
   if (status != ATTUNE_OK) return false;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/gemm/problem/test_cases.h"
+#include "tests/ops/gemm/gemm_cases.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -28,7 +28,7 @@ static int open_host(void **state) {
 static at_gemm problem_of(const char *text) {
   at_gemm g;
   memset(&g, 0, sizeof g);
-  OK(at_gemm_op.parse(text, &g));
+  OK(at_gemm_op.problem->parse(text, &g));
   return g;
 }
 
@@ -96,7 +96,7 @@ static double *numbers(size_t count, double first) {
 
 static void usual_scalars(const at_gemm *g, double out[AT_MAX_SCALARS]) {
   at_scalar scalars[AT_MAX_SCALARS];
-  const int count = at_gemm_op.scalars(g, scalars);
+  const int count = at_gemm_op.operands->scalars(g, scalars);
   for (int i = 0; i < count; i++) out[i] = scalars[i].usual;
 }
 
@@ -118,10 +118,10 @@ static void bare_calls_are_right(void **state) {
     usual_scalars(&g, usual);
     void *pointers[AT_MAX_BUFFERS] = {NULL};
     uint64_t operands[AT_OPERANDS_BYTES / 8];
-    OK(at_gemm_op.buffers(&g, buffers, &count));
+    OK(at_gemm_op.operands->buffers(&g, buffers, &count));
     for (int way = 0; way < 2; way++) {
       for (int i = 0; i < count; i++) pointers[i] = numbers(buffers[i].bytes / 8, 0.25 * (i + 1));
-      at_gemm_op.bind(&g, pointers, usual, operands);
+      at_gemm_op.operands->bind(&g, pointers, usual, operands);
       at_configuration list[64];
       at_plan *plan = NULL;
       assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
@@ -130,12 +130,12 @@ static void bare_calls_are_right(void **state) {
       double error = 1e9;
       attune_stream *stream = attune_stream_default(host);
       const at_outputs outputs = {.bytes[AT_GEMM_D] = pointers[AT_GEMM_D]};
-      OK(at_gemm_op.reference_create(&reference, &g, host, stream, pointers));
+      OK(at_gemm_op.reference->create(&reference, &g, host, stream, pointers));
       const at_bare_calls calls = {(const char *)operands, sizeof operands, 1, 5, 6};
       OK(way ? at_gemm_host_cblas.bare(plan, &calls) : plan->launch(plan, operands, stream));
-      OK(at_gemm_op.reference_compare(reference, usual, &outputs, &error));
+      OK(at_gemm_op.reference->compare(reference, usual, &outputs, &error));
       if (!(error <= 1.0)) fail_msg("%s, way %d: error %g", texts[t], way, error);
-      at_gemm_op.reference_destroy(reference);
+      at_gemm_op.reference->destroy(reference);
       at_plan_destroy(plan);
       for (int i = 0; i < count; i++) free(pointers[i]);
     }
@@ -155,7 +155,7 @@ static void bare_calls_stop_at_the_gate(void **state) {
   at_configuration list[64];
   at_plan *plan = NULL;
   char id[64];
-  at_gemm_op.bind(&g, pointers, usual, operands);
+  at_gemm_op.operands->bind(&g, pointers, usual, operands);
   assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
   assert_true(at_configuration_get_text(&list[0], "library", id, sizeof id));

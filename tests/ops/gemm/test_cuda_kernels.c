@@ -418,21 +418,21 @@ static void repeats(const at_implementation *implementation, const shape *s) {
   OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t.g, device));
   unsigned char *first = malloc(t.d.bytes), *again = malloc(t.d.bytes);
   assert_true(first && again);
-  OK(device->backend->capture_begin(stream));
+  OK(device->backend.graph->capture_begin(stream));
   const attune_status captured = plan->launch(plan, &t.operands, stream);
-  OK(device->backend->capture_end(stream, &graph));
+  OK(device->backend.graph->capture_end(stream, &graph));
   OK(captured);
   for (int i = 0; i < RUNS; i++) {
     assert_true(reset_output(&t));
     if (i % 2)
-      OK(device->backend->graph_launch(graph, stream));
+      OK(device->backend.graph->launch(graph, stream));
     else
       OK(plan->launch(plan, &t.operands, stream));
     OK(attune_copy(stream, i ? again : first, t.d.device, t.d.bytes));
     OK(attune_stream_synchronize(stream));
     if (i > 0) assert_memory_equal(first, again, t.d.bytes);
   }
-  device->backend->graph_destroy(graph);
+  device->backend.graph->destroy(graph);
   at_plan_destroy(plan);
   free(first);
   free(again);

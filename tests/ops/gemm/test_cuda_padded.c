@@ -125,16 +125,16 @@ static void graphs_replay(void **state) {
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_cublaslt_padded, &list[0], &t.g, device));
   OK(plan->launch(plan, &t.operands, stream)); /* makes the workspace */
   OK(attune_stream_synchronize(stream));
-  OK(device->backend->capture_begin(stream));
+  OK(device->backend.graph->capture_begin(stream));
   const attune_status status = plan->launch(plan, &t.operands, stream);
-  OK(device->backend->capture_end(stream, &graph));
+  OK(device->backend.graph->capture_end(stream, &graph));
   OK(status);
   for (int i = 0; i < 3; i++) {
     assert_true(reset_output(&t));
-    OK(device->backend->graph_launch(graph, stream));
+    OK(device->backend.graph->launch(graph, stream));
     assert_true(output_error(&t) <= 1.0);
   }
-  device->backend->graph_destroy(graph);
+  device->backend.graph->destroy(graph);
   at_plan_destroy(plan);
   free_case(&t);
 }

@@ -54,7 +54,7 @@ static void print_list(void) {
     print_message("%-28s %4d plans, %4d lose something, %4d more than the default\n", lines[i].who, lines[i].plans,
                   lines[i].lossy, lines[i].beyond);
     for (int bit = 0; bit < RULES; bit++)
-      if (lines[i].times[bit]) print_message("    %5d x %s\n", lines[i].times[bit], at_gemm_op.special_name(bit));
+      if (lines[i].times[bit]) print_message("    %5d x %s\n", lines[i].times[bit], at_gemm_op.specials->name(bit));
     if (lines[i].lossy) print_message("    first: %s\n", lines[i].first);
   }
 }

@@ -29,8 +29,8 @@ typedef struct subject {
 
 static subject subject_of(int op, const char *text) {
   subject s = {.op = at_ops[op]};
-  OK(s.op->parse(text, s.problem));
-  s.op->fold(s.problem, device);
+  OK(s.op->problem->parse(text, s.problem));
+  s.op->problem->fold(s.problem, device);
   return s;
 }
 
@@ -108,16 +108,16 @@ static void a_limit_that_is_over_ends_a_comparison(void **state) {
   double error = 0.0;
   ends_at = -1;
   OK(at_operand_set_create(&set, op, s.problem, stream, numbers, 1, SIZE_MAX, true));
-  OK(op->reference_create(&reference, s.problem, device, stream, set->pointers[0]));
+  OK(op->reference->create(&reference, s.problem, device, stream, set->pointers[0]));
   at_outputs outputs = {.bytes = {NULL}};
   for (int i = 0; i < set->buffer_count; i++)
     if (set->buffers[i].output) outputs.bytes[i] = set->pointers[0][i];
   const int64_t before = at_limit_set(at_now_ns() - 1);
   assert_int_equal(before, AT_NO_LIMIT);
-  assert_int_equal(op->reference_compare(reference, set->usual, &outputs, &error), ATTUNE_BUDGET_EXHAUSTED);
+  assert_int_equal(op->reference->compare(reference, set->usual, &outputs, &error), ATTUNE_BUDGET_EXHAUSTED);
   assert_true(at_limit_set(before) < at_now_ns());
-  OK(op->reference_compare(reference, set->usual, &outputs, &error));
-  op->reference_destroy(reference);
+  OK(op->reference->compare(reference, set->usual, &outputs, &error));
+  op->reference->destroy(reference);
   at_operand_set_destroy(set);
 }
 

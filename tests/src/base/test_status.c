@@ -296,7 +296,7 @@ static void errors_of_cuda_are_not_the_hosts(void **state) {
 static void errors_of_cuda_become_statuses(void **state) {
   (void)state;
   at_cuda_device inside = {.generation = at_fork_generation_now()};
-  attune_device gpu = {.backend = &at_cuda_backend, .name = "cuda:7", .state = &inside};
+  attune_device gpu = {.backend = at_cuda_backend, .name = "cuda:7", .state = &inside};
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   assert_int_equal(attune_cuda_check(&gpu, 0, "cudaMalloc"), ATTUNE_OK);
   assert_int_equal(attune_cuda_check(&gpu, 2, "cudaMalloc(&p, n)"), ATTUNE_OUT_OF_MEMORY);

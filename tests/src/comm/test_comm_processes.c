@@ -65,7 +65,7 @@ static int as_rank(const char *way, int rank, const attune_comm_id ids[IDS]) {
   const bool dies = strcmp(way, "dies") == 0, differs = strcmp(way, "differs") == 0;
   const int left = dies ? RANKS - 1 : RANKS;
   if (host_devices_begin() != 0) return 1;
-  host_backend.nccl = true;
+  for (int i = 0; i < HOST_DEVICES; i++) host_devices[i].backend.nccl = true;
   GOOD(attune_comm_join(&comm, devices[0], &ids[0], rank, RANKS));
   EXPECT(attune_comm_rank(comm) == rank && attune_comm_size(comm) == RANKS, "rank");
   if (rounds(comm, rank, RANKS, 20) != 0) return 1;

@@ -23,7 +23,7 @@ static char *told; /* fake_nccl_log */
 
 static int prepare(void) {
   if (host_devices_begin() != 0) return 1;
-  host_backend.nccl = true;
+  for (int i = 0; i < HOST_DEVICES; i++) host_devices[i].backend.nccl = true;
   for (int i = 0; i < RANKS; i++) {
     ins[i] = in[i];
     outs[i] = out[i];
@@ -202,8 +202,8 @@ static int two_peers(void) {
   static float large[2][(1 << 14) + 1];
   const void *larges[] = {large[0], large[1]};
   attune_comm_data data = {ATTUNE_F32, COUNT, ins, outs};
-  host_backend.peer_query = are_peers;
-  host_backend.peer_enable = be_peers;
+  static const at_backend_peer peers = {are_peers, be_peers, NULL};
+  for (int i = 0; i < HOST_DEVICES; i++) host_devices[i].backend.peer = &peers;
   for (int way = ATTUNE_COMM_ANY; way <= ATTUNE_COMM_NCCL; way++) {
     attune_comm *comm = NULL;
     GOOD(attune_comm_create(&comm, devices, 2, (attune_comm_way)way));

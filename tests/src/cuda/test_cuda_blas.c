@@ -201,15 +201,15 @@ static void replay(gemm_case *t, const at_implementation *implementation, const 
   at_plan *plan = NULL;
   at_graph *graph = NULL;
   OK(at_plan_create(&plan, &at_gemm_op, implementation, configuration, &t->g, device));
-  OK(at_cuda_backend.capture_begin(stream));
+  OK(at_cuda_backend.graph->capture_begin(stream));
   OK(plan->launch(plan, &t->operands, stream));
-  OK(at_cuda_backend.capture_end(stream, &graph));
+  OK(at_cuda_backend.graph->capture_end(stream, &graph));
   for (int i = 0; i < 3; i++) {
     assert_true(reset_output(t));
-    OK(at_cuda_backend.graph_launch(graph, stream));
+    OK(at_cuda_backend.graph->launch(graph, stream));
     assert_true(output_error(t) <= 1.0);
   }
-  at_cuda_backend.graph_destroy(graph);
+  at_cuda_backend.graph->destroy(graph);
   at_plan_destroy(plan);
 }
 

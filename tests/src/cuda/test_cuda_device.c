@@ -128,20 +128,20 @@ static void graph_replays(void **state) {
   OK(attune_alloc(&a, stream, BYTES));
   OK(attune_alloc(&b, stream, BYTES));
   OK(attune_fill(stream, b, 1, BYTES));
-  OK(backend->capture_begin(stream));
-  assert_true(backend->stream_capturing(stream));
+  OK(backend->graph->capture_begin(stream));
+  assert_true(backend->stream->capturing(stream));
   assert_int_equal(attune_stream_query(stream), ATTUNE_CAPTURING);
   assert_int_equal(attune_stream_synchronize(stream), ATTUNE_CAPTURING);
   OK(attune_copy(stream, b, a, BYTES));
-  OK(backend->capture_end(stream, &graph));
-  assert_false(backend->stream_capturing(stream));
+  OK(backend->graph->capture_end(stream, &graph));
+  assert_false(backend->stream->capturing(stream));
   assert_bytes(stream, b, 1);
   for (int value = 2; value < 5; value++) {
     OK(attune_fill(stream, a, value, BYTES));
-    OK(backend->graph_launch(graph, stream));
+    OK(backend->graph->launch(graph, stream));
     assert_bytes(stream, b, value);
   }
-  backend->graph_destroy(graph);
+  backend->graph->destroy(graph);
   OK(attune_free(a, stream));
   OK(attune_free(b, stream));
   attune_stream_destroy(stream);
@@ -153,14 +153,14 @@ static void broken_capture_leaves_the_stream_usable(void **state) {
   attune_stream *stream = NULL;
   at_graph *graph = NULL;
   OK(attune_stream_create(&stream, device));
-  OK(at_cuda_backend.capture_begin(stream));
+  OK(at_cuda_backend.graph->capture_begin(stream));
   assert_int_not_equal(cudaStreamSynchronize((cudaStream_t)attune_stream_native(stream)), cudaSuccess);
   (void)cudaGetLastError();
-  assert_int_equal(at_cuda_backend.capture_end(stream, &graph), ATTUNE_CAPTURING);
+  assert_int_equal(at_cuda_backend.graph->capture_end(stream, &graph), ATTUNE_CAPTURING);
   assert_null(graph);
   memory_on(stream);
   attune_stream_destroy(stream);
-  assert_int_equal(at_cuda_backend.capture_begin(attune_stream_default(device)), ATTUNE_UNSUPPORTED);
+  assert_int_equal(at_cuda_backend.graph->capture_begin(attune_stream_default(device)), ATTUNE_UNSUPPORTED);
   assert_no_stale_error();
 }
 
@@ -173,11 +173,11 @@ static void handles_are_made_once(void **state) {
   void *workspace = NULL, *same = NULL, *larger = NULL;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   OK(attune_stream_create(&stream, device));
-  OK(at_cuda_backend.capture_begin(stream));
+  OK(at_cuda_backend.graph->capture_begin(stream));
   OK(at_cuda_blas(stream, &blas));
   OK(at_cuda_workspace(stream, 1000, &workspace));
-  OK(at_cuda_backend.capture_end(stream, &graph));
-  at_cuda_backend.graph_destroy(graph);
+  OK(at_cuda_backend.graph->capture_end(stream, &graph));
+  at_cuda_backend.graph->destroy(graph);
   assert_int_equal((uintptr_t)workspace % 256, 0);
   OK(at_cuda_workspace(stream, ATTUNE_WORKSPACE_DEFAULT, &same));
   assert_ptr_equal(workspace, same);
@@ -270,7 +270,7 @@ static void the_programs_capture_survives(void **state) {
 static void clock_state_is_plausible(void **state) {
   (void)state;
   at_clock_state clock = {.clock_mhz = -1};
-  OK(at_cuda_backend.clock_state(device, &clock));
+  OK(at_cuda_backend.telemetry->clock_state(device, &clock));
   assert_true(clock.clock_mhz >= 0 && clock.clock_mhz < 10000);
   assert_true(clock.foreign >= -1);
   print_message("clock %d MHz, slowed %d, foreign %d\n", clock.clock_mhz, clock.slowed, clock.foreign);

@@ -165,21 +165,21 @@ static void in_a_capture(void **state) {
   void *memory = NULL;
   OK(attune_alloc(&memory, stream, sizeof host));
   OK(attune_stream_synchronize(stream));
-  OK(device->backend->capture_begin(stream));
+  OK(device->backend.graph->capture_begin(stream));
   const attune_status got = at_jit_get(&kernel, device, &source);
   const attune_status launched =
       got == ATTUNE_OK ? at_jit_launch(kernel, &AT_JIT_ROW(1, 32), &(fill_argument){memory, 1}, stream) : got;
-  OK(device->backend->capture_end(stream, &graph));
+  OK(device->backend.graph->capture_end(stream, &graph));
   OK(got);
   OK(launched);
   for (int round = 0; round < 2; round++) {
     OK(attune_fill(stream, memory, 0, sizeof host));
-    OK(device->backend->graph_launch(graph, stream));
+    OK(device->backend.graph->launch(graph, stream));
     OK(attune_copy(stream, host, memory, sizeof host));
     OK(attune_stream_synchronize(stream));
     for (int i = 0; i < 32; i++) assert_int_equal(host[i], 301 + i);
   }
-  device->backend->graph_destroy(graph);
+  device->backend.graph->destroy(graph);
   OK(attune_free(memory, stream));
 }
 

@@ -53,7 +53,7 @@ static void the_count_is_silent(void **state) {
   int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
   dup2(pipe_ends[1], STDOUT_FILENO);
   dup2(pipe_ends[1], STDERR_FILENO);
-  int first = at_cuda_backend.count(), second = at_cuda_backend.count();
+  int first = at_cuda_backend.device->count(), second = at_cuda_backend.device->count();
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   close(out);

@@ -161,7 +161,7 @@ static int the_programs_nvrtc(void) {
 
 /* A machine on which nothing of the toolkit is installed, with a driver: what needs it says what is missing. */
 static int none_installed(void) {
-  attune_device device = {.backend = &at_cuda_backend, .name = "cuda:0", .properties.kind = ATTUNE_DEVICE_CUDA};
+  attune_device device = {.backend = at_cuda_backend, .name = "cuda:0", .properties.kind = ATTUNE_DEVICE_CUDA};
   at_gemm g = {.dtype = ATTUNE_F32, .dtype_out = ATTUNE_F32, .m = 8, .n = 8, .k = 8, .batch = 1};
   EXPECT(at_cublas_open() == ATTUNE_UNSUPPORTED, "opened");
   EXPECT(strstr(attune_last_message(), "libcublas.so") && strstr(attune_last_message(), "should be installed"), "%s",

@@ -67,7 +67,7 @@ static void a_device_that_is_not_here(void **state) {
   assert_non_null(strstr(attune_last_message(), "host"));
   attune_device *first = NULL;
   assert_int_equal(attune_device_at(&first, 0), ATTUNE_OK);
-  if (first->backend->kind == ATTUNE_DEVICE_CUDA) return;
+  if (first->backend.kind == ATTUNE_DEVICE_CUDA) return;
   assert_int_equal(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), "no device cuda:0 here; devices: host"));
 }
@@ -102,8 +102,47 @@ static void properties_of_the_host(void **state) {
   assert_int_equal(p.processors, at_cpu_count());
   assert_int_equal(p.capability_major, 0);
   at_clock_state clock;
-  assert_int_equal(host->backend->clock_state(host, &clock), ATTUNE_OK);
+  assert_int_equal(host->backend.telemetry->clock_state(host, &clock), ATTUNE_OK);
   assert_false(clock.slowed);
+}
+
+/* A backend's tables are whole, so that only a table is asked for, and every device has some of them. */
+static void tables_are_whole(void **state) {
+  const at_backend *const backends[] = {
+      &at_host_backend,
+#ifdef AT_WITH_CUDA
+      &at_cuda_backend,
+#endif
+  };
+  const char *const kinds[] = {"host", "cuda"};
+  (void)state;
+  for (size_t b = 0; b < AT_COUNT(backends); b++) {
+#define AT_BACKEND_TABLE(name, what)                                                                             \
+  if (backends[b]->name) {                                                                                       \
+    uintptr_t slots[sizeof *backends[b]->name / sizeof(uintptr_t)];                                              \
+    memcpy(slots, backends[b]->name, sizeof slots);                                                              \
+    for (size_t i = 0; i < AT_COUNT(slots); i++)                                                                 \
+      if (!slots[i]) fail_msg("%s: table " #name " has no slot %zu", kinds[b], i);              \
+  } else if (AT_TABLE_##name <= AT_TABLE_event) {                                                                \
+    fail_msg("%s has no table " #name, kinds[b]);                                               \
+  }
+    AT_BACKEND_TABLES(AT_BACKEND_TABLE)
+#undef AT_BACKEND_TABLE
+  }
+}
+
+/* What is lacking is said in the table's words. */
+static void a_table_that_is_missing(void **state) {
+  (void)state;
+  attune_device *host = NULL;
+  int value;
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(attune_device_get_attribute(host, 1, &value), ATTUNE_UNSUPPORTED);
+  assert_string_equal(attune_last_message(), "device host has no CUDA runtime: errors, attributes, limits, schedules, "
+                                             "profiler and cuBLAS are of CUDA devices");
+  assert_int_equal(at_needs(host, graph), ATTUNE_OK);
+  assert_int_equal(at_needs(host, peer), ATTUNE_UNSUPPORTED);
+  assert_string_equal(attune_last_message(), "device host has no peers");
 }
 
 /* The kernel's list of features is the oracle: it has those that it lets programs use. */
@@ -175,6 +214,8 @@ int main(void) {
       cmocka_unit_test(wrong_arguments),
       cmocka_unit_test(properties_of_the_host),
       cmocka_unit_test(features_are_the_kernels),
+      cmocka_unit_test(tables_are_whole),
+      cmocka_unit_test(a_table_that_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

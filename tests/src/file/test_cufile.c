@@ -38,8 +38,10 @@ static const char *told(void) {
 
 static int prepare(void) {
   if (host_devices_begin() != 0) return 1;
-  host_backend.kind = ATTUNE_DEVICE_CUDA;
-  host_backend.cufile = true;
+  for (int i = 0; i < HOST_DEVICES; i++) {
+    host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA;
+    host_devices[i].backend.cufile = true;
+  }
   for (int i = 0; i < BYTES; i++) content[i] = (char)(i * 31 + i / 251);
   snprintf(path, sizeof path, "/tmp/attune-cufile-XXXXXX");
   const int to = mkstemp(path);

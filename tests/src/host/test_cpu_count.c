@@ -202,8 +202,8 @@ static void store_winner(const char *database, int threads) {
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(at_fingerprint_whole(host, ops, 1, fingerprint, sizeof fingerprint), ATTUNE_OK);
   assert_null(strstr(fingerprint, "processors"));
-  assert_int_equal(at_gemm_op.parse(PROBLEM, problem), ATTUNE_OK);
-  assert_int_equal(at_gemm_op.family(problem, family, sizeof family), ATTUNE_OK);
+  assert_int_equal(at_gemm_op.problem->parse(PROBLEM, problem), ATTUNE_OK);
+  assert_int_equal(at_gemm_op.problem->family(problem, family, sizeof family), ATTUNE_OK);
   const at_implementation *blocked = at_registry_find(&at_gemm_op, "host_blocked", host);
   at_configuration list[256], chosen = {""};
   const int count = blocked->configurations(problem, host, list, 256);

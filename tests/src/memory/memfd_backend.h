@@ -49,16 +49,43 @@ static attune_status memfd_import(attune_device *device, void *address, size_t b
   return map_descriptor(address, bytes, descriptor);
 }
 
+/* Only pages are shared. */
+static attune_status no_memory_export(attune_device *device, void *base, unsigned char out_handle[64]) {
+  (void)base, (void)out_handle;
+  return at_device_lacks(device, AT_TABLE_ipc);
+}
+
+static attune_status no_memory_open(attune_device *device, const unsigned char handle[64], void **out_base) {
+  (void)handle, (void)out_base;
+  return at_device_lacks(device, AT_TABLE_ipc);
+}
+
+static attune_status no_memory_close(attune_device *device, void *base) {
+  (void)base;
+  return at_device_lacks(device, AT_TABLE_ipc);
+}
+
+static attune_status no_event_export(attune_event *event, attune_event_ipc *out) {
+  (void)out;
+  return at_device_lacks(event->device, AT_TABLE_ipc);
+}
+
+static attune_status no_event_import(attune_event *event, const attune_event_ipc *handle) {
+  (void)handle;
+  return at_device_lacks(event->device, AT_TABLE_ipc);
+}
+
 static inline attune_device *memfd_host(void) {
-  static at_backend backend;
+  static at_backend_vm vm;
+  static const at_backend_ipc ipc = {memfd_export,    memfd_import,     no_memory_export, no_memory_open,
+                                     no_memory_close, no_event_export, no_event_import};
   attune_device *host = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return NULL;
-  backend = *host->backend;
-  backend.vm_map = memfd_map;
-  backend.vm_unmap = memfd_unmap;
-  backend.vm_export = memfd_export;
-  backend.vm_import = memfd_import;
-  host->backend = &backend;
+  vm = *host->backend.vm;
+  vm.map = memfd_map;
+  vm.unmap = memfd_unmap;
+  host->backend.vm = &vm;
+  host->backend.ipc = &ipc;
   return host;
 }
 

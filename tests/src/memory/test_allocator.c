@@ -258,14 +258,14 @@ static attune_status refuse_unmap(attune_device *device, void *address, size_t b
 /* A device that does not take memory back keeps it usable. */
 static void memory_that_cannot_go_back_stays(void **state) {
   (void)state;
-  const at_backend *usual = host->backend;
-  at_backend stubborn = *usual;
-  stubborn.vm_unmap = refuse_unmap;
+  const at_backend_vm *usual = host->backend.vm;
+  at_backend_vm stubborn = *usual;
+  stubborn.unmap = refuse_unmap;
   void *p = take(first, 50 * MIB);
   OK(attune_free(p, first));
-  host->backend = &stubborn;
+  host->backend.vm = &stubborn;
   OK(attune_memory_empty_cache(host));
-  host->backend = usual;
+  host->backend.vm = usual;
   assert_int_equal(statistics().reserved_bytes[0].current, 60 * MIB);
   assert_ptr_equal(take(first, 50 * MIB), p);
   memset(p, 1, 50 * MIB);

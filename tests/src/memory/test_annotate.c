@@ -25,7 +25,6 @@ static region heaps[64], regions[REGIONS];
 static size_t heap_count, region_count;
 static attune_device *host;
 static attune_stream *first, *second;
-static at_backend listening;
 
 static bool overlap(const region *a, const region *b) {
   return a->start < b->start + b->bytes && b->start < a->start + a->bytes;
@@ -71,6 +70,8 @@ static void forget_block(attune_device *device, void *note, const void *address)
   regions[i] = regions[--region_count];
 }
 
+static const at_backend_notes listening = {note_segment, forget_segment, note_block, forget_block};
+
 static bool may_use(const void *address) {
   for (size_t r = 0; r < region_count; r++)
     if ((const char *)address - regions[r].start >= 0 &&
@@ -82,12 +83,7 @@ static bool may_use(const void *address) {
 static int listen(void **state) {
   (void)state;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
-  listening = *host->backend;
-  listening.note_segment = note_segment;
-  listening.forget_segment = forget_segment;
-  listening.note_block = note_block;
-  listening.forget_block = forget_block;
-  host->backend = &listening;
+  host->backend.notes = &listening;
   return attune_stream_create(&first, host) == ATTUNE_OK && attune_stream_create(&second, host) == ATTUNE_OK ? 0 : -1;
 }
 
@@ -201,7 +197,6 @@ static void a_graphs_memory_is_its_own(void **state) {
 
 static void settings(void **state) {
   (void)state;
-  at_backend deaf = listening;
   set("nvtx:false");
   assert_int_equal(attune_memory_configure(host, "nvtx:true,poison:true"), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "nvtx and poison"));
@@ -210,10 +205,9 @@ static void settings(void **state) {
   assert_int_equal(attune_memory_configure(host, "nvtx:true"), ATTUNE_BUSY);
   OK(attune_free(p, first));
   OK(attune_memory_empty_cache(host));
-  deaf.note_segment = NULL;
-  host->backend = &deaf;
+  host->backend.notes = NULL;
   assert_int_equal(attune_memory_configure(host, "nvtx:true"), ATTUNE_UNSUPPORTED);
-  host->backend = &listening;
+  host->backend.notes = &listening;
 }
 
 int main(void) {

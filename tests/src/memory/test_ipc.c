@@ -261,12 +261,12 @@ static void an_exporter_that_ends(void **state) {
   close(other.in);
   finish_other(other.id);
   assert_int_equal(*(unsigned char *)p, 9); /* what is open stays */
-  const at_backend *usual = host->backend;
-  at_backend stubborn = *usual;
-  stubborn.vm_unmap = refuse_unmap;
-  host->backend = &stubborn;
+  const at_backend_vm *usual = host->backend.vm;
+  at_backend_vm stubborn = *usual;
+  stubborn.unmap = refuse_unmap;
+  host->backend.vm = &stubborn;
   assert_int_equal(attune_memory_close(p, host), ATTUNE_CAPTURING);
-  host->backend = usual;
+  host->backend.vm = usual;
   assert_int_equal(*(unsigned char *)p, 9); /* closed below */
   assert_int_equal(attune_memory_import(&again, host, &other.handle), ATTUNE_NOT_FOUND);
   says("has ended");

@@ -180,7 +180,7 @@ static void a_graph_outlives_the_programs_hold(void **state) {
 }
 
 static int device_allocs, device_frees;
-static const at_backend *usual;
+static const at_backend_memory *usual;
 
 static attune_status count_alloc(attune_device *of, void **out, size_t bytes) {
   device_allocs++;
@@ -198,8 +198,8 @@ static void generators_leave_in_a_capture(void **state) {
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE), other = open_scene(ATTUNE_RANDOM_PORTABLE);
   attune_graph *graphs[100], *captured = NULL;
   float numbers[2][2 * COUNT];
-  at_backend counting = *device->backend;
-  usual = device->backend;
+  at_backend_memory counting = *device->backend.memory;
+  usual = device->backend.memory;
   counting.alloc = count_alloc;
   counting.free = count_free;
   OK(draw(&s, s.stream));
@@ -210,7 +210,7 @@ static void generators_leave_in_a_capture(void **state) {
   }
   OK(attune_graph_create(&captured, device));
   OK(attune_graph_capture_begin(captured, other.stream, NULL));
-  device->backend = &counting;
+  device->backend.memory = &counting;
   device_allocs = device_frees = 0;
   for (int i = 0; i < 100; i++) attune_graph_destroy(graphs[i]);
   for (int i = 0; i < 100; i++) {
@@ -218,7 +218,7 @@ static void generators_leave_in_a_capture(void **state) {
     OK(attune_graph_register_generator(graphs[i], s.generator));
   }
   for (int i = 1; i < 100; i++) attune_graph_destroy(graphs[i]);
-  device->backend = usual;
+  device->backend.memory = usual;
   assert_int_equal(device_allocs, 0);
   assert_int_equal(device_frees, 0);
   OK(attune_fill(other.stream, other.x, 0, COUNT));

@@ -79,13 +79,13 @@ NvtxExtInitializeInjectionFunc_t InitializeInjectionNvtxExtension_fnptr = take_t
 static void a_tool_is_told(void **state) {
   (void)state;
   attune_device device = {.name = "cuda:7"};
-  void *note = at_cuda_backend.note_segment(&device, memory, sizeof memory);
+  void *note = at_cuda_backend.notes->segment(&device, memory, sizeof memory);
   assert_ptr_equal(note, memory);
-  at_cuda_backend.note_block(&device, note, memory + 512, 1024);
+  at_cuda_backend.notes->block(&device, note, memory + 512, 1024);
   assert_int_equal(regions, 1);
-  at_cuda_backend.forget_block(&device, note, memory + 512);
+  at_cuda_backend.notes->forget_block(&device, note, memory + 512);
   assert_int_equal(gone_regions, 1);
-  at_cuda_backend.forget_segment(&device, note);
+  at_cuda_backend.notes->forget_segment(&device, note);
   assert_int_equal(heaps, 1);
   assert_int_equal(gone_heaps, 1);
 }

@@ -92,7 +92,7 @@ static double bytes(const void *problem) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
   double sum = 0.0;
-  (void)toy_op.buffers(problem, buffers, &count);
+  (void)toy_op.operands->buffers(problem, buffers, &count);
   for (int i = 0; i < count; i++) sum += (double)buffers[i].bytes;
   return sum;
 }
@@ -150,6 +150,31 @@ attune_status toy_reference_create(void **out, const void *problem, attune_devic
   return toy_reference_make(out, problem, stream, pointers);
 }
 
+/* ---- the tables, which tests may change ---- */
+
+static const at_problem_type problem_as_it_is = {.format = toy_format,
+                                                 .parse = toy_parse,
+                                                 .family = toy_family,
+                                                 .distance = distance,
+                                                 .columns = toy_columns,
+                                                 .from_fields = toy_from_fields,
+                                                 .flops = flops,
+                                                 .bytes = bytes,
+                                                 .fold = fold,
+                                                 .deterministic = deterministic};
+static const at_operand_type operands_as_they_are = {.buffers = buffers, .scalars = scalars, .bind = bind};
+static const at_reference_type reference_as_it_is = {
+    .create = toy_reference_create, .compare = toy_reference_compare, .destroy = toy_reference_destroy};
+static const at_special_values specials = {.count = toy_special_count,
+                                           .contents = toy_special_contents,
+                                           .plant = toy_special_plant,
+                                           .scalars = toy_special_scalars,
+                                           .compare = toy_special_compare,
+                                           .name = toy_special_name};
+
+at_problem_type toy_problem_type;
+at_operand_type toy_operand_type;
+at_reference_type toy_reference_type;
 at_op toy_op;
 const at_op *const toy_ops[1] = {&toy_op};
 
@@ -159,37 +184,24 @@ static const at_op as_it_is = {.name = "toy",
                                .implementation_count = AT_COUNT(implementations),
                                .problem_bytes = sizeof(toy),
                                .operands_bytes = sizeof(toy_operands),
-                               .format = toy_format,
-                               .parse = toy_parse,
-                               .family = toy_family,
-                               .distance = distance,
-                               .columns = toy_columns,
-                               .from_fields = toy_from_fields,
-                               .flops = flops,
-                               .bytes = bytes,
-                               .fold = fold,
-                               .deterministic = deterministic,
-                               .buffers = buffers,
-                               .scalars = scalars,
-                               .bind = bind,
-                               .call = toy_call,
-                               .plan_create = toy_plan_create,
-                               .plan_run = toy_plan_run,
-                               .reference_create = toy_reference_create,
-                               .reference_compare = toy_reference_compare,
-                               .reference_destroy = toy_reference_destroy,
-                               .special_count = toy_special_count,
-                               .special_contents = toy_special_contents,
-                               .special_plant = toy_special_plant,
-                               .special_scalars = toy_special_scalars,
-                               .special_compare = toy_special_compare,
-                               .special_name = toy_special_name,
-                               .case_count = toy_case_count,
-                               .case_at = toy_case_at,
-                               .oracle = toy_oracle};
+                               .problem = &toy_problem_type,
+                               .operands = &toy_operand_type,
+                               .reference = &toy_reference_type,
+                               .specials = &specials};
+
+at_op_test toy_op_test = {.op = &toy_op,
+                          .case_count = toy_case_count,
+                          .case_at = toy_case_at,
+                          .oracle = toy_oracle,
+                          .call = toy_call,
+                          .plan_create = toy_plan_create,
+                          .plan_run = toy_plan_run};
 
 void toy_reset(void) {
   toy_op = as_it_is;
+  toy_problem_type = problem_as_it_is;
+  toy_operand_type = operands_as_they_are;
+  toy_reference_type = reference_as_it_is;
   toy_base_implementation = base_as_it_is;
   toy_spin_implementation = spin_as_it_is;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
@@ -207,7 +219,7 @@ __attribute__((constructor(101))) static void toy_open(void) {
 
 at_key toy_key(const char *problem, const attune_device *device) {
   at_key key;
-  if (toy_op.parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
+  if (toy_op.problem->parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
   at_key_set(&key, &toy_op, device);
   return key;
 }

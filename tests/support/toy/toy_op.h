@@ -22,6 +22,7 @@
 
 #include <attune/plan.h>
 
+#include "tests/ops/op_test.h"
 #include "tuning/dispatch/dispatch.h"
 #include "tuning/op/contract.h"
 
@@ -52,7 +53,11 @@ typedef struct toy_operands {
 #define TOY(what) "toy " what " strict taps=" TOY_TAPS
 #define TOY_PROBLEM TOY("f32 9x7")
 
-extern at_op toy_op;
+extern at_op toy_op; /* with these, which a test may change: toy_reset puts all back */
+extern at_problem_type toy_problem_type;
+extern at_operand_type toy_operand_type;
+extern at_reference_type toy_reference_type;
+extern at_op_test toy_op_test;
 extern const at_op *const toy_ops[1];
 extern at_implementation toy_base_implementation, toy_spin_implementation;
 

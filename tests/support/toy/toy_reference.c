@@ -23,7 +23,7 @@ attune_status toy_reference_make(void **out, const void *problem, attune_stream 
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
   r->g = *toy_of(problem);
   r->elements = (int64_t)r->g.rows * r->g.cols;
-  attune_status status = toy_op.buffers(problem, buffers, &count);
+  attune_status status = toy_op.operands->buffers(problem, buffers, &count);
   for (int i = 0; i < TOY_Y && status == ATTUNE_OK; i++) {
     r->inputs[i] = malloc(buffers[i].bytes);
     status = r->inputs[i] ? attune_copy(stream, r->inputs[i], pointers[i], buffers[i].bytes) : ATTUNE_OUT_OF_MEMORY;

@@ -198,6 +198,20 @@ static attune_status plan_run(const attune_plan *plan, attune_stream *stream, co
 at_op wide_op;
 const at_op *const wide_ops[1] = {&wide_op};
 
+static const at_problem_type problem_type = {.format = wide_format,
+                                             .parse = wide_parse,
+                                             .family = wide_family,
+                                             .distance = distance,
+                                             .columns = wide_columns,
+                                             .from_fields = wide_from_fields,
+                                             .flops = flops,
+                                             .bytes = bytes,
+                                             .fold = fold,
+                                             .deterministic = deterministic};
+static const at_operand_type operand_type = {.buffers = buffers, .bind = bind};
+static const at_reference_type reference_type = {
+    .create = wide_reference_create, .compare = wide_reference_compare, .destroy = wide_reference_destroy};
+
 static const at_op as_it_is = {.name = "wide",
                                .id = 8,
                                .implementations = implementations,
@@ -205,27 +219,17 @@ static const at_op as_it_is = {.name = "wide",
                                .problem_bytes = WIDE_BYTES,
                                .problem_size = problem_size,
                                .operands_bytes = sizeof(wide_operands),
-                               .format = wide_format,
-                               .parse = wide_parse,
-                               .family = wide_family,
-                               .distance = distance,
-                               .columns = wide_columns,
-                               .from_fields = wide_from_fields,
-                               .flops = flops,
-                               .bytes = bytes,
-                               .fold = fold,
-                               .deterministic = deterministic,
-                               .buffers = buffers,
-                               .bind = bind,
-                               .call = call,
-                               .plan_create = plan_create,
-                               .plan_run = plan_run,
-                               .reference_create = wide_reference_create,
-                               .reference_compare = wide_reference_compare,
-                               .reference_destroy = wide_reference_destroy,
-                               .case_count = case_count,
-                               .case_at = case_at,
-                               .oracle = wide_oracle};
+                               .problem = &problem_type,
+                               .operands = &operand_type,
+                               .reference = &reference_type};
+
+const at_op_test wide_op_test = {.op = &wide_op,
+                                 .case_count = case_count,
+                                 .case_at = case_at,
+                                 .oracle = wide_oracle,
+                                 .call = call,
+                                 .plan_create = plan_create,
+                                 .plan_run = plan_run};
 
 void wide_reset(void) {
   wide_op = as_it_is;
@@ -252,7 +256,7 @@ const char *wide_text(char out[AT_PROBLEM_CHARS], int elements, int letters, int
 
 at_key wide_key(const char *problem, const attune_device *device) {
   at_key key;
-  if (wide_op.parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
+  if (wide_op.problem->parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
   at_key_set(&key, &wide_op, device);
   return key;
 }

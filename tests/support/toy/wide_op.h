@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "tests/ops/op_test.h"
 #include "tuning/dispatch/public_call.h"
 
 enum {
@@ -43,6 +44,7 @@ _Static_assert(sizeof(wide) == WIDE_HEAD && sizeof(wide_operands) == AT_OPERANDS
                "at the bounds, and not beyond");
 
 extern at_op wide_op;
+extern const at_op_test wide_op_test;
 extern const at_op *const wide_ops[1];
 extern at_implementation wide_base, wide_spin;
 extern const char *const *wide_spins; /* spin's configurations, up to NULL */

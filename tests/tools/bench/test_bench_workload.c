@@ -220,7 +220,7 @@ static void operands_are_in_plain_memory(void **state) {
   void *own = NULL;
   at_operand_set *set = NULL;
   OK(attune_device_get(&device, "host"));
-  OK(at_gemm_op.parse("gemm f32 nn 1024x1024x1024 strict align=64", problem));
+  OK(at_gemm_op.problem->parse("gemm f32 nn 1024x1024x1024 strict align=64", problem));
   at_random *random = NULL;
   OK(at_random_create(&random, 42));
   OK(at_operand_set_create(&set, &at_gemm_op, problem, attune_stream_default(device), random, 1, (size_t)32 << 20,
@@ -235,21 +235,22 @@ static void operands_are_in_plain_memory(void **state) {
 }
 
 /* Call 1 of a row writes what the public call writes, into copy 1 alone. */
-static void check_calls(attune_tuner *tuner, const at_op *op, const void *problem) {
+static void check_calls(attune_tuner *tuner, const at_op_test *op_test, const void *problem) {
+  const at_op *op = op_test->op;
   attune_stream *stream = attune_stream_default(device);
   at_operand_set *one = operands_of(op, problem), *row = operands_of(op, problem);
   void *calls = NULL;
   char text[AT_PROBLEM_CHARS];
-  OK(op->format(problem, text, sizeof text));
+  OK(op->problem->format(problem, text, sizeof text));
   const at_bare_calls each = {row->operands, row->operands_stride, row->copies, 0, 0};
-  OK(op->call(tuner, stream, problem, at_operand_set_operands(one, 1)));
-  OK(op->calls_create(&calls, tuner, problem, &each));
-  OK(op->calls_run(calls, stream, 2 * row->copies + 1, 2 * row->copies + 2));
+  OK(op_test->call(tuner, stream, problem, at_operand_set_operands(one, 1)));
+  OK(op->calls->create(&calls, tuner, problem, &each));
+  OK(op->calls->run(calls, stream, 2 * row->copies + 1, 2 * row->copies + 2));
   for (int copy = 0; copy < 2; copy++)
     for (int i = 0; i < one->buffer_count; i++)
       if (memcmp(one->pointers[copy][i], row->pointers[copy][i], one->buffers[i].bytes) != 0)
         fail_msg("%s: copy %d differs in buffer %d", text, copy, i);
-  op->calls_destroy(calls);
+  op->calls->destroy(calls);
   at_operand_set_destroy(one);
   at_operand_set_destroy(row);
 }
@@ -261,14 +262,15 @@ static void calls_are_the_public_ones(void **state) {
   attune_tuner *tuner = tuner_without_database();
   OK(at_random_create(&data, 42));
   for (int o = 0; o < at_op_count; o++) {
-    const at_op *op = at_ops[o];
+    const at_op_test *op_test = at_op_test_at(o);
+    const at_op *op = op_test->op;
     int checked = 0;
-    assert_non_null(op->calls_create);
-    for (int i = 0; i < op->case_count(); i += EVERY) {
+    assert_non_null(op->calls);
+    for (int i = 0; i < op_test->case_count(); i += EVERY) {
       size_t bytes = 0;
       memset(problem, 0, sizeof problem);
-      if (!op->case_at(i, problem) || at_operand_bytes(op, problem, &bytes) != ATTUNE_OK || bytes > BYTES) continue;
-      check_calls(tuner, op, problem);
+      if (!op_test->case_at(i, problem) || at_operand_bytes(op, problem, &bytes) != ATTUNE_OK || bytes > BYTES) continue;
+      check_calls(tuner, op_test, problem);
       checked++;
     }
     assert_true(checked > 3);

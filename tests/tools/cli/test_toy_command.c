@@ -159,7 +159,7 @@ static void put_unsure(const char *database, double speedup) {
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &d));
   OK(at_fingerprint_whole(device, toy_ops, 1, fingerprint, sizeof fingerprint));
-  OK(toy_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.problem->family(key.words + 1, family, sizeof family));
   at_copy_text(d.implementation, sizeof d.implementation, "spin");
   at_copy_text(d.configuration, sizeof d.configuration, "ns=30000");
   at_copy_text(d.default_implementation, sizeof d.default_implementation, "base threads=2 call=gemv");

@@ -21,7 +21,7 @@ done
 for name in $declared; do
   case " $(echo $exported) " in
     *" $name "*) ;;
-    *) echo "$name is declared, but not exported: add it to cmake/attune.map"; failed=1 ;;
+    *) echo "$name is declared, but not defined"; failed=1 ;;
   esac
 done
 if readelf -d "$library" | grep -E 'NEEDED.*lib(cuda|cudart|cublas|cublasLt|nvrtc|nvrtc-builtins|nvidia-ml)\.so'; then

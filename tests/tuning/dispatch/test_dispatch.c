@@ -283,7 +283,7 @@ static void a_winner_holds_for_its_alignment_class(void **state) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
   assert_runs(tuner, TOY_PROBLEM " align=8", "base", ATTUNE_SOURCE_DEFAULT);
-  toy_op.fold = fold_nothing; /* as on a device to which each class is another */
+  toy_problem_type.fold = fold_nothing; /* as on a device to which each class is another */
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
   for (int alignment = 4; alignment <= 64; alignment *= 2) {
     char problem[AT_PROBLEM_CHARS];
@@ -306,7 +306,7 @@ static void put_winner(double time_ns, double default_time_ns) {
   char family[AT_FAMILY_CHARS];
   OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &decision));
   OK(at_tuner_fingerprint(tuner, device, &fingerprint));
-  OK(toy_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.problem->family(key.words + 1, family, sizeof family));
   at_copy_text(decision.implementation, sizeof decision.implementation, "spin");
   at_copy_text(decision.configuration, sizeof decision.configuration, FAST[0]);
   decision.implementation_version = 1;
@@ -343,10 +343,10 @@ static bool always_capturing(attune_stream *stream) {
 /* The host with a stream that can be captured, as far as dispatch looks. */
 static void a_capturing_stream_never_tunes(void **state) {
   (void)state;
-  at_backend backend = *device->backend;
-  backend.stream_capturing = always_capturing;
+  at_backend_stream stream_calls = *device->backend.stream;
+  stream_calls.capturing = always_capturing;
   attune_device captured = *device;
-  captured.backend = &backend;
+  captured.backend.stream = &stream_calls;
   attune_stream stream = *attune_stream_default(device);
   stream.device = &captured;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);

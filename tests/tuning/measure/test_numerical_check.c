@@ -244,7 +244,7 @@ static void large_operands(void **state) {
   at_numerical_check *verifier = NULL;
   at_plan *plan = NULL;
   double error = 0.0;
-  op.special_count = NULL; /* they take long */
+  op.specials = NULL; /* they take long */
   OK(at_numerical_check_create(&verifier, &op, &g, stream, data));
   OK(at_plan_create(&plan, &op, &fake, &configuration, &g, device));
   for (size_t i = 0; i < AT_COUNT(faults); i++) {

@@ -101,9 +101,9 @@ static int scalars_that_stay(const void *problem, at_scalar out[AT_MAX_SCALARS])
 static void an_integer_that_is_not_written_is_found(void **state) {
   (void)state;
   static const char *const taps[] = {"-1", "0", "2071690107", "-2071690108", "1515870810", "-1515870811"};
-  toy_op.buffers = all_codes_are_1;
-  toy_op.scalars = scalars_that_stay;
-  toy_op.special_count = NULL;
+  toy_operand_type.buffers = all_codes_are_1;
+  toy_operand_type.scalars = scalars_that_stay;
+  toy_op.specials = NULL;
   for (size_t i = 0; i < AT_COUNT(taps); i++) {
     char problem[AT_PROBLEM_CHARS];
     snprintf(problem, sizeof problem, "toy f32 3x4 strict taps=%s", taps[i]);
@@ -132,7 +132,7 @@ static attune_status look(void **out, const void *problem, attune_device *on, at
 
 static void buffers_hold_what_their_ranges_say(void **state) {
   (void)state;
-  toy_op.reference_create = look;
+  toy_reference_type.create = look;
   OK(check(TOY("f32 40x30"), NULL));
 }
 

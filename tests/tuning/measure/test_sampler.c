@@ -143,14 +143,14 @@ static void expect_no_room(size_t bytes, const char *text) {
 static void what_is_too_large_is_told(void **state) {
   (void)state;
   const at_key key = toy_key(TOY_PROBLEM, device);
-  const at_backend *backend = device->backend;
+  const at_backend_memory *usual = device->backend.memory;
   const uint64_t all = device->properties.memory_bytes;
-  at_backend stub = *backend;
+  at_backend_memory stub = *usual;
   at_sampler profile;
   device->properties.memory_bytes = UINT64_C(20000000000);
   free_now = UINT64_C(10000000000);
-  stub.memory_info = little_free;
-  device->backend = &stub;
+  stub.info = little_free;
+  device->backend.memory = &stub;
   OK(at_operand_room(device, 2000000000));
   expect_no_room(3000000000,
                  "its operands are 3 GB, measuring and verifying it needs about 15 GB, and only this much is "
@@ -164,7 +164,7 @@ static void what_is_too_large_is_told(void **state) {
   device->properties.memory_bytes = 1000;
   FAILS(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
   at_sampler_close(&profile);
-  device->backend = backend;
+  device->backend.memory = usual;
   device->properties.memory_bytes = all;
 }
 
@@ -233,7 +233,7 @@ static const struct {
 
 static at_key class_key(size_t i) {
   at_key key;
-  OK(CLASSES[i].op->parse(CLASSES[i].problem, at_key_problem(&key)));
+  OK(CLASSES[i].op->problem->parse(CLASSES[i].problem, at_key_problem(&key)));
   at_key_set(&key, CLASSES[i].op, device);
   return key;
 }

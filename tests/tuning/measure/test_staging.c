@@ -100,11 +100,11 @@ static attune_status no_pinned(attune_device *device, void **out, size_t bytes) 
 /* Where there is no pinned memory the driver copies alone, and no message is left. */
 static void without_buffers_it_still_comes(void **state) {
   (void)state;
-  at_backend backend = *host->backend;
+  at_backend_pinned pinned = *host->backend.pinned;
   unsigned char *from = numbers(3 * MIB, 7), *to = numbers(3 * MIB, 8);
   OK(attune_pinned_empty_cache(host));
-  backend.pinned_alloc = no_pinned;
-  gpu.backend = &backend;
+  pinned.alloc = no_pinned;
+  gpu.backend.pinned = &pinned;
   (void)at_fail(ATTUNE_NOT_FOUND, "an older message");
   OK(at_staging_fetch(stream, to, from, 3 * MIB));
   assert_string_equal(attune_last_message(), "an older message");
@@ -113,7 +113,7 @@ static void without_buffers_it_still_comes(void **state) {
   OK(at_staging_put(stream, to, from, 3 * MIB));
   OK(attune_stream_synchronize(stream));
   assert_int_equal(memcmp(to, from, 3 * MIB), 0);
-  gpu.backend = host->backend;
+  gpu.backend.pinned = host->backend.pinned;
   free(to);
   free(from);
 }

@@ -43,12 +43,15 @@ static const at_implementation *const implementations[] = {&fake};
 static void fold(void *problem, const attune_device *on) {
   (void)problem, (void)on;
 }
+static const at_problem_type problem_type = {.fold = fold};
+static const at_operand_type operand_type;
 static const at_op op = {.name = "fake",
                          .id = 3,
                          .implementations = implementations,
                          .implementation_count = 1,
                          .problem_bytes = 112,
-                         .fold = fold};
+                         .problem = &problem_type,
+                         .operands = &operand_type};
 
 static at_key key_of(int number) {
   at_key key = {{0}};

@@ -23,7 +23,7 @@ static void put(int complete, int unsure, double spread) {
   char fingerprint[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
   OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &d));
   OK(at_fingerprint_whole(device, toy_ops, 1, fingerprint, sizeof fingerprint)); /* a search's winner replaces it */
-  OK(toy_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.problem->family(key.words + 1, family, sizeof family));
   at_copy_text(d.implementation, sizeof d.implementation, "spin");
   at_copy_text(d.configuration, sizeof d.configuration, "ns=50000");
   d.implementation_version = 1;

@@ -80,7 +80,7 @@ static void put(const char *configuration, double speedup, double spread) {
   at_trial trial = {.implementation = "spin", .time_ns = 150000.0, .samples = 41, .verdict = "winner"};
   OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &d));
   OK(at_fingerprint_whole(device, toy_ops, 1, fingerprint, sizeof fingerprint));
-  OK(toy_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.problem->family(key.words + 1, family, sizeof family));
   at_copy_text(d.implementation, sizeof d.implementation, "spin");
   at_copy_text(d.configuration, sizeof d.configuration, configuration);
   d.implementation_version = 1;

@@ -714,7 +714,7 @@ static void a_hard_limit_holds_within_steps(void **state) {
       spins[j] = names[j];
     }
     toy_spins = spins;
-    toy_op.reference_create = slow_reference;
+    toy_reference_type.create = slow_reference;
     trusted_ms = rows[i].trusted_ms;
     profiler->verify_ratio = 0.0;
     const int64_t start_ns = at_now_ns();
@@ -722,7 +722,7 @@ static void a_hard_limit_holds_within_steps(void **state) {
                                            rows[i].most_ms * 1e6, NULL);
     const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
                  most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
-    toy_op.reference_create = toy_reference_create;
+    toy_reference_type.create = toy_reference_create;
     if (over_ms > most_ms) fail_msg("row %zu: %.0f ms behind its limit", i, over_ms);
     if (status != rows[i].status) fail_msg("row %zu: %s", i, status ? attune_last_message() : "a result");
     assert_int_equal(at_limit_of(), AT_NO_LIMIT);

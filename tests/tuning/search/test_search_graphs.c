@@ -20,7 +20,8 @@ typedef struct toy_graph {
 
 static attune_device *host, gpu;
 static attune_stream gpu_stream;
-static at_backend backend;
+static at_backend_graph graph_calls;
+static at_backend_stream stream_calls;
 static at_timer profiler;
 static at_search_result result;
 static toy_graph *recording;
@@ -127,7 +128,7 @@ static attune_status reference_create(void **out, const void *problem, attune_de
 static int fresh(void **state) {
   (void)state;
   toy_reset();
-  toy_op.reference_create = reference_create;
+  toy_reference_type.create = reference_create;
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   toy_spin_implementation.neighbours = NULL;
@@ -417,13 +418,15 @@ static int make_gpu(void) {
   if (attune_alloc(&memory, attune_stream_default(host), 1024) != ATTUNE_OK) return -1; /* the allocator is made */
   attune_free(memory, attune_stream_default(host));
   gpu = *host;
-  backend = *host->backend;
-  backend.capture_begin = capture_begin;
-  backend.capture_end = capture_end;
-  backend.graph_launch = graph_launch;
-  backend.graph_destroy = graph_destroy;
-  backend.stream_synchronize = synchronize;
-  gpu.backend = &backend;
+  graph_calls = *host->backend.graph;
+  graph_calls.capture_begin = capture_begin;
+  graph_calls.capture_end = capture_end;
+  graph_calls.launch = graph_launch;
+  graph_calls.destroy = graph_destroy;
+  stream_calls = *host->backend.stream;
+  stream_calls.synchronize = synchronize;
+  gpu.backend.graph = &graph_calls;
+  gpu.backend.stream = &stream_calls;
   gpu.properties.kind = ATTUNE_DEVICE_CUDA;
   gpu.properties.cache_bytes = 1 << 14;
   gpu_stream = *attune_stream_default(host);

@@ -121,8 +121,8 @@ static int store(const caller *c) {
   const at_implementation *implementation = at_registry_find(op, WINNER, device);
   attune_decision d;
   at_configuration configuration;
-  if (!text_of(text, c) || op->parse(text, words) != ATTUNE_OK || !implementation) return 2;
-  op->fold(words, device);
+  if (!text_of(text, c) || op->problem->parse(text, words) != ATTUNE_OK || !implementation) return 2;
+  op->problem->fold(words, device);
   if (!implementation->supports(words, device) || implementation->configurations(words, device, &configuration, 1) < 1)
     return 77;
   if (at_decision_begin(tuner, op, words, device, &d) != ATTUNE_OK) return 3;
@@ -136,7 +136,7 @@ static int store(const caller *c) {
   d.complete = 1;
   d.source = ATTUNE_SOURCE_TUNED;
   d.tuned_at = (int64_t)time(NULL);
-  if (op->family(words, family, sizeof family) != ATTUNE_OK ||
+  if (op->problem->family(words, family, sizeof family) != ATTUNE_OK ||
       at_fingerprint_whole(device, &op, 1, fingerprint, sizeof fingerprint) != ATTUNE_OK)
     return 4;
   return at_store_put(tuner->user, fingerprint, family, &d, NULL, 0, 5000) == ATTUNE_OK ? 0 : 5;

@@ -76,7 +76,7 @@ static void watch(const char *base) {
   toy_reset();
   at_copy_text(toy_base, sizeof toy_base, base);
   toy_spins = FAST;
-  toy_op.reference_create = watched_reference;
+  toy_reference_type.create = watched_reference;
   toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
 }
 
@@ -354,7 +354,7 @@ static int halted(void) {
   attune_decision decision = {.source = 0};
   watch("ns=20000");
   halts = true;
-  toy_op.reference_create = halting_reference;
+  toy_reference_type.create = halting_reference;
   const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), NULL, &decision);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK || decision.source != ATTUNE_SOURCE_STORED;

@@ -25,11 +25,11 @@ static inline attune_device *second_device_of(attune_device *first) {
 }
 
 int __wrap_attune_device_count(void) {
-  return __real_attune_device_count() + (second_device.backend != NULL);
+  return __real_attune_device_count() + (second_device.backend.name != NULL);
 }
 
 attune_status __wrap_attune_device_at(attune_device **out, int index) {
-  if (!second_device.backend || index != second_device.index) return __real_attune_device_at(out, index);
+  if (!second_device.backend.name || index != second_device.index) return __real_attune_device_at(out, index);
   *out = &second_device;
   return ATTUNE_OK;
 }

@@ -139,6 +139,7 @@ static attune_status scan_from_fields(const at_column *fields, int count, char *
   return count == 1 ? ATTUNE_OK : at_fail(ATTUNE_BAD_DATA, "column length is missing; scan needs it");
 }
 static const char *const scan_columns[] = {"length", NULL};
+static at_problem_type scan_problem;
 static at_op scan;
 static const at_op *both[] = {&at_gemm_op, &scan};
 
@@ -146,10 +147,12 @@ static attune_status read_both(attune_workload **out, const char *text, const at
   const at_workload_ops ops = {both, 2, unnamed};
   scan = at_gemm_op;
   scan.name = "scan";
-  scan.parse = scan_parse;
-  scan.format = scan_format;
-  scan.columns = scan_columns;
-  scan.from_fields = scan_from_fields;
+  scan_problem = *at_gemm_op.problem;
+  scan_problem.parse = scan_parse;
+  scan_problem.format = scan_format;
+  scan_problem.columns = scan_columns;
+  scan_problem.from_fields = scan_from_fields;
+  scan.problem = &scan_problem;
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   fputs(text, file);
@@ -223,7 +226,7 @@ static void unknown_columns_are_told_where_they_stand(void **state) {
                  ":1:1: column \"shape\" is of elementwise; should come with a column op that says \"elementwise\"");
   expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is no column of gemm;"); /* empty fields too */
   expect_refused("dtype,m,n,k,length\nf32,1,1,1,2\n", ":1:13: ");
-  for (const char *const *column = at_gemm_op.columns; *column; column++) { /* and each of them is one */
+  for (const char *const *column = at_gemm_op.problem->columns; *column; column++) { /* and each of them is one */
     char text[128], wrong[64];
     const bool needed = strstr("dtype m n k", *column) != NULL;
     snprintf(text, sizeof text, "dtype,m,n,k%s%s\n%s,%s,%s,%s%s\n", needed ? "" : ",", needed ? "" : *column,
@@ -307,7 +310,7 @@ static void dtypes_are_named_as_in_texts(void **state) {
     uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
     snprintf(text, sizeof text, "gemm %s nn 1x2x3 strict", names[i]);
     snprintf(row, sizeof row, "dtype,m,n,k\n%s,1,2,3\n", names[i]);
-    const bool known = at_gemm_op.parse(text, problem) == ATTUNE_OK || strcmp(names[i], "F32") == 0;
+    const bool known = at_gemm_op.problem->parse(text, problem) == ATTUNE_OK || strcmp(names[i], "F32") == 0;
     assert_int_equal(read_text(&w, row), known ? ATTUNE_OK : ATTUNE_BAD_DATA);
     attune_workload_destroy(w);
     read += known;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so that
+ * gemm_cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so that
  * each pair of values meets many times without a list of all products. */
-#include "ops/gemm/problem/test_cases.h"
+#include "tests/ops/gemm/gemm_cases.h"
 
 #include <stdio.h>
 

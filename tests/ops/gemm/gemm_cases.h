@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cases.h: the one list of GEMM cases that every implementation has to get right. Tests, and whatever else wants
+ * gemm_cases.h: the one list of GEMM cases that every implementation has to get right. Tests, and whatever else wants
  * problems of every kind, walk it; a new implementation is tested by it without new test code. */
-#ifndef AT_GEMM_TEST_CASES_H
-#define AT_GEMM_TEST_CASES_H
+#ifndef AT_TEST_GEMM_CASES_H
+#define AT_TEST_GEMM_CASES_H
 
 #include "ops/gemm/problem/problem.h"
 
