@@ -170,11 +170,11 @@ static void put(scene *s, int *count, const char *what, const own *of, int (*cal
 
 void hot_report_own(attune_device *device) {
   static scene s;
-  static own owns[] = {{.implementation = "tiny_batched"},
-                       {.implementation = "tiny_direct"},
-                       {.implementation = "rows"},
-                       {.implementation = "skinny"},
-                       {.implementation = "mma"}};
+  static own owns[] = {{.implementation = "sm80_batched_smem"},
+                       {.implementation = "sm80_batched_reg_16b"},
+                       {.implementation = "sm80_skinny_mmajor"},
+                       {.implementation = "sm80_skinny_reg"},
+                       {.implementation = "sm80_mma"}};
   static bench_turns turns;
   int count = 0;
   s.device = device;

@@ -7,27 +7,27 @@ static bool depends(const at_configuration *configuration, attune_device *device
   return at_jit_depends(out, size);
 }
 
-/* at_gemm_NAME, an at_implementation of at_gemm_FAMILY_family. NUMBER is its version: a higher one where stored times or
+/* at_gemm_NAME, an at_implementation of at_gemm_NAME_family. NUMBER is its version: a higher one where stored times or
  * configurations hold no longer. */
-#define FAMILY(NAME, FAMILY, NUMBER)                                                                             \
+#define FAMILY(NAME, NUMBER)                                                                                     \
   static bool NAME##_supports(const void *problem, attune_device *device) {                                      \
     const at_gemm_machine machine = at_gemm_machine_of(device);                                                  \
-    return at_gemm_##FAMILY##_family.supports(at_gemm_of(problem), &machine);                                    \
+    return at_gemm_##NAME##_family.supports(at_gemm_of(problem), &machine);                                      \
   }                                                                                                              \
   static int NAME##_configurations(const void *problem, attune_device *device, at_configuration *out, int max) { \
     const at_gemm_machine machine = at_gemm_machine_of(device);                                                  \
-    return at_gemm_##FAMILY##_family.candidates(at_gemm_of(problem), &machine, out, max, false);                 \
+    return at_gemm_##NAME##_family.candidates(at_gemm_of(problem), &machine, out, max, false);                   \
   }                                                                                                              \
   static attune_status NAME##_prepare(at_plan *plan) {                                                           \
-    return at_gemm_kernel_prepare(plan, &at_gemm_##FAMILY##_family);                                             \
+    return at_gemm_kernel_prepare(plan, &at_gemm_##NAME##_family);                                               \
   }                                                                                                              \
   static void NAME##_prepare_many(const void *problem, attune_device *device, const at_configuration *list,      \
                                   int count) {                                                                   \
-    at_gemm_kernel_prepare_many(&at_gemm_##FAMILY##_family, problem, device, list, count);                       \
+    at_gemm_kernel_prepare_many(&at_gemm_##NAME##_family, problem, device, list, count);                         \
   }                                                                                                              \
   static attune_status NAME##_compile(const void *problem, attune_device *device,                                \
                                       const at_configuration *configuration, bool *made) {                       \
-    return at_gemm_kernel_compile(&at_gemm_##FAMILY##_family, problem, device, configuration, made);             \
+    return at_gemm_kernel_compile(&at_gemm_##NAME##_family, problem, device, configuration, made);               \
   }                                                                                                              \
   const at_implementation at_gemm_##NAME = {                                                                     \
       .name = #NAME,                                                                                             \
@@ -43,12 +43,12 @@ static bool depends(const at_configuration *configuration, attune_device *device
       .depends = depends,                                                                                        \
   };
 
-FAMILY(tiny_batched, tiny, 2)
-FAMILY(tiny_direct, direct, 1)
-FAMILY(rows, rows, 2)
-FAMILY(skinny, skinny, 2)
-FAMILY(ring, ring, 1)
-FAMILY(mma, mma, 1)
-FAMILY(bf16x6, bf16x6, 1)
-FAMILY(wgmma, wgmma, 3)
-FAMILY(simt, simt, 2)
+FAMILY(sm80_batched_smem, 2)
+FAMILY(sm80_batched_reg_16b, 1)
+FAMILY(sm80_skinny_mmajor, 2)
+FAMILY(sm80_skinny_reg, 2)
+FAMILY(sm90_skinny_ring_16b, 1)
+FAMILY(sm80_mma, 1)
+FAMILY(sm90_wgmma_bf16x6, 1)
+FAMILY(sm90_wgmma_16b, 3)
+FAMILY(sm80_simt_f32, 2)

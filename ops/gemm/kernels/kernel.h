@@ -63,8 +63,8 @@ typedef struct at_gemm_launch_spec {
 
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
-  const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
-  bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
+  const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
@@ -75,8 +75,10 @@ typedef struct at_gemm_kernels {
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
-extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_ring_family, at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
+extern const at_gemm_kernels at_gemm_sm80_batched_reg_16b_family, at_gemm_sm80_batched_smem_family,
+    at_gemm_sm80_mma_family, at_gemm_sm80_simt_f32_family, at_gemm_sm80_skinny_mmajor_family,
+    at_gemm_sm80_skinny_reg_family, at_gemm_sm90_skinny_ring_16b_family, at_gemm_sm90_wgmma_16b_family,
+    at_gemm_sm90_wgmma_bf16x6_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 

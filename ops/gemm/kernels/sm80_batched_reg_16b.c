@@ -161,9 +161,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
   return true;
 }
 
-const at_gemm_kernels at_gemm_direct_family = {
-    .name = "tiny_direct",
-    .file = "direct.cu",
+const at_gemm_kernels at_gemm_sm80_batched_reg_16b_family = {
+    .name = "sm80_batched_reg_16b",
+    .file = "sm80_batched_reg_16b.cu",
     .entry = "at_direct",
     .text = at_gemm_sm80_batched_reg_16b_cuh,
     .supports = supports,

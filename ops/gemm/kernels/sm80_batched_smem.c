@@ -214,9 +214,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_tiny_family = {
-    .name = "tiny_batched",
-    .file = "tiny.cu",
+const at_gemm_kernels at_gemm_sm80_batched_smem_family = {
+    .name = "sm80_batched_smem",
+    .file = "sm80_batched_smem.cu",
     .entry = "at_tiny",
     .text = at_gemm_sm80_batched_smem_cuh,
     .supports = supports,

@@ -5,9 +5,9 @@
 
 #include "ops/gemm/kernels/block_tile.h"
 
+#include "gemm_block_tile_cuh.h"
 #include "gemm_sm80_mma_cuh.h"
 #include "gemm_sm80_mma_tile_cuh.h"
-#include "gemm_block_tile_cuh.h"
 
 enum {
   MOST_CHOICES = 128,
@@ -63,7 +63,7 @@ static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
-  if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
 }
@@ -407,9 +407,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_mma_family = {
-    .name = "mma",
-    .file = "mma.cu",
+const at_gemm_kernels at_gemm_sm80_mma_family = {
+    .name = "sm80_mma",
+    .file = "sm80_mma.cu",
     .entry = "at_mma",
     .text = at_gemm_block_tile_cuh,
     .first = {at_gemm_sm80_mma_tile_cuh, at_gemm_sm80_mma_cuh},

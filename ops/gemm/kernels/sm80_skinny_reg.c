@@ -36,14 +36,14 @@ static bool is_hopeless(const shape *s) {
   return (s->m * s->batch < 1024 && s->k > 16384) || (s->half && !s->large_k && s->n > 16);
 }
 
-/* f32 and f64 along m with more than a few columns: the family rows does them in less time. */
+/* f32 and f64 along m with more than a few columns: sm80_skinny_mmajor does them in less time. */
 static bool is_left_to_rows(const shape *s) {
   return !s->half && !s->large_k && s->n > 4;
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
-  if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
+  if (s.m <= MOST && s.k <= MOST) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          !is_hopeless(&s) && !is_left_to_rows(&s);
 }
@@ -241,7 +241,7 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
   return count;
 }
 
-/* The family ring does these in less time: few are compiled. */
+/* sm90_skinny_ring_16b does these in less time: few are compiled. */
 static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_machine *machine) {
   return machine->capability >= 90 && s->half && s->large_k && s->small_k && s->n > 2 && s->n <= 16 &&
          g->alignment >= 16 && s->k % 32 == 0;
@@ -289,9 +289,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_skinny_family = {
-    .name = "skinny",
-    .file = "skinny.cu",
+const at_gemm_kernels at_gemm_sm80_skinny_reg_family = {
+    .name = "sm80_skinny_reg",
+    .file = "sm80_skinny_reg.cu",
     .entry = "at_skinny",
     .text = at_gemm_sm80_skinny_reg_cuh,
     .supports = supports,

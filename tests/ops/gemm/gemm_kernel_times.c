@@ -16,22 +16,23 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
-    at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
+extern const at_implementation at_gemm_sm80_batched_smem, at_gemm_sm80_batched_reg_16b, at_gemm_sm80_skinny_mmajor,
+    at_gemm_sm80_skinny_reg, at_gemm_sm90_skinny_ring_16b, at_gemm_sm80_mma, at_gemm_sm80_simt_f32,
+    at_gemm_sm90_wgmma_bf16x6, at_gemm_sm90_wgmma_16b, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
   const at_gemm_kernels *family; /* NULL: not attune's */
 } tried[] = {{&at_gemm_cublas, NULL},
-             {&at_gemm_tiny_batched, &at_gemm_tiny_family},
-             {&at_gemm_tiny_direct, &at_gemm_direct_family},
-             {&at_gemm_rows, &at_gemm_rows_family},
-             {&at_gemm_skinny, &at_gemm_skinny_family},
-             {&at_gemm_ring, &at_gemm_ring_family},
-             {&at_gemm_mma, &at_gemm_mma_family},
-             {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
-             {&at_gemm_wgmma, &at_gemm_wgmma_family},
-             {&at_gemm_simt, &at_gemm_simt_family}};
+             {&at_gemm_sm80_batched_smem, &at_gemm_sm80_batched_smem_family},
+             {&at_gemm_sm80_batched_reg_16b, &at_gemm_sm80_batched_reg_16b_family},
+             {&at_gemm_sm80_skinny_mmajor, &at_gemm_sm80_skinny_mmajor_family},
+             {&at_gemm_sm80_skinny_reg, &at_gemm_sm80_skinny_reg_family},
+             {&at_gemm_sm90_skinny_ring_16b, &at_gemm_sm90_skinny_ring_16b_family},
+             {&at_gemm_sm80_mma, &at_gemm_sm80_mma_family},
+             {&at_gemm_sm90_wgmma_bf16x6, &at_gemm_sm90_wgmma_bf16x6_family},
+             {&at_gemm_sm90_wgmma_16b, &at_gemm_sm90_wgmma_16b_family},
+             {&at_gemm_sm80_simt_f32, &at_gemm_sm80_simt_f32_family}};
 
 typedef struct named {
   const char *name;

@@ -9,8 +9,8 @@
 #include "src/cuda/context/cuda.h"
 #include "tests/ops/gemm/gemm_oracle.h"
 #include "tests/support/gpu.h"
-#include "tuning/op/registry.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/op/registry.h"
 
 #define CUDA(call) assert_int_equal((call), cudaSuccess)
 
@@ -134,16 +134,13 @@ static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_g
 
 /* Kernels that are compiled for each problem take their time; test_cuda_kernels has many of them. */
 static bool is_compiled(const at_implementation *implementation) {
-  static const char *const names[] = {"tiny_batched", "tiny_direct", "rows",  "skinny", "ring",
-                                      "mma",          "bf16x6",      "wgmma", "simt"};
-  for (size_t i = 0; i < AT_COUNT(names); i++)
-    if (strcmp(implementation->name, names[i]) == 0) return true;
-  return false;
+  return implementation->prepare_many != NULL;
 }
 
 /* Of the cases: there are none of the contract equivalent, and Hopper's instructions are Hopper's. */
 static bool takes_none(const char *name) {
-  return strcmp(name, "bf16x6") == 0 || (strcmp(name, "wgmma") == 0 && device->properties.capability_major != 9);
+  return strcmp(name, "sm90_wgmma_bf16x6") == 0 ||
+         (strcmp(name, "sm90_wgmma_16b") == 0 && device->properties.capability_major != 9);
 }
 
 static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,

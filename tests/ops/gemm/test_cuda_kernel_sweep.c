@@ -16,8 +16,8 @@
 
 #include "ops/gemm/kernels/kernel.h"
 #include "src/base/support.h"
-#include "tests/support/gpu.h"
 #include "tests/ops/gemm/kernel_sweep_draw.h"
+#include "tests/support/gpu.h"
 
 enum { BATCH = 32, SWEPT = 130, ROOM = 256, SHARED = 8 };
 
@@ -228,8 +228,8 @@ static void sweep(const family *f) {
 
 static void a_family(void **state) {
   const family *f = *state;
-  if (f->kernels == &at_gemm_wgmma_family && device->properties.capability_major != 9) skip();
-  if (f->kernels == &at_gemm_bf16x6_family && device->properties.capability_major != 9) skip();
+  if (f->kernels == &at_gemm_sm90_wgmma_16b_family && device->properties.capability_major != 9) skip();
+  if (f->kernels == &at_gemm_sm90_wgmma_bf16x6_family && device->properties.capability_major != 9) skip();
   sweep(f);
 }
 

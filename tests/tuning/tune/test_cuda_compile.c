@@ -29,7 +29,7 @@
 
 enum { SIZE = 16, BATCH = 64, COUNT = SIZE * SIZE * BATCH, CALLERS = 6, CALLS = 200 };
 
-static const char WINNER[] = "tiny_batched";
+static const char WINNER[] = "sm80_batched_smem";
 static attune_device *device;
 static attune_tuner *tuner;
 static char folder[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_config.c: configurations of sm90_wgmma.cuh: what they take, whether they can be, how they are written. */
-#include "ops/gemm/kernels/sm90_wgmma_config.h"
+ * sm90_wgmma_16b_config.c: configurations of sm90_wgmma_16b.cuh: what they take, whether they can be, how they are written. */
+#include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ static int stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return 2 * UNIT * c->deep * (c->tm + (s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT));
 }
 
-/* As LEAVES of sm90_wgmma_tile.cuh. */
+/* As LEAVES of sm90_wgmma_16b_tile.cuh. */
 static bool leaves_registers(const at_wgmma_choice *c) {
   return c->groups >= 2 && c->tm / c->groups * c->tn > (c->groups == 2 ? 64 * 192 : 64 * 96);
 }
@@ -49,7 +49,7 @@ int at_wgmma_threads(const at_wgmma_choice *c) {
   return 128 * c->groups + (leaves_registers(c) ? 128 : 32);
 }
 
-/* As PASS_BYTES of sm90_wgmma_epilogue.cuh. */
+/* As PASS_BYTES of sm90_wgmma_16b_epilogue.cuh. */
 static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const bool rounded = s->out == 2 && !s->reads_c;
   const int own = c->tn / c->split, passing = rounded && c->split == 1 && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;

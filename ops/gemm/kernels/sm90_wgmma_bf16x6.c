@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_mma_bf16x6.c: the family of sm80_mma_bf16x6.cuh: f32 products by tensor cores, under the contract `equivalent` alone. */
+ * sm90_wgmma_bf16x6.c: the family of sm90_wgmma_bf16x6.cuh: f32 products by tensor cores, under the contract `equivalent` alone. */
 #include <string.h>
 
 #include "ops/gemm/kernels/kernel.h"
 
-#include "gemm_sm80_mma_bf16x6_cuh.h"
+#include "gemm_sm90_wgmma_bf16x6_cuh.h"
 
 enum {
   STEP = 64,
@@ -141,11 +141,11 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_bf16x6_family = {
-    .name = "bf16x6",
-    .file = "bf16x6.cu",
+const at_gemm_kernels at_gemm_sm90_wgmma_bf16x6_family = {
+    .name = "sm90_wgmma_bf16x6",
+    .file = "sm90_wgmma_bf16x6.cu",
     .entry = "at_bf16x6",
-    .text = at_gemm_sm80_mma_bf16x6_cuh,
+    .text = at_gemm_sm90_wgmma_bf16x6_cuh,
     .before_apart = true,
     .supports = supports,
     .candidates = candidates,

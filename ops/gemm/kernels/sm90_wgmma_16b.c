@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma.c: the family of sm90_wgmma.cuh: products of halves by Hopper's warpgroups, from tiles that tensor maps bring. */
-#include "ops/gemm/kernels/sm90_wgmma_config.h"
-#include "ops/gemm/kernels/sm90_wgmma_heuristic.h"
+ * sm90_wgmma_16b.c: the family of sm90_wgmma_16b.cuh: products of halves by Hopper's warpgroups, from tiles that tensor maps bring. */
+#include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
+#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
-#include "gemm_sm90_wgmma_cuh.h"
-#include "gemm_sm90_wgmma_pad_cuh.h"
-#include "gemm_sm90_wgmma_epilogue_cuh.h"
-#include "gemm_sm90_wgmma_tile_cuh.h"
+#include "gemm_sm90_wgmma_16b_cuh.h"
+#include "gemm_sm90_wgmma_16b_epilogue_cuh.h"
+#include "gemm_sm90_wgmma_16b_pad_cuh.h"
+#include "gemm_sm90_wgmma_16b_tile_cuh.h"
 
 enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
-/* What tensor copies can reach, if need be in copies. Smaller problems are those of tiny_batched, rows and skinny. */
+/* What tensor copies can reach, if need be in copies. Smaller problems are those of the families
+ * batched and skinny. */
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
@@ -106,14 +107,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_wgmma_family = {
-    .name = "wgmma",
-    .file = "wgmma.cu",
+const at_gemm_kernels at_gemm_sm90_wgmma_16b_family = {
+    .name = "sm90_wgmma_16b",
+    .file = "sm90_wgmma_16b.cu",
     .entry = "at_wgmma",
-    .text = at_gemm_sm90_wgmma_cuh,
-    .first = {at_gemm_sm90_wgmma_tile_cuh, at_gemm_sm90_wgmma_epilogue_cuh},
+    .text = at_gemm_sm90_wgmma_16b_cuh,
+    .first = {at_gemm_sm90_wgmma_16b_tile_cuh, at_gemm_sm90_wgmma_16b_epilogue_cuh},
     .before_apart = true,
-    .before_text = at_gemm_sm90_wgmma_pad_cuh,
+    .before_text = at_gemm_sm90_wgmma_16b_pad_cuh,
     .supports = supports,
     .candidates = at_wgmma_candidates,
     .recipe = recipe,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_heuristic.c: which configurations of sm90_wgmma.cuh a search tries for a problem, best guess first. Figures of an
+ * sm90_wgmma_16b_heuristic.c: which configurations of sm90_wgmma_16b.cuh a search tries for a problem, best guess first. Figures of an
  * H200. */
-#include "ops/gemm/kernels/sm90_wgmma_heuristic.h"
+#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_config.h: a configuration of sm90_wgmma.cuh, and what it takes for a problem. */
-#ifndef AT_GEMM_SM90_WGMMA_CONFIG_H
-#define AT_GEMM_SM90_WGMMA_CONFIG_H
+ * sm90_wgmma_16b_config.h: a configuration of sm90_wgmma_16b.cuh, and what it takes for a problem. */
+#ifndef AT_GEMM_SM90_WGMMA_16B_CONFIG_H
+#define AT_GEMM_SM90_WGMMA_16B_CONFIG_H
 
 #include "ops/gemm/kernels/sm90_tma_maps.h"
 
@@ -56,7 +56,7 @@ static inline bool at_wgmma_whole(const at_wgmma_choice *c) {
   return c->split > 1 || c->parts > 1;
 }
 
-/* Threads that copy, and all, as in sm90_wgmma_tile.cuh. */
+/* Threads that copy, and all, as in sm90_wgmma_16b_tile.cuh. */
 int at_wgmma_threads(const at_wgmma_choice *c);
 
 int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);

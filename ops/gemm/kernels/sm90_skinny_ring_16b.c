@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_skinny_tma_ring_16b.c: the family of sm90_skinny_tma_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
+ * sm90_skinny_ring_16b.c: the family of sm90_skinny_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
 #include <string.h>
 
 #include "ops/gemm/kernels/block_tile.h"
 
-#include "gemm_sm90_skinny_tma_ring_16b_cuh.h"
+#include "gemm_sm90_skinny_ring_16b_cuh.h"
 
 enum {
   MOST_N = 16,
@@ -184,7 +184,7 @@ static bool is_alike(const choice *a, const choice *b) {
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
-  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* skinny does a vector in less time */
+  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
   const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < most); i++) {
@@ -221,11 +221,11 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_ring_family = {
-    .name = "ring",
-    .file = "ring.cu",
+const at_gemm_kernels at_gemm_sm90_skinny_ring_16b_family = {
+    .name = "sm90_skinny_ring_16b",
+    .file = "sm90_skinny_ring_16b.cu",
     .entry = "at_ring",
-    .text = at_gemm_sm90_skinny_tma_ring_16b_cuh,
+    .text = at_gemm_sm90_skinny_ring_16b_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_simt.c: the family of sm80_simt.cuh and block_tile.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
+ * sm80_simt_f32.c: the family of sm80_simt_f32.cuh and block_tile.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
  * and those whose tiles do not fill the processors. */
 #include <string.h>
 
 #include "ops/gemm/kernels/block_tile.h"
 
-#include "gemm_sm80_simt_cuh.h"
 #include "gemm_block_tile_cuh.h"
+#include "gemm_sm80_simt_f32_cuh.h"
 
 enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2 };
 
@@ -33,7 +33,7 @@ static double above(double x, double least) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy == ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
-  if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n >= 8 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 16) <= INT32_MAX / 64;
 }
@@ -51,7 +51,7 @@ static int cols_of(const choice *c) {
   return c->tn / c->warps_n / (32 / c->lanes);
 }
 
-/* As at_tile of sm80_simt.cuh. */
+/* As at_tile of sm80_simt_f32.cuh. */
 static int stage_bytes(const shape *s, const choice *c) {
   return (c->tm + (s->x_k ? 4 : 0) + c->tn + (s->y_k ? 4 : 0)) * c->step * 4;
 }
@@ -313,18 +313,18 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   at_gemm_launch_spec_swap(out, &s);
   define(out, g, &s, &c, machine);
   const int shared = at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts, shared_bytes(&s, &c), machine);
-  at_gemm_launch_spec_launch(out, &s,
-                        &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
+  at_gemm_launch_spec_launch(
+      out, &s, &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
   out->workspace_bytes = workspace_of(&s, &c);
   return true;
 }
 
-const at_gemm_kernels at_gemm_simt_family = {
-    .name = "simt",
-    .file = "simt.cu",
+const at_gemm_kernels at_gemm_sm80_simt_f32_family = {
+    .name = "sm80_simt_f32",
+    .file = "sm80_simt_f32.cu",
     .entry = "at_simt",
     .text = at_gemm_block_tile_cuh,
-    .first = {at_gemm_sm80_simt_cuh},
+    .first = {at_gemm_sm80_simt_f32_cuh},
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_mmajor_f32.c: the family of sm80_skinny_mmajor_f32.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
+ * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
  * same transposed. */
 #include <string.h>
 
 #include "ops/gemm/kernels/skinny_shape.h"
 
-#include "gemm_sm80_skinny_mmajor_f32_cuh.h"
+#include "gemm_sm80_skinny_mmajor_cuh.h"
 
 enum {
   MOST_N = 64,
@@ -40,7 +40,7 @@ static double above(double x, double least) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
   if (s.half || s.large_k || machine->capability < 80) return false;
-  if (s.m <= 64 && s.k <= 64) return false;              /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false;              /* sm80_batched_smem's */
   if (s.m * s.batch < 1024 && s.k > 16384) return false; /* too few rows share a long k */
   return s.n <= (s.sum == 8 ? MOST_N_F64 : MOST_N) && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
 }
@@ -267,11 +267,11 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_rows_family = {
-    .name = "rows",
-    .file = "rows.cu",
+const at_gemm_kernels at_gemm_sm80_skinny_mmajor_family = {
+    .name = "sm80_skinny_mmajor",
+    .file = "sm80_skinny_mmajor.cu",
     .entry = "at_rows",
-    .text = at_gemm_sm80_skinny_mmajor_f32_cuh,
+    .text = at_gemm_sm80_skinny_mmajor_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
