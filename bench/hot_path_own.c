@@ -124,8 +124,8 @@ static bool open_own(scene *s, own *o) {
   bench_check(attune_gemm_problem_format(text, sizeof text, &o->problem, &o->operands), "attune_gemm_problem_format");
   bench_check(at_gemm_op.parse(text, problem), text);
   at_gemm_op.fold(problem, s->device);
-  if (!implementation || !implementation->supports(problem, s->device) ||
-      implementation->configurations(problem, s->device, &configuration, 1) < 1)
+  if (!implementation || !implementation->supports(implementation, problem, s->device) ||
+      implementation->configurations(implementation, problem, s->device, &configuration, 1) < 1)
     return false;
   bench_check(at_plan_create(&o->made, &at_gemm_op, implementation, &configuration, problem, s->device), text);
   bench_check(at_single_plan_tuner_open(&o->sole, o->made), "at_single_plan_tuner_open");

@@ -3,24 +3,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/gemm/public_call.h"
-#include "ops/gemm/problem/test_cases.h"
 #include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/host/host_reference.h"
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/problem/overlap.h"
+#include "ops/gemm/problem/test_cases.h"
+#include "ops/gemm/public_call.h"
 #include "ops/gemm/reference/ieee_specials.h"
-#include "tuning/op/registry.h"
 
 #ifdef AT_WITH_CUDA
 #include "src/cuda/context/cuda.h"
-#define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;
-#else
-#define AT_CUDA_IMPLEMENTATION(name)
 #endif
-#define AT_IMPLEMENTATION(name) extern const at_implementation name;
-#include "ops/gemm/implementations.def"
-#undef AT_IMPLEMENTATION
-#undef AT_CUDA_IMPLEMENTATION
 
 static const at_implementation *const implementations[] = {
 #ifdef AT_WITH_CUDA

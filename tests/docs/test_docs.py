@@ -162,7 +162,6 @@ def configurations(tree, failures):
             code = tree.bare(path)
             words |= set(re.findall(r'"(\w+)(?:=[^"]*)?"', code))
             names |= set(re.findall(r'at_implementation \w+ = \{[^;]*?\.name = "(\w+)"', code))
-            names |= set(re.findall(r"(?m)^FAMILY\((\w+),", code))
             if re.search(r"at_configuration_put\([^,;]+, \w[^\",;]*\.key", code):
                 keys |= set(re.findall(r'\] = \{"(\w+)"', code))
             keys |= set(re.findall(r'at_configuration_(?:put|get)(?:_text)?\([^,;]+, "(\w+)"', code))

@@ -87,10 +87,11 @@ static void write_and_configure(const at_op *op, const void *problem, const char
   if (!documented_text(op, formats, text)) fail_msg("%s: %s", text, attune_last_message());
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(problem, device)) continue;
-    int count = implementation->configurations(problem, device, room, ROOM / 2);
+    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, problem, device))
+      continue;
+    int count = implementation->configurations(implementation, problem, device, room, ROOM / 2);
     if (implementation->neighbours && count > 0)
-      count += implementation->neighbours(problem, device, &room[0], room + count, ROOM / 2);
+      count += implementation->neighbours(implementation, problem, device, &room[0], room + count, ROOM / 2);
     for (int c = 0; c < count; c++)
       if (!documented_configuration(op, configurations, implementation, &room[c]))
         fail_msg("%s: %s", room[c].text, attune_last_message());

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/floating.h"
 #include "src/host/threads.h"
+#include "src/process/floating.h"
 #include "src/process/limit.h"
 #include "tuning/search/good_configs.h"
 #include "tuning/tuner/winner.h"
@@ -121,7 +121,7 @@ static attune_status collect(search *s) {
     const at_implementation *implementation = s->op->implementations[i];
     if (!at_registry_usable(implementation, s->problem, s->device)) continue;
     if (implementation->fallback && implementation != base) continue;
-    counts[i] = implementation->configurations(s->problem, s->device, s->room, most_configurations(s));
+    counts[i] = implementation->configurations(implementation, s->problem, s->device, s->room, most_configurations(s));
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
     if (lists[i])
       memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
@@ -186,8 +186,8 @@ static attune_status widen(search *s) {
       at_candidate *leader = next_leader(s, wave == 0);
       if (!leader) break;
       leader->widened = true;
-      const int count =
-          leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+      const int count = leader->implementation->neighbours(leader->implementation, s->problem, s->device,
+                                                           &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) {
         at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
         if (contender) contender->leader = leader;
@@ -221,8 +221,9 @@ static void reserve(search *s) {
 static attune_status open_verifier(search *s, double expected_ns) {
   const at_timer *profiler = s->profile.profiler;
   const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
-  return status == ATTUNE_OK ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
-                             : status;
+  return status == ATTUNE_OK
+             ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
+             : status;
 }
 
 /* A plan that verified in full, with the making of the verifier, says how good the estimate is. */

@@ -38,7 +38,8 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
     const at_implementation *implementation = op->implementations[i];
     char words[AT_DIFFERENCE_CHARS] = "";
     if (strcmp(implementation->backend, device->backend->name) != 0) continue;
-    if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
+    if (implementation->depends && !implementation->depends(implementation, NULL, device, words, sizeof words))
+      return false;
     if (!at_append(out, size, at, "%s%s %d%s%s", (*count)++ ? "; " : WITH, implementation->name,
                    implementation->version, *words ? " " : "", words))
       return false;

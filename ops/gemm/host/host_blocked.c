@@ -180,7 +180,9 @@ static void add_stream(list *l, at_blocked_options o, const at_gemm *g) {
 
 /* Few columns or rows: memory decides, so one pass over the wide operand; unless A is small and stays in cache while B
  * passes by. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   (void)device;
   const at_gemm *g = at_gemm_of(problem);
   list l = {out, 0, max};
@@ -213,7 +215,8 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   (void)problem;
   return device->backend->kind == ATTUNE_DEVICE_HOST;
 }
@@ -234,7 +237,9 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
-bool at_blocked_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+bool at_blocked_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                        char *out, size_t size) {
+  (void)self;
   static const char *const names[] = {"avx2", "avx512"};
   char kernel[32] = "";
   size_t at = 0;

@@ -12,6 +12,7 @@ attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, i
                              const double *b, int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads);
 
 /* at_implementation.depends of both: the instruction sets that their kernels are made for, "avx2-yes avx512-none". */
-bool at_blocked_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size);
+bool at_blocked_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                        char *out, size_t size);
 
 #endif

@@ -19,7 +19,8 @@ bool at_small_takes(const at_gemm *g) {
          g->n <= MOST && g->k <= MOST_DEPTH;
 }
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   return device->backend->kind == ATTUNE_DEVICE_HOST && at_small_takes(at_gemm_of(problem));
 }
 
@@ -104,7 +105,9 @@ static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blo
 }
 
 /* For the best instruction set, the first two tiles with each number of threads; then one for another. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   static const char *const names[] = {NULL, "avx2", "portable"};
   const at_gemm *g = at_gemm_of(problem);
   (void)device;
@@ -128,7 +131,8 @@ static int configurations(const void *problem, attune_device *device, at_configu
  * whose tiles are slower where stores are masked; not with the portable kernels. */
 enum { UNTUNED_MOST = 8, UNTUNED_DEPTH = 16 };
 
-static bool untuned(const void *problem, attune_device *device, at_configuration *out) {
+static bool untuned(const at_implementation *self, const void *problem, attune_device *device, at_configuration *out) {
+  (void)self;
   const at_gemm *g = at_gemm_of(problem);
   const at_blocked_isa *isa = at_blocked_isa_find(NULL);
   choice tiles[AT_SMALL_VECTORS];

@@ -21,17 +21,17 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
   const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
                 out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
   *recipe = (at_gemm_launch_spec){.arguments = {.lda = g->lda * in,
-                                           .ldb = g->ldb * in,
-                                           .ldc = g->ldc * out,
-                                           .ldd = g->ldd * out,
-                                           .stride_a = g->stride_a * in,
-                                           .stride_b = g->stride_b * in,
-                                           .stride_c = g->stride_c * out,
-                                           .stride_d = g->stride_d * out,
-                                           .m = (int32_t)g->m,
-                                           .n = (int32_t)g->n,
-                                           .k = (int32_t)g->k,
-                                           .batch = (int32_t)g->batch}};
+                                                .ldb = g->ldb * in,
+                                                .ldc = g->ldc * out,
+                                                .ldd = g->ldd * out,
+                                                .stride_a = g->stride_a * in,
+                                                .stride_b = g->stride_b * in,
+                                                .stride_c = g->stride_c * out,
+                                                .stride_d = g->stride_d * out,
+                                                .m = (int32_t)g->m,
+                                                .n = (int32_t)g->n,
+                                                .k = (int32_t)g->k,
+                                                .batch = (int32_t)g->batch}};
   at_gemm_define_add(recipe, "IN", dtype_number(g->dtype));
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
@@ -71,7 +71,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;
-  return at_fail(ATTUNE_INTERNAL, "the text of a %s kernel does not fit", family->name);
+  return at_fail(ATTUNE_INTERNAL, "the text of %s does not fit", family->file);
 }
 
 bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out) {

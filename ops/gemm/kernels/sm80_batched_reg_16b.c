@@ -161,8 +161,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_batched_reg_16b_family = {
-    .name = "sm80_batched_reg_16b",
+static const at_gemm_kernels family = {
     .file = "sm80_batched_reg_16b.cu",
     .entry = "at_direct",
     .text = at_gemm_sm80_batched_reg_16b_cuh,
@@ -170,3 +169,6 @@ const at_gemm_kernels at_gemm_sm80_batched_reg_16b_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_batched_reg_16b = {
+    .name = "sm80_batched_reg_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family)};

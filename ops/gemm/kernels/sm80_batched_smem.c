@@ -214,8 +214,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_batched_smem_family = {
-    .name = "sm80_batched_smem",
+static const at_gemm_kernels family = {
     .file = "sm80_batched_smem.cu",
     .entry = "at_tiny",
     .text = at_gemm_sm80_batched_smem_cuh,
@@ -223,3 +222,6 @@ const at_gemm_kernels at_gemm_sm80_batched_smem_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_batched_smem = {
+    .name = "sm80_batched_smem", .version = 2, AT_GEMM_KERNEL_SLOTS(family)};

@@ -407,8 +407,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_mma_family = {
-    .name = "sm80_mma",
+static const at_gemm_kernels family = {
     .file = "sm80_mma.cu",
     .entry = "at_mma",
     .text = at_gemm_block_tile_cuh,
@@ -417,3 +416,5 @@ const at_gemm_kernels at_gemm_sm80_mma_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_mma = {.name = "sm80_mma", .version = 1, AT_GEMM_KERNEL_SLOTS(family)};

@@ -319,8 +319,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_simt_f32_family = {
-    .name = "sm80_simt_f32",
+static const at_gemm_kernels family = {
     .file = "sm80_simt_f32.cu",
     .entry = "at_simt",
     .text = at_gemm_block_tile_cuh,
@@ -329,3 +328,5 @@ const at_gemm_kernels at_gemm_sm80_simt_f32_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_simt_f32 = {.name = "sm80_simt_f32", .version = 2, AT_GEMM_KERNEL_SLOTS(family)};

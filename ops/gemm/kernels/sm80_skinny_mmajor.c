@@ -267,8 +267,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_skinny_mmajor_family = {
-    .name = "sm80_skinny_mmajor",
+static const at_gemm_kernels family = {
     .file = "sm80_skinny_mmajor.cu",
     .entry = "at_rows",
     .text = at_gemm_sm80_skinny_mmajor_cuh,
@@ -276,3 +275,6 @@ const at_gemm_kernels at_gemm_sm80_skinny_mmajor_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_skinny_mmajor = {
+    .name = "sm80_skinny_mmajor", .version = 2, AT_GEMM_KERNEL_SLOTS(family)};

@@ -289,8 +289,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm80_skinny_reg_family = {
-    .name = "sm80_skinny_reg",
+static const at_gemm_kernels family = {
     .file = "sm80_skinny_reg.cu",
     .entry = "at_skinny",
     .text = at_gemm_sm80_skinny_reg_cuh,
@@ -298,3 +297,6 @@ const at_gemm_kernels at_gemm_sm80_skinny_reg_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_skinny_reg = {
+    .name = "sm80_skinny_reg", .version = 2, AT_GEMM_KERNEL_SLOTS(family)};

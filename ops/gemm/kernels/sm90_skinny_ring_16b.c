@@ -221,8 +221,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm90_skinny_ring_16b_family = {
-    .name = "sm90_skinny_ring_16b",
+static const at_gemm_kernels family = {
     .file = "sm90_skinny_ring_16b.cu",
     .entry = "at_ring",
     .text = at_gemm_sm90_skinny_ring_16b_cuh,
@@ -230,3 +229,6 @@ const at_gemm_kernels at_gemm_sm90_skinny_ring_16b_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_skinny_ring_16b = {
+    .name = "sm90_skinny_ring_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family)};

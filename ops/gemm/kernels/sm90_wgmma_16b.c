@@ -107,8 +107,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm90_wgmma_16b_family = {
-    .name = "sm90_wgmma_16b",
+static const at_gemm_kernels family = {
     .file = "sm90_wgmma_16b.cu",
     .entry = "at_wgmma",
     .text = at_gemm_sm90_wgmma_16b_cuh,
@@ -119,3 +118,5 @@ const at_gemm_kernels at_gemm_sm90_wgmma_16b_family = {
     .candidates = at_wgmma_candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_wgmma_16b = {.name = "sm90_wgmma_16b", .version = 3, AT_GEMM_KERNEL_SLOTS(family)};

@@ -141,8 +141,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_sm90_wgmma_bf16x6_family = {
-    .name = "sm90_wgmma_bf16x6",
+static const at_gemm_kernels family = {
     .file = "sm90_wgmma_bf16x6.cu",
     .entry = "at_bf16x6",
     .text = at_gemm_sm90_wgmma_bf16x6_cuh,
@@ -151,3 +150,6 @@ const at_gemm_kernels at_gemm_sm90_wgmma_bf16x6_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_wgmma_bf16x6 = {
+    .name = "sm90_wgmma_bf16x6", .version = 1, AT_GEMM_KERNEL_SLOTS(family)};

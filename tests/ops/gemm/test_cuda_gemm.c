@@ -146,7 +146,7 @@ static bool takes_none(const char *name) {
 static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,
                               bool swap, int index) {
   static at_configuration configurations[MOST];
-  const int count = implementation->configurations(g, device, configurations, MOST);
+  const int count = implementation->configurations(implementation, g, device, configurations, MOST);
   const int picks[] = {0, count - 1, count > 0 ? index % count : 0};
   const bool standard = implementation == at_registry_default(&at_gemm_op, g, device);
   const bool c_is_added = m->o->c.beta != 0.0;
@@ -195,7 +195,8 @@ static void each_implementation_does_each_case(void **state) {
     OK(at_gemm_normalise(p, (at_gemm_use){c.c, (uint8_t)c.alignment}, &g, &swap));
     for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
       const at_implementation *implementation = at_gemm_op.implementations[i];
-      if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(&g, device)) continue;
+      if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(implementation, &g, device))
+        continue;
       if (cases[i]++ % 8 != 0 && is_compiled(implementation)) continue;
       runs[i] += run_configurations(&m, implementation, data, &g, swap, index);
     }

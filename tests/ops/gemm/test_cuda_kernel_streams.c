@@ -9,14 +9,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/ops/gemm/kernel_sweep.h"
 #include "tests/support/gpu.h"
 
 enum { STREAMS = 4, RUNS = 100, TOGETHER = 10, ROOM = 64, TRIED = 2 };
-
-extern const at_implementation at_gemm_sm80_batched_smem, at_gemm_sm80_batched_reg_16b, at_gemm_sm80_skinny_mmajor,
-    at_gemm_sm80_skinny_reg, at_gemm_sm80_mma, at_gemm_sm80_simt_f32, at_gemm_sm90_wgmma_bf16x6, at_gemm_sm90_wgmma_16b;
 
 static attune_device *device;
 
@@ -95,7 +93,7 @@ static void the_same_bits(const at_implementation *implementation, const shape *
   t.b = (block){.rows = at_gemm_rows_b(g), .cols = at_gemm_cols_b(g), .ld = g->ldb, .stride = g->stride_b};
   t.d = (block){.rows = g->m, .cols = g->n, .ld = g->ldd, .stride = g->stride_d};
   trial_open(&t, (const int[4]){0});
-  const int count = implementation->configurations(g, device, list, ROOM);
+  const int count = implementation->configurations(implementation, g, device, list, ROOM);
   assert_true(count > 0);
   bool worked = false;
   for (int i = 0, tried = 0; i < count && (tried < TRIED || !worked); i++) {

@@ -9,16 +9,13 @@
 
 #include <stdio.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/support/cuda_gemm.h"
 #include "tests/support/gpu.h"
 #include "tuning/measure/numerical_check.h"
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
-
-extern const at_implementation at_gemm_sm80_batched_smem, at_gemm_sm80_batched_reg_16b, at_gemm_sm80_skinny_mmajor,
-    at_gemm_sm80_skinny_reg, at_gemm_sm90_skinny_ring_16b, at_gemm_sm80_mma, at_gemm_sm80_simt_f32,
-    at_gemm_sm90_wgmma_bf16x6, at_gemm_sm90_wgmma_16b, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -196,7 +193,8 @@ typedef struct group {
   int counts[BATCH], count, made;
 } group;
 
-static void add_problem(group *all, const at_gemm_kernels *family, const shape *s) {
+static void add_problem(group *all, const at_implementation *implementation, const shape *s) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(implementation);
   static at_configuration list[ROOM];
   const at_gemm_machine machine = at_gemm_machine_of(device);
   const int i = all->count++;
@@ -256,7 +254,7 @@ static void one_run(gemm_case *t, const at_implementation *implementation, const
   at_plan_destroy(plan);
 }
 
-static void drawn_problems(const at_gemm_kernels *family, const at_implementation *implementation, shape (*next)(int)) {
+static void drawn_problems(const at_implementation *implementation, shape (*next)(int)) {
   int runs = 0;
   wrong = 0;
   for (int first = 0; first < problems; first += BATCH) {
@@ -264,7 +262,7 @@ static void drawn_problems(const at_gemm_kernels *family, const at_implementatio
     memset(&all, 0, sizeof all);
     for (int i = first; i < first + BATCH && i < problems; i++) {
       const shape s = next(i);
-      add_problem(&all, family, &s);
+      add_problem(&all, implementation, &s);
     }
     at_jit_get_all(all.requests, all.made, device);
     for (int i = 0; i < all.count; i++) {
@@ -282,42 +280,42 @@ static void drawn_problems(const at_gemm_kernels *family, const at_implementatio
 
 static void tiny_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_batched_smem_family, &at_gemm_sm80_batched_smem, tiny_shape);
+  drawn_problems(&at_gemm_sm80_batched_smem, tiny_shape);
 }
 
 static void direct_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_batched_reg_16b_family, &at_gemm_sm80_batched_reg_16b, direct_shape);
+  drawn_problems(&at_gemm_sm80_batched_reg_16b, direct_shape);
 }
 
 static void rows_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_skinny_mmajor_family, &at_gemm_sm80_skinny_mmajor, rows_shape);
+  drawn_problems(&at_gemm_sm80_skinny_mmajor, rows_shape);
 }
 
 static void skinny_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_skinny_reg_family, &at_gemm_sm80_skinny_reg, skinny_shape);
+  drawn_problems(&at_gemm_sm80_skinny_reg, skinny_shape);
 }
 
 static void ring_is_right(void **state) {
   (void)state;
   if (device->properties.capability_major >= 9)
-    drawn_problems(&at_gemm_sm90_skinny_ring_16b_family, &at_gemm_sm90_skinny_ring_16b, ring_shape);
+    drawn_problems(&at_gemm_sm90_skinny_ring_16b, ring_shape);
   else
     skip();
 }
 
 static void mma_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_mma_family, &at_gemm_sm80_mma, mma_shape);
+  drawn_problems(&at_gemm_sm80_mma, mma_shape);
 }
 
 static void bf16x6_is_right(void **state) {
   (void)state;
   const int all = problems;
   problems = problems < 12 ? problems : 12; /* large ones, whose sums a CPU makes too */
-  drawn_problems(&at_gemm_sm90_wgmma_bf16x6_family, &at_gemm_sm90_wgmma_bf16x6, bf16x6_shape);
+  drawn_problems(&at_gemm_sm90_wgmma_bf16x6, bf16x6_shape);
   problems = all;
 }
 
@@ -325,7 +323,7 @@ static void bf16x6_is_right(void **state) {
 static double error_of(const at_implementation *implementation, gemm_case *t) {
   static at_configuration list[ROOM];
   at_plan *plan = NULL;
-  assert_true(implementation->configurations(&t->g, device, list, ROOM) > 0);
+  assert_true(implementation->configurations(implementation, &t->g, device, list, ROOM) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t->g, device));
   assert_true(reset_output(t));
   OK(plan->launch(plan, &t->operands, stream));
@@ -352,7 +350,7 @@ static void bf16x6_is_as_exact_as_f32(void **state) {
 static void wgmma_is_right(void **state) {
   (void)state;
   if (device->properties.capability_major == 9)
-    drawn_problems(&at_gemm_sm90_wgmma_16b_family, &at_gemm_sm90_wgmma_16b, wgmma_shape);
+    drawn_problems(&at_gemm_sm90_wgmma_16b, wgmma_shape);
   else
     skip();
 }
@@ -362,13 +360,13 @@ static void wgmma_pads(void **state) {
   if (device->properties.capability_major != 9) skip();
   const int all = problems;
   problems = problems < 24 ? problems : 24; /* large ones, whose sums a CPU makes too */
-  drawn_problems(&at_gemm_sm90_wgmma_16b_family, &at_gemm_sm90_wgmma_16b, odd_shape);
+  drawn_problems(&at_gemm_sm90_wgmma_16b, odd_shape);
   problems = all;
 }
 
 static void simt_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_sm80_simt_f32_family, &at_gemm_sm80_simt_f32, simt_shape);
+  drawn_problems(&at_gemm_sm80_simt_f32, simt_shape);
 }
 
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
@@ -379,9 +377,9 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
     at_gemm g;
     at_numerical_check *verifier = NULL;
     set_problem(&g, &s);
-    if (!implementation->supports(&g, device)) continue;
+    if (!implementation->supports(implementation, &g, device)) continue;
     OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
-    assert_true(implementation->configurations(&g, device, list, ROOM) > 0);
+    assert_true(implementation->configurations(implementation, &g, device, list, ROOM) > 0);
     at_plan *plan = NULL;
     double error = 0.0;
     OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &g, device));
@@ -415,7 +413,7 @@ static void repeats(const at_implementation *implementation, const shape *s) {
   at_plan *plan = NULL;
   at_graph *graph = NULL;
   assert_true(make_case(&t, s, stream));
-  assert_true(implementation->configurations(&t.g, device, list, ROOM) > 0);
+  assert_true(implementation->configurations(implementation, &t.g, device, list, ROOM) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t.g, device));
   unsigned char *first = malloc(t.d.bytes), *again = malloc(t.d.bytes);
   assert_true(first && again);

@@ -10,9 +10,12 @@
 
 #include <attune/attune.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/sm90_tma_maps.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_gemm.h"
+
+#define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
 typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
 
@@ -48,7 +51,7 @@ static void *open_kernel(const at_gemm_launch_spec *r, const char *folder, run_f
   snprintf(include, sizeof include, "-I%s", AT_SOURCE_DIR);
   FILE *file = fopen(source, "w");
   assert_non_null(file);
-  OK(at_gemm_text(&text, &at_gemm_sm90_wgmma_16b_family, r, true));
+  OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), r, true));
   fprintf(file,
           "#include \"tests/support/gemm_on_host.h\"\n%s\nstatic void body(const void *a) { at_wgmma(*(const "
           "at_arguments *)a); }\n"
@@ -90,9 +93,9 @@ static void one_copy(int number) {
   size_t lengths[2];
   unsigned char *operands[2];
   set_problem(&g, &shapes[number]);
-  assert_true(at_gemm_sm90_wgmma_16b_family.supports(&g, &machine));
-  assert_true(at_gemm_sm90_wgmma_16b_family.candidates(&g, &machine, list, ROOM, false) > 0);
-  assert_true(at_gemm_sm90_wgmma_16b_family.recipe(&r, &g, &machine, &list[0]));
+  assert_true(FAMILY(sm90_wgmma_16b)->supports(&g, &machine));
+  assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &machine, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &machine, &list[0]));
   assert_non_null(mkdtemp(folder));
   void *opened = open_kernel(&r, folder, &run);
   for (int i = 0; i < 2; i++) {

@@ -110,8 +110,8 @@ static void run_one(product *p, const at_implementation *implementation, const a
 
 static void run_all(product *p, const at_implementation *implementation) {
   static at_configuration list[MOST];
-  if (!implementation->supports(&p->g, host())) return;
-  int count = implementation->configurations(&p->g, host(), list, MOST);
+  if (!implementation->supports(implementation, &p->g, host())) return;
+  int count = implementation->configurations(implementation, &p->g, host(), list, MOST);
   assert_in_range(count, 1, MOST - 1);
   for (int i = 0; i < count; i++)
     if (is_run()) run_one(p, implementation, &list[i]);
@@ -292,7 +292,7 @@ static void test_same_bits_each_run(void **unused) {
   product p;
   product_open(&p, f32, 1, sizes, AT_C_NONE, 0, 1.0, 0.0);
   static at_configuration list[MOST];
-  const int count = at_gemm_host_blocked.configurations(&p.g, host(), list, MOST);
+  const int count = at_gemm_host_blocked.configurations(&at_gemm_host_blocked, &p.g, host(), list, MOST);
   const size_t bytes = p.o.block[ORACLE_D].bytes;
   unsigned char *first = malloc(bytes), *again = malloc(bytes);
   assert_true(first && again);
@@ -367,7 +367,7 @@ static void test_unknown_configurations(void **unused) {
   }
   snprintf(c.text, sizeof c.text, "tile=1");
   assert_int_equal(plan_make(&plan, &at_gemm_host_reference, &c, &p.g), ATTUNE_NOT_FOUND);
-  assert_false(at_gemm_host_cblas.supports(&half.g, host()));
+  assert_false(at_gemm_host_cblas.supports(&at_gemm_host_cblas, &half.g, host()));
   product_close(&half);
   product_close(&p);
 }
@@ -408,7 +408,7 @@ static void test_one_plan_many_threads(void **unused) {
   static const int64_t sizes[4] = {96, 80, 70, 1};
   product p;
   product_open(&p, f32, 1, sizes, AT_C_NONE, 0, 1.0, 0.0);
-  const int count = at_gemm_host_blocked.configurations(&p.g, host(), list, MOST);
+  const int count = at_gemm_host_blocked.configurations(&at_gemm_host_blocked, &p.g, host(), list, MOST);
   for (int i = 0; i < count; i++) {
     at_plan plan;
     OK(plan_make(&plan, &at_gemm_host_blocked, &list[i], &p.g));

@@ -123,7 +123,8 @@ static int store(const caller *c) {
   at_configuration configuration;
   if (!text_of(text, c) || op->parse(text, words) != ATTUNE_OK || !implementation) return 2;
   op->fold(words, device);
-  if (!implementation->supports(words, device) || implementation->configurations(words, device, &configuration, 1) < 1)
+  if (!implementation->supports(implementation, words, device) ||
+      implementation->configurations(implementation, words, device, &configuration, 1) < 1)
     return 77;
   if (at_decision_begin(tuner, op, words, device, &d) != ATTUNE_OK) return 3;
   snprintf(d.implementation, sizeof d.implementation, "%s", WINNER);
