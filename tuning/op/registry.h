@@ -25,7 +25,8 @@ struct at_implementation {
   int version;         /* raise it when the same configuration means other code: stored winners become misses */
   const char *backend; /* "host", "cuda" */
   bool fallback;       /* plain and slow: raced only where nothing else can do the problem */
-  const void *data;    /* what functions that several share have to know of this one; NULL: nothing */
+  const struct at_tunables *tunables; /* what its configurations consist of; NULL: its functions alone know */
+  const void *data;                   /* what functions that several share have to know of this one; NULL: nothing */
   /* May this problem, its contract included, run here? Cheap, no allocation. */
   bool (*supports)(const at_implementation *self, const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */

@@ -284,6 +284,7 @@ const at_implementation at_elementwise_cuda_kernel = {
     .name = "cuda_kernel",
     .version = VERSION,
     .backend = "cuda",
+    .tunables = &at_cuda_tunables,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

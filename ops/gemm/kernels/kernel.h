@@ -9,7 +9,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/jit/tensor_map.h"
-#include "tuning/op/registry.h"
+#include "tuning/op/tunables.h"
 
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
 typedef struct at_gemm_arguments {
@@ -108,11 +108,8 @@ static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_ge
   return family->before_apart && recipe->before.grid[0] > 0;
 }
 
-/* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
-bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);
-
-/* A number of 1 to `most`. */
-bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out);
+/* The macros of the tunables, with the choice's values. */
+void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tunables, const void *choice);
 
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device);
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -127,9 +124,9 @@ void at_gemm_kernel_destroy(at_plan *plan);
 bool at_gemm_kernel_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
                             char *out, size_t size);
 
-/* All that an implementation has beside its name and version; FAMILY is its at_gemm_kernels. */
-#define AT_GEMM_KERNEL_SLOTS(FAMILY)                                                                               \
-  .backend = "cuda", .data = &(FAMILY), .supports = at_gemm_kernel_supports,                                       \
+/* All that an implementation has besides its name and version; FAMILY is its at_gemm_kernels. */
+#define AT_GEMM_KERNEL_SLOTS(FAMILY, TUNABLES)                                                                     \
+  .backend = "cuda", .tunables = &(TUNABLES), .data = &(FAMILY), .supports = at_gemm_kernel_supports,              \
   .configurations = at_gemm_kernel_configurations, .prepare = at_gemm_kernel_prepare,                              \
   .prepare_many = at_gemm_kernel_prepare_many, .compile = at_gemm_kernel_compile, .launch = at_gemm_kernel_launch, \
   .destroy = at_gemm_kernel_destroy, .depends = at_gemm_kernel_depends

@@ -38,32 +38,19 @@ static int kept_of(const at_wgmma_choice *c, bool larger) {
 
 static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const at_gemm_define before[] = {{"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}};
-  const at_gemm_define all[] = {{"TM", c->tm},
-                                {"TN", c->tn},
-                                {"DEEP", c->deep},
-                                {"STAGES", c->stages},
-                                {"GROUPS", c->groups},
-                                {"SPLIT", c->split},
-                                {"PARTS", c->parts},
-                                {"ALONG_M", c->along_m},
-                                {"ALONG_N", c->along_n},
-                                {"MANY_X", out->maps[0].count > 1},
+  const at_gemm_define all[] = {{"MANY_X", out->maps[0].count > 1},
                                 {"MANY_Y", out->maps[1].count > 1},
                                 {"BYTES_D", s->grain_d},
-                                {"TURNED", c->turned},
                                 {"READS_C", s->reads_c},
                                 {"RAGGED_M", s->m % (c->tm * c->along_m) != 0},
                                 {"RAGGED_N", s->n % (c->tn * c->along_n) != 0},
-                                {"BAND", c->band},
-                                {"EARLY", c->early},
-                                {"LATE", c->late},
-                                {"BLOCKS", c->blocks},
                                 {"KEPT_X", kept_of(c, s->m >= s->n)},
                                 {"KEPT_Y", kept_of(c, s->m < s->n)},
                                 {"PADDED", c->parts > 1 ? (int)((s->padded_x + s->padded_y) / 256) : 0},
                                 {"BARRIERS", at_wgmma_barriers(s, c)}};
   for (size_t i = 0; i < AT_COUNT(before); i++) at_gemm_define_add(out, before[i].name, before[i].value);
   out->before_defines = out->define_count;
+  at_gemm_define_tunables(out, &at_wgmma_tunables, c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
@@ -89,7 +76,7 @@ static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const a
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
                    const at_configuration *text) {
   at_wgmma_choice c;
-  if (!at_wgmma_parse(&c, text)) return false;
+  if (!at_tunables_parse(&at_wgmma_tunables, &c, text)) return false;
   const at_wgmma_shape s = at_wgmma_shape_of(g, c.turned);
   if (!at_wgmma_fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
@@ -119,4 +106,5 @@ static const at_gemm_kernels family = {
     .recipe = recipe,
 };
 
-const at_implementation at_gemm_sm90_wgmma_16b = {.name = "sm90_wgmma_16b", .version = 3, AT_GEMM_KERNEL_SLOTS(family)};
+const at_implementation at_gemm_sm90_wgmma_16b = {
+    .name = "sm90_wgmma_16b", .version = 3, AT_GEMM_KERNEL_SLOTS(family, at_wgmma_tunables)};

@@ -16,21 +16,37 @@ enum {
   AT_WGMMA_BLOCKS = 6
 };
 
+/* tm, tn: of X and Y, as the problem is turned; deep: times 64 of k in a step. */
+#define AT_WGMMA_TUNABLES(NUMBER, PAIR, WORD)                                                                         \
+  PAIR("tile", tm, "TM", 64, 256, tn, "TN", 16, 256, 0,                                                               \
+       "rows and columns of D that a block computes; columns and rows where `turned`")                                \
+  NUMBER("deep", deep, "DEEP", 1, AT_WGMMA_DEEP, 0, "of k, 64 at a time: how many of these a step has")               \
+  NUMBER("stages", stages, "STAGES", 1, AT_WGMMA_STAGES, 0,                                                           \
+         "steps that a block has in shared memory or on the way there")                                               \
+  NUMBER("groups", groups, "GROUPS", 1, AT_WGMMA_GROUPS, 0, "warpgroups of a block that multiply")                    \
+  NUMBER("splitk", split, "SPLIT", 1, 8, 0, "blocks of a cluster that share k")                                       \
+  NUMBER("parts", parts, "PARTS", 1, AT_WGMMA_PARTS, 0,                                                               \
+         "clusters that share k further: their sums go to the workspace, and another launch adds them up")            \
+  PAIR("cluster", along_m, "ALONG_M", 1, 4, along_n, "ALONG_N", 1, 4, 0,                                              \
+       "blocks of a cluster along the tile's rows and its columns: each brings a part of what they "                  \
+       "share to all of them")                                                                                        \
+  NUMBER("band", band, "BAND", 1, AT_WGMMA_BAND, 0, "tiles along the rows that are taken together along the columns") \
+  NUMBER("blocks", blocks, "BLOCKS", 1, AT_WGMMA_BLOCKS, 0, "blocks of a multiprocessor")                             \
+  NUMBER("early", early, "EARLY", 0, AT_WGMMA_EARLY, 0,                                                               \
+         "steps that a block asks the L2 cache for before the work in front of it is done")                           \
+  NUMBER("late", late, "LATE", 0, 1, 0,                                                                               \
+         "1: the work behind may start when the last copies are on their way; 0: at once")                            \
+  NUMBER("kept", kept, NULL, 0, 2, 0,                                                                                 \
+         "1: the larger factor is the first to leave the L2 cache; 2: and the smaller one the last")                  \
+  NUMBER("turned", turned, "TURNED", 0, 1, 0, "1: B is the left factor, and D is made transposed")
+
 /* A configuration, read. */
 typedef struct at_wgmma_choice {
-  int tm, tn, stages;
-  int deep;             /* times 64 of k in a step */
-  int groups;           /* warpgroups that multiply */
-  int split, parts;     /* blocks of a cluster, and clusters, that share k */
-  int along_m, along_n; /* blocks of a cluster side by side */
-  int band;             /* tiles along m that are taken together */
-  int blocks;           /* of a processor */
-  int early;            /* steps that a block asks for before what came before is done */
-  bool late;            /* the work behind may start when the last copies are on their way; else at once */
-  int kept;             /* 1: the larger factor leaves the L2 cache first, 2: and the smaller one last */
-  bool turned;          /* X is B, and D is made transposed */
-  double cost;          /* microseconds, by the model */
+  AT_TUNABLE_FIELDS(AT_WGMMA_TUNABLES)
+  double cost; /* microseconds, by the model */
 } at_wgmma_choice;
+
+extern const at_tunables at_wgmma_tunables;
 
 /* A problem as X (m x k) times Y (k x n). */
 typedef struct at_wgmma_shape {
@@ -77,9 +93,5 @@ int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine);
 
 /* Whether the kernel can be made and launched for the problem. */
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
-
-/* The words of a configuration, and back: false for what is none. */
-bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c);
-bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text);
 
 #endif

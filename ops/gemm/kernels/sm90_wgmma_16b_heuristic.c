@@ -218,7 +218,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
       const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
                             second = variant_of(&s, list[i], 1);
       if ((v > 0 && is_variant(&c, &first)) || (v > 1 && is_variant(&c, &second))) continue;
-      if (at_wgmma_format(&out[given], &c)) given++;
+      if (at_tunables_format(&at_wgmma_tunables, &out[given], &c)) given++;
     }
   }
   return given;
