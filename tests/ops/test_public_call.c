@@ -41,15 +41,13 @@ static int64_t toy_value(const toy_problem *p) {
 }
 
 static bool toy_supports(const at_implementation *self, const void *problem, attune_device *on) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   return true;
 }
 
 static int toy_configurations(const at_implementation *self, const void *problem, attune_device *on,
                               at_configuration *out, int max) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   if (max > 0) at_copy_text(out[0].text, sizeof out[0].text, "way=plain");
   return max > 0;
 }

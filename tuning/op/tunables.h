@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tunables.h: the tunables of an implementation as data. One list says of each its key in a configuration's text, the
  * field that holds its value, the macro of a kernel that it becomes, which values it may have, and what it is: text,
- * parsing, macros and docs/configurations.md come from it. A tunable more is a line more:
+ * parsing, macros and docs/configurations.md come from it. To add a tunable is to add a line:
  *
  *   #define TUNABLES(NUMBER, PAIR, WORD)                                                         \
  *     PAIR("tile", tm, "TM", 16, 256, tn, "TN", 8, 128, AT_POWERS, "rows and columns of a block") \

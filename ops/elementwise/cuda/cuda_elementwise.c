@@ -46,8 +46,7 @@ static void problem_of(at_cuda_problem *out, const at_elementwise *p, const at_e
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self;
-  (void)problem;
+  (void)self, (void)problem;
   return device->backend->kind == ATTUNE_DEVICE_CUDA;
 }
 
@@ -274,9 +273,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 
 static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
                     char *out, size_t size) {
-  (void)self;
-  (void)configuration;
-  (void)device;
+  (void)self, (void)configuration, (void)device;
   return at_jit_depends(out, size);
 }
 

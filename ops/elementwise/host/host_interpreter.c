@@ -50,8 +50,7 @@ static int guess_threads(double bytes) {
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
                           at_configuration *out, int max) {
-  (void)self;
-  (void)device;
+  (void)self, (void)device;
   const at_elementwise *p = at_elementwise_of(problem);
   const double bytes = at_elementwise_op.bytes(problem);
   const at_interpret_isa *isas[4];

@@ -16,9 +16,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
                           at_configuration *out, int max) {
-  (void)self;
-  (void)problem;
-  (void)device;
+  (void)self, (void)problem, (void)device;
   if (max < 1) return 0;
   out[0] = (at_configuration){""};
   return 1;

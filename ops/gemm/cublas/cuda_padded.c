@@ -137,8 +137,7 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self;
-  (void)device;
+  (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
   if (at_cublas_open() != ATTUNE_OK) return false;
@@ -306,8 +305,7 @@ static attune_status compile(const at_implementation *self, const void *problem,
 
 static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
                     char *out, size_t size) {
-  (void)self;
-  (void)configuration, (void)device;
+  (void)self, (void)configuration, (void)device;
   size_t at = 0;
   return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
 }

@@ -196,8 +196,7 @@ static void add_stream(list *l, at_blocked_options o, const at_gemm *g) {
  * passes by. */
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
                           at_configuration *out, int max) {
-  (void)self;
-  (void)device;
+  (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   list l = {out, 0, max};
   at_blocked_options o;
@@ -230,8 +229,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self;
-  (void)problem;
+  (void)self, (void)problem;
   return device->backend->kind == ATTUNE_DEVICE_HOST;
 }
 

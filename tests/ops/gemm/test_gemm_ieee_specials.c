@@ -139,8 +139,7 @@ static attune_status raw_launch(const at_plan *plan, const void *operands, attun
 }
 
 static bool raw_supports(const at_implementation *self, const void *problem, attune_device *on) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   return true;
 }
 

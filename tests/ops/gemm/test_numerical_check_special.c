@@ -149,16 +149,14 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   return true;
 }
 
 static fault default_fault; /* of the default */
 static int default_configurations(const at_implementation *self, const void *problem, attune_device *on,
                                   at_configuration *out, int max) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   if (max < 1) return 0;
   out[0] = (at_configuration){""};
   return at_configuration_put(&out[0], "fault", (int64_t)default_fault);

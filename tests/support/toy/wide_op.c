@@ -18,8 +18,7 @@ _Atomic int wide_launches, wide_unsealed, wide_alive;
 /* ---- implementations ---- */
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self;
-  (void)problem, (void)device;
+  (void)self, (void)problem, (void)device;
   return true;
 }
 

@@ -60,8 +60,7 @@ static attune_status prepare(at_plan *plan) {
 
 static attune_status look(const at_implementation *self, const void *problem, attune_device *on,
                           const at_configuration *c, bool *made) {
-  (void)self;
-  (void)problem, (void)on, (void)c;
+  (void)self, (void)problem, (void)on, (void)c;
   if (made) abort(); /* nobody compiles ahead here */
   pthread_mutex_lock(&lock);
   const bool there = compiled;
@@ -71,8 +70,7 @@ static attune_status look(const at_implementation *self, const void *problem, at
 
 static attune_status look_at_default(const at_implementation *self, const void *problem, attune_device *on,
                                      const at_configuration *c, bool *made) {
-  (void)self;
-  (void)problem, (void)on, (void)c, (void)made;
+  (void)self, (void)problem, (void)on, (void)c, (void)made;
   return default_compiled ? ATTUNE_OK : at_fail(ATTUNE_NOT_FOUND, "it is not compiled");
 }
 

@@ -71,14 +71,12 @@ static void wait_done(int count) {
 
 static void make_nothing(const at_implementation *self, const void *problem, attune_device *on,
                          const at_configuration *list, int count) {
-  (void)self;
-  (void)problem, (void)on, (void)list, (void)count;
+  (void)self, (void)problem, (void)on, (void)list, (void)count;
 }
 
 /* Problems of 5 rows have the default alone. */
 static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
-  (void)self;
-  (void)on;
+  (void)self, (void)on;
   return toy_of(problem)->rows != 5;
 }
 
@@ -407,8 +405,7 @@ static const char *refused;
 
 static attune_status compile_most(const at_implementation *self, const void *problem, attune_device *on,
                                   const at_configuration *c, bool *made) {
-  (void)self;
-  (void)problem;
+  (void)self, (void)problem;
   if (on != device || !made) abort();
   if (refused && strcmp(c->text, refused) == 0) return at_fail(ATTUNE_INTERNAL, "%s does not compile", c->text);
   *made = strstr(c->text, "there") == NULL;

@@ -16,8 +16,7 @@ static attune_device *device;
 static _Atomic int alive; /* plans that exist */
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   return true;
 }
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {

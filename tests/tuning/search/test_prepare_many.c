@@ -224,8 +224,7 @@ static pthread_t searcher;
 
 static int offer_defaults(const at_implementation *self, const void *problem, attune_device *on, at_configuration *out,
                           int max) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   int count = 0;
   for (; count < 3 && count < max; count++) at_copy_text(out[count].text, sizeof out[count].text, DEFAULTS[count]);
   return count;
@@ -233,8 +232,7 @@ static int offer_defaults(const at_implementation *self, const void *problem, at
 
 static void note_who(const at_implementation *self, const void *problem, attune_device *on,
                      const at_configuration *configurations, int count) {
-  (void)self;
-  (void)problem, (void)on;
+  (void)self, (void)problem, (void)on;
   for (int i = 0; i < count; i++)
     for (int k = 0; k < 3; k++)
       if (strcmp(configurations[i].text, DEFAULTS[k]) == 0)
@@ -292,8 +290,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *rest) {
 
 static void make_in_parts(const at_implementation *self, const void *problem, attune_device *on,
                           const at_configuration *configurations, int count) {
-  (void)self;
-  (void)problem, (void)on, (void)configurations;
+  (void)self, (void)problem, (void)on, (void)configurations;
   if (count > most_in_part) most_in_part = count;
   while (parts >= at_once_parts && !waiting_is_over) nap_really();
   kernels += count;

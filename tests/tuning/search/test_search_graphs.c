@@ -322,8 +322,7 @@ static void hopeless_changes_are_not_combined(void **state) {
 
 static int no_neighbours(const at_implementation *self, const void *problem, attune_device *device,
                          const at_configuration *leader, at_configuration *out, int max) {
-  (void)self;
-  (void)problem, (void)device, (void)leader, (void)out, (void)max;
+  (void)self, (void)problem, (void)device, (void)leader, (void)out, (void)max;
   return 0;
 }
 
