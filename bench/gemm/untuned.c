@@ -32,7 +32,7 @@ static double cpu_ns(void) {
 /* The default with one thread, as the library's own choice is at these sizes. */
 static void configure_default(const settings *s, const at_gemm *g, at_configuration *out) {
   at_configuration list[64];
-  const int count = at_gemm_host_cblas.configurations(g, s->host, list, 64);
+  const int count = at_gemm_host_cblas.configurations(&at_gemm_host_cblas, g, s->host, list, 64);
   for (int i = 0; i < count; i++) {
     int64_t threads = 0;
     *out = list[i];
@@ -110,8 +110,8 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
         bool swap = false;
         bench_check(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, AT_ALIGNMENT}, &g, &swap), "the problem");
         if (beyond)
-          (void)at_gemm_host_small.configurations(&g, s->host, &rule, 1);
-        else if (!at_gemm_host_small.untuned(&g, s->host, &rule))
+          (void)at_gemm_host_small.configurations(&at_gemm_host_small, &g, s->host, &rule, 1);
+        else if (!at_gemm_host_small.untuned(&at_gemm_host_small, &g, s->host, &rule))
           bench_die("the rule does not hold here: the CPU has no AVX2");
         if (beyond && batch > 1) {
           char *threads = strstr(rule.text, "threads=");

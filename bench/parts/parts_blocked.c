@@ -83,7 +83,7 @@ static void add(attune_bench *bench, product *p, const char *text) {
   parts_add(bench, &c, p, sizeof *p);
   c.peer_of = first;
   p->blocked = at_registry_find(&at_gemm_op, "host_blocked", p->host);
-  const int count = p->blocked ? p->blocked->configurations(&g, p->host, all, CONFIGURATIONS_MOST) : 0;
+  const int count = p->blocked ? p->blocked->configurations(p->blocked, &g, p->host, all, CONFIGURATIONS_MOST) : 0;
   for (int i = 0; i < count; i++) {
     bool again = false;
     take_one_thread(&all[i]);

@@ -12,13 +12,14 @@
 enum { CALLS = 1000, LONG = 1000, MANY_PROBLEMS = 64, MANY_MASK = MANY_PROBLEMS - 1 };
 
 /* The implementation that does nothing. */
-static bool no_op_supports(const void *problem, attune_device *device) {
-  (void)problem, (void)device;
+static bool no_op_supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem, (void)device;
   return true;
 }
 
-static int no_op_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int no_op_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                                at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max > 0) out[0].text[0] = 0;
   return max > 0 ? 1 : 0;
 }

@@ -124,8 +124,8 @@ static bool open_own(scene *s, own *o) {
   bench_check(attune_gemm_problem_format(text, sizeof text, &o->problem, &o->operands), "attune_gemm_problem_format");
   bench_check(at_gemm_op.problem->parse(text, problem), text);
   at_gemm_op.problem->fold(problem, s->device);
-  if (!implementation || !implementation->supports(problem, s->device) ||
-      implementation->configurations(problem, s->device, &configuration, 1) < 1)
+  if (!implementation || !implementation->supports(implementation, problem, s->device) ||
+      implementation->configurations(implementation, problem, s->device, &configuration, 1) < 1)
     return false;
   bench_check(at_plan_create(&o->made, &at_gemm_op, implementation, &configuration, problem, s->device), text);
   bench_check(at_single_plan_tuner_open(&o->sole, o->made), "at_single_plan_tuner_open");
@@ -170,11 +170,11 @@ static void put(scene *s, int *count, const char *what, const own *of, int (*cal
 
 void hot_report_own(attune_device *device) {
   static scene s;
-  static own owns[] = {{.implementation = "tiny_batched"},
-                       {.implementation = "tiny_direct"},
-                       {.implementation = "rows"},
-                       {.implementation = "skinny"},
-                       {.implementation = "mma"}};
+  static own owns[] = {{.implementation = "sm80_batched_smem"},
+                       {.implementation = "sm80_batched_reg_16b"},
+                       {.implementation = "sm80_skinny_mmajor"},
+                       {.implementation = "sm80_skinny_reg"},
+                       {.implementation = "sm80_mma"}};
   static bench_turns turns;
   int count = 0;
   s.device = device;

@@ -162,10 +162,10 @@ def configurations(tree, failures):
             code = tree.bare(path)
             words |= set(re.findall(r'"(\w+)(?:=[^"]*)?"', code))
             names |= set(re.findall(r'at_implementation \w+ = \{[^;]*?\.name = "(\w+)"', code))
-            names |= set(re.findall(r"(?m)^FAMILY\((\w+),", code))
             if re.search(r"at_configuration_put\([^,;]+, \w[^\",;]*\.key", code):
                 keys |= set(re.findall(r'\] = \{"(\w+)"', code))
             keys |= set(re.findall(r'at_configuration_(?:put|get)(?:_text)?\([^,;]+, "(\w+)"', code))
+            keys |= set(re.findall(r'\b(?:NUMBER|PAIR|WORD)\("(\w+)", ', code))
             if "at_implementation " in code:
                 keys |= set(re.findall(r'"(\w+)=%', code))
         compare(f"docs/configurations.md, implementations of {op}", set(re.findall(r"(?m)^### (\w+)$", about)), names, failures)

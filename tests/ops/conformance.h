@@ -16,8 +16,8 @@
 
 #include "tests/ops/op_test.h"
 #include "tests/support/check.h"
-#include "tuning/measure/operand_set.h"
 #include "tuning/dispatch/single_plan_tuner.h"
+#include "tuning/measure/operand_set.h"
 
 enum { CONFORM_POISON = 0x77 };
 
@@ -180,8 +180,8 @@ typedef enum conform_way { CONFORM_LAUNCH, CONFORM_CALL, CONFORM_PLAN, CONFORM_W
 typedef struct conform_runner {
   conform_scene *scene;
   const at_plan *plan;
-  at_single_plan_tuner sole;   /* a tuner that knows it alone */
-  attune_plan *caller; /* of plan_create */
+  at_single_plan_tuner sole; /* a tuner that knows it alone */
+  attune_plan *caller;       /* of plan_create */
 } conform_runner;
 
 static inline attune_status conform_run(const conform_runner *r, conform_way way) {
@@ -266,7 +266,7 @@ static inline int conform_implementation(conform_scene *s, const at_implementati
   enum { ROOM = 256 };
   static at_configuration room[ROOM];
   attune_device *device = s->stream->device;
-  const int count = implementation->configurations(s->problem, device, room, ROOM);
+  const int count = implementation->configurations(implementation, s->problem, device, room, ROOM);
   assert_in_range(count, 1, ROOM);
   int done = 0;
   for (; done < count && (conform_all() || done < most); done++) {

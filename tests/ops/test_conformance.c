@@ -11,9 +11,9 @@
 #include "ops/ops.h"
 #include "tests/support/toy/toy_op.h"
 #include "tests/support/toy/wide_op.h"
+#include "tuning/measure/numerical_check.h"
 #include "tuning/op/contract.h"
 #include "tuning/tuner/tuner.h"
-#include "tuning/measure/numerical_check.h"
 
 enum { CASES = 48, CONFIGURATIONS = 3, MOST = 256 };
 
@@ -162,10 +162,10 @@ static void references_agree_with_oracles(void **state) {
 
 static int checked;
 
-static void verify(at_numerical_check *verifier, const at_op *op, const at_implementation *implementation, const void *problem,
-                   const char *text) {
+static void verify(at_numerical_check *verifier, const at_op *op, const at_implementation *implementation,
+                   const void *problem, const char *text) {
   static at_configuration room[MOST];
-  const int count = implementation->configurations(problem, device, room, MOST);
+  const int count = implementation->configurations(implementation, problem, device, room, MOST);
   assert_in_range(count, 1, MOST);
   for (int i = 0; i < count && (conform_all() || i < CONFIGURATIONS); i++) {
     at_plan *plan = NULL;
@@ -183,7 +183,7 @@ static void implement(const at_op_test *op_test, const void *problem, const char
   OK(at_numerical_check_create(&verifier, op, problem, stream, data));
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(problem, device))
+    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(implementation, problem, device))
       verify(verifier, op, implementation, problem, text);
   }
   at_numerical_check_destroy(verifier);

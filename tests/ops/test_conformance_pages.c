@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_conformance_pages.c: what the pages say of each operation is what it has: the columns of a workload's row, the
- * words of its problems' texts, the keys of its configurations on the host. test_docs.py compares the rest. */
+ * words of its problems' texts, the keys of its configurations on the host, and its tables of tunables, which are made of
+ * the code's: with --print it prints docs/configurations.md as it should be. test_docs.py compares the rest. */
 #include "tests/ops/conformance.h"
 #include "tests/ops/documented.h"
 
 #include "ops/ops.h"
 #include "tests/support/toy/toy_op.h"
 #include "tuning/op/columns.h"
+#include "tuning/op/tunables.h"
 
 enum { CASES = 100000, ROOM = 256, MOST_COLUMNS = 64 };
 
@@ -89,10 +91,11 @@ static void write_and_configure(const at_op_test *op_test, const void *problem, 
   if (!documented_text(op, formats, text)) fail_msg("%s: %s", text, attune_last_message());
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(problem, device)) continue;
-    int count = implementation->configurations(problem, device, room, ROOM / 2);
+    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, problem, device))
+      continue;
+    int count = implementation->configurations(implementation, problem, device, room, ROOM / 2);
     if (implementation->neighbours && count > 0)
-      count += implementation->neighbours(problem, device, &room[0], room + count, ROOM / 2);
+      count += implementation->neighbours(implementation, problem, device, &room[0], room + count, ROOM / 2);
     for (int c = 0; c < count; c++)
       if (!documented_configuration(op, configurations, implementation, &room[c]))
         fail_msg("%s: %s", room[c].text, attune_last_message());
@@ -102,6 +105,143 @@ static void write_and_configure(const at_op_test *op_test, const void *problem, 
 static void words_and_keys(void **state) {
   (void)state;
   for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
+}
+
+/* ---- tables of tunables ---- */
+
+static void print_bounds(FILE *out, const at_tunable_value *v) {
+  if (v->most - v->least > 2)
+    fprintf(out, "%d to %d", v->least, v->most);
+  else
+    for (int i = v->least; i <= v->most; i++) fprintf(out, "%s%d", i > v->least ? ", " : "", i);
+}
+
+static void print_values(FILE *out, const at_tunable *t) {
+  const bool left_out = t->how & AT_LEFT_OUT;
+  for (int i = left_out; t->words && t->words[i]; i++) fprintf(out, "%s`%s`", i > left_out ? ", " : "", t->words[i]);
+  if (!t->words) {
+    print_bounds(out, &t->of[0]);
+    if (t->of[1].size) fputs(" x ", out), print_bounds(out, &t->of[1]);
+    if (t->how & AT_POWERS) fputs(", powers of two", out);
+  }
+  if (left_out) fputs(", or left out", out);
+}
+
+static void print_table(FILE *out, const at_tunables *tunables) {
+  fputs("| key | values | what it is |\n|---|---|---|\n", out);
+  for (const at_tunable *t = tunables->rows; t < tunables->rows + tunables->count; t++) {
+    fprintf(out, "| `%s` | ", t->key);
+    print_values(out, t);
+    fprintf(out, " | %s |\n", t->about);
+  }
+}
+
+/* The tunables of the implementation that the line `line` is the heading of; NULL: none that is known. */
+static const at_tunables *tunables_of(const at_op *op, const char *line, size_t chars) {
+  for (size_t i = 0; op && i < op->implementation_count; i++) {
+    const char *name = op->implementations[i]->name;
+    if (strlen(name) == chars - 4 && strncmp(name, line + 4, chars - 4) == 0) return op->implementations[i]->tunables;
+  }
+  return NULL;
+}
+
+static const at_op *op_of(const char *line, size_t chars) {
+  for (int i = 0; i < at_op_count; i++)
+    if (strlen(at_ops[i]->name) == chars - 3 && strncmp(at_ops[i]->name, line + 3, chars - 3) == 0) return at_ops[i];
+  return NULL;
+}
+
+/* The page with the tables that the code has, each in the place of what its part has for one. */
+static void print_page(FILE *out, const char *page) {
+  const at_op *op = NULL;
+  const at_tunables *due = NULL, *mine = NULL; /* not yet printed; of this part */
+  for (const char *line = page; *line; line += strcspn(line, "\n") + 1) {
+    const size_t chars = strcspn(line, "\n");
+    const bool heading = *line == '#';
+    if (due && (heading || *line == '|')) {
+      print_table(out, due);
+      if (heading) fputc('\n', out);
+      due = NULL;
+    }
+    if (heading) mine = due = NULL;
+    if (strncmp(line, "## ", 3) == 0) op = op_of(line, chars);
+    if (strncmp(line, "### ", 4) == 0) mine = due = tunables_of(op, line, chars);
+    if (!mine || *line != '|') fprintf(out, "%.*s\n", (int)chars, line);
+  }
+  if (due) print_table(out, due);
+}
+
+static char *made_page(const char *page) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  assert_non_null(out);
+  print_page(out, page);
+  fclose(out);
+  return text;
+}
+
+static void tables_are_the_code_s(void **state) {
+  (void)state;
+  char *made = made_page(configurations), *again = made_page(made);
+  assert_string_equal(made, again);
+  const char *one = made, *other = configurations;
+  while (*one && *one == *other) one++, other++;
+  while (one > made && one[-1] != '\n') one--;
+  if (*other)
+    fail_msg("docs/configurations.md differs from what `test_conformance_pages --print` prints, as in \"%.*s\"",
+             (int)strcspn(one, "\n"), one);
+  free(made);
+  free(again);
+}
+
+/* Of each list: bounds that hold something, keys and macros that stand once, and room for the longest text. */
+static void tables_are_sound(const at_implementation *one) {
+  const at_tunables *t = one->tunables;
+  size_t longest = 0;
+  for (int i = 0; i < t->count; i++) {
+    const at_tunable *row = &t->rows[i];
+    size_t value = 0;
+    for (int w = 0; row->words && row->words[w]; w++)
+      if (strlen(row->words[w]) > value) value = strlen(row->words[w]);
+    for (int v = 0; !row->words && v < 2 && row->of[v].size; v++) {
+      if (row->of[v].least > row->of[v].most) fail_msg("%s, %s: no number fits", one->name, row->key);
+      value += (size_t)snprintf(NULL, 0, "%d", row->of[v].most) + (size_t)v;
+    }
+    longest += strlen(row->key) + 2 + value;
+    if (!row->about || !*row->about) fail_msg("%s, %s: says nothing about itself", one->name, row->key);
+    for (int j = 0; j < i; j++)
+      if (strcmp(row->key, t->rows[j].key) == 0) fail_msg("%s has %s twice", one->name, row->key);
+    for (int j = 0; j < 2 * i; j++)
+      for (int v = 0; v < 2; v++) {
+        const char *mine = row->of[v].macro, *other = t->rows[j / 2].of[j % 2].macro;
+        if (mine && other && strcmp(mine, other) == 0) fail_msg("%s defines %s twice", one->name, mine);
+      }
+  }
+  if (longest > AT_CONFIGURATION_CHARS) fail_msg("%s has a text of %zu characters", one->name, longest);
+}
+
+static void every_table_is_sound(void **state) {
+  (void)state;
+  int found = 0;
+  for (int i = 0; i < at_op_count; i++)
+    for (size_t k = 0; k < at_ops[i]->implementation_count; k++)
+      if (at_ops[i]->implementations[k]->tunables) tables_are_sound(at_ops[i]->implementations[k]), found++;
+  assert_in_range(found, 2, 1000);
+}
+
+/* A row that is wrong is put right, and one that is missing is there. */
+static void wrong_tables_are_found(void **state) {
+  static const char wrong[] = "## gemm\n\n### host_small\n\nText.\n\n| key | what |\n|---|---|\n| `kernel` | no |\n\n"
+                              "### host_blocked\n\nText.\n\n### host_reference\n\n| x |\n";
+  (void)state;
+  char *made = made_page(wrong);
+  assert_non_null(
+      strstr(made, "\n| `kernel` | `portable`, `avx2`, `avx512` | the instruction set |\n| `vectors` | 1 to 4 |"));
+  assert_non_null(strstr(made, "| `split` | `m`, `n`, `batch`, `grid`, or left out |"));
+  assert_null(strstr(made, "| no |"));
+  assert_non_null(strstr(made, "\n### host_reference\n\n| x |\n"));
+  free(made);
 }
 
 /* ---- what a page lacks is found ---- */
@@ -128,16 +268,23 @@ static void what_is_missing_is_found(void **state) {
   assert_false(reads_column(&toy_op, "m"));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns),
       cmocka_unit_test(words_and_keys),
+      cmocka_unit_test(every_table_is_sound),
+      cmocka_unit_test(tables_are_the_code_s),
+      cmocka_unit_test(wrong_tables_are_found),
       cmocka_unit_test(what_is_missing_is_found),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   formats = documented_page("formats.md");
   configurations = documented_page("configurations.md");
   manual = documented_page("attune.1");
+  if (argc > 1 && strcmp(argv[1], "--print") == 0) {
+    print_page(stdout, configurations);
+    return 0;
+  }
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   free(formats);
   free(configurations);

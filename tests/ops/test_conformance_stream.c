@@ -20,7 +20,7 @@ static void keeps_order(const at_op_test *op_test, const void *problem, const ch
   conform_open_scene(&s, op_test, problem, device, data, PATIENCE_MS);
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(problem, device))
+    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(implementation, problem, device))
       checked += conform_implementation(&s, implementation, CONFIGURATIONS, text);
   }
   conform_close_scene(&s);

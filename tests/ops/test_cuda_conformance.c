@@ -19,7 +19,7 @@ static int checked;
 static void is_documented(const at_op *op, const at_implementation *implementation, const void *problem) {
   enum { ROOM = 256 };
   static at_configuration room[ROOM];
-  const int count = implementation->configurations(problem, device, room, ROOM);
+  const int count = implementation->configurations(implementation, problem, device, room, ROOM);
   for (int i = 0; i < count; i++)
     if (!documented_configuration(op, page, implementation, &room[i]))
       fail_msg("%s: %s", room[i].text, attune_last_message());
@@ -31,7 +31,8 @@ static void keeps_order(const at_op_test *op_test, const void *problem, const ch
   conform_open_scene(&s, op_test, problem, device, data, PATIENCE_MS);
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(problem, device)) continue;
+    if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(implementation, problem, device))
+      continue;
     is_documented(op, implementation, problem);
     checked += conform_implementation(&s, implementation, CONFIGURATIONS, text);
   }

@@ -12,6 +12,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "tests/support/toy/call_recent.h"
 #include "tuning/dispatch/plan_handle.h"
+#include "tuning/dispatch/public_call.h"
 
 static attune_device *device;
 static attune_stream *stream;
@@ -40,13 +41,14 @@ static int64_t toy_value(const toy_problem *p) {
   return p->size + 100 * letters_of(p);
 }
 
-static bool toy_supports(const void *problem, attune_device *on) {
-  (void)problem, (void)on;
+static bool toy_supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)problem, (void)on;
   return true;
 }
 
-static int toy_configurations(const void *problem, attune_device *on, at_configuration *out, int max) {
-  (void)problem, (void)on;
+static int toy_configurations(const at_implementation *self, const void *problem, attune_device *on,
+                              at_configuration *out, int max) {
+  (void)self, (void)problem, (void)on;
   if (max > 0) at_copy_text(out[0].text, sizeof out[0].text, "way=plain");
   return max > 0;
 }
@@ -237,8 +239,9 @@ static void given_up(void **state) {
 static void operations_are_told_apart(void **state) {
   (void)state;
   attune_tuner *tuner = open_tuner();
-  at_call_signature a = {.use = at_call_signature_use(AT_OP_GEMM, 99, false)}, b = {.use = at_call_signature_use(TOY_ID, 99, false)},
-           rest = {.use = at_call_signature_use(TOY_ID, 99, true), .rest = "more", .rest_bytes = 4};
+  at_call_signature a = {.use = at_call_signature_use(AT_OP_GEMM, 99, false)},
+                    b = {.use = at_call_signature_use(TOY_ID, 99, false)},
+                    rest = {.use = at_call_signature_use(TOY_ID, 99, true), .rest = "more", .rest_bytes = 4};
   int64_t sum = 0;
   const toy_problem p = toy_of(3, "same");
   const toy_operands o = {&sum};

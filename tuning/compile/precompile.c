@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/host/threads.h"
 #include "src/process/cancel.h"
 #include "src/process/exit.h"
 #include "src/process/floating.h"
-#include "src/host/threads.h"
 
 enum { WINDOW = 64, THREADS_MOST = 64, NICE = 19 };
 
@@ -28,7 +28,7 @@ typedef struct wanted {
   uint64_t *problem; /* folded; NULL: it cannot be read */
   listing listed;
   at_precompile_kernel *kernels; /* by rank */
-  size_t count, next, left; /* of them: all, begun, not done */
+  size_t count, next, left;      /* of them: all, begun, not done */
   bool given;
 } wanted;
 
@@ -157,7 +157,8 @@ static void compile_one(attune_precompile *a, wanted *w) {
   const at_precompile_kernel *k = &w->kernels[w->next++];
   bool made = false;
   pthread_mutex_unlock(&a->lock);
-  const attune_status status = k->implementation->compile(w->problem, a->device, &k->configuration, &made);
+  const attune_status status =
+      k->implementation->compile(k->implementation, w->problem, a->device, &k->configuration, &made);
   pthread_mutex_lock(&a->lock);
   a->compiled += status == ATTUNE_OK && made;
   a->there += status == ATTUNE_OK && !made;
@@ -263,7 +264,7 @@ static void start_threads(attune_precompile *a) {
 }
 
 attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
-                                 const char *const *problems, size_t count) {
+                                      const char *const *problems, size_t count) {
   at_message kept;
   pthread_condattr_t monotonic;
   if (!out || !tuner || !device || (!problems && count))

@@ -116,18 +116,17 @@ static void sort(list *l) {
 }
 
 size_t at_precompile_list(at_precompile_kernel **out, const at_op *op, const void *problem, const char *text,
-                     attune_device *device, const at_proven *proven) {
+                          attune_device *device, const at_proven *proven) {
   list l = {NULL, 0, 0};
   at_configuration *room = malloc(MOST_CONFIGURATIONS * sizeof *room);
   const at_implementation *base = at_registry_default(op, problem, device);
   for (size_t i = 0; room && i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (!implementation->compile || !implementation->prepare_many ||
-        !at_registry_usable(implementation, problem, device) ||
-        (implementation->fallback && implementation != base))
+        !at_registry_usable(implementation, problem, device) || (implementation->fallback && implementation != base))
       continue;
     add_own_winners(&l, proven, implementation, text);
-    const int count = implementation->configurations(problem, device, room, MOST_CONFIGURATIONS);
+    const int count = implementation->configurations(implementation, problem, device, room, MOST_CONFIGURATIONS);
     for (int j = 0; j < count; j++) {
       const bool first = implementation == base && j == 0;
       add(&l, implementation, &room[j],

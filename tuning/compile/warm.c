@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "src/host/threads.h"
 #include "src/process/cancel.h"
 #include "src/process/floating.h"
-#include "src/host/threads.h"
 #include "tuning/compile/precompile.h"
 #include "tuning/store/decision.h"
 #include "tuning/tuner/winner.h"
@@ -87,7 +87,8 @@ static attune_warm_outcome compile_one(const work *w, const attune_decision *win
       !at_copy_text(configuration.text, sizeof configuration.text, winner->configuration))
     return ATTUNE_WARM_FAILED;
   if (!implementation->compile) return ATTUNE_WARM_NOTHING;
-  if (implementation->compile(bytes, w->device, &configuration, &made) != ATTUNE_OK) return ATTUNE_WARM_FAILED;
+  if (implementation->compile(implementation, bytes, w->device, &configuration, &made) != ATTUNE_OK)
+    return ATTUNE_WARM_FAILED;
   return made ? ATTUNE_WARM_COMPILED : ATTUNE_WARM_THERE;
 }
 
@@ -124,8 +125,7 @@ static void compile_all(work *w) {
   pthread_t threads[HELPERS_MOST];
   const size_t cpus = (size_t)at_cpu_count(), wanted = cpus < w->winners->count ? cpus : w->winners->count;
   size_t started = 0;
-  while (started + 1 < wanted && started < HELPERS_MOST &&
-         at_thread_start(&threads[started], compile_some, w) == 0)
+  while (started + 1 < wanted && started < HELPERS_MOST && at_thread_start(&threads[started], compile_some, w) == 0)
     started++;
   (void)compile_some(w);
   for (size_t i = 0; i < started; i++) (void)pthread_join(threads[i], NULL);

@@ -10,12 +10,12 @@
 #include "src/process/cancel.h"
 #include "src/process/floating.h"
 #include "src/process/limit.h"
+#include "tuning/compile/deferred_decision.h"
 #include "tuning/dispatch/dispatch_log.h"
 #include "tuning/plans/guard.h"
-#include "tuning/compile/deferred_decision.h"
+#include "tuning/tune/tune.h"
 #include "tuning/tuner/other_threads.h"
 #include "tuning/workload/recording.h"
-#include "tuning/tune/tune.h"
 
 /* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
@@ -114,7 +114,7 @@ static attune_status guess_by_rule(const question *q, attune_decision *out, at_p
   for (size_t i = 0; i < q->op->implementation_count; i++) {
     const at_implementation *one = q->op->implementations[i];
     if (!one->untuned || !at_registry_usable(one, q->problem, q->device) ||
-        !one->untuned(q->problem, q->device, &configuration))
+        !one->untuned(one, q->problem, q->device, &configuration))
       continue;
     const attune_status status = at_plan_create(plan, q->op, one, &configuration, q->problem, q->device);
     if (status != ATTUNE_OK) return status;
@@ -132,7 +132,7 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   const at_implementation *base = at_registry_default(q->op, q->problem, q->device);
   if (!base) return at_registry_fail(q->op, out->problem, q->device);
   at_configuration configuration = {""};
-  if (base->configurations(q->problem, q->device, &configuration, 1) < 1)
+  if (base->configurations(base, q->problem, q->device, &configuration, 1) < 1)
     return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   at_copy_text(out->implementation, sizeof out->implementation, base->name);
   out->implementation_version = base->version;
@@ -162,8 +162,7 @@ static attune_status guess(const question *q, attune_decision *out, at_plan **pl
   if (may && !is_locked(q->tuner) &&
       (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
     return ATTUNE_OK;
-  if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK)
-    return ATTUNE_OK;
+  if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK) return ATTUNE_OK;
   status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)
     snprintf(out->note, sizeof out->note, "the default, until the kernel of what won is compiled");
@@ -242,7 +241,7 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
   bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
   attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
-                         : locked ? ATTUNE_BUSY
+                         : locked                ? ATTUNE_BUSY
                                   : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
   if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
   bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */

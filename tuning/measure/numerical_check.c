@@ -141,8 +141,8 @@ static void draw_scalars(at_numerical_check *v) {
   }
 }
 
-attune_status at_numerical_check_create(at_numerical_check **out, const at_op *op, const void *problem, attune_stream *stream,
-                                 at_random *random) {
+attune_status at_numerical_check_create(at_numerical_check **out, const at_op *op, const void *problem,
+                                        attune_stream *stream, at_random *random) {
   *out = NULL;
   at_numerical_check *v = calloc(1, sizeof *v);
   if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a verifier");
@@ -363,7 +363,7 @@ static const at_implementation *default_of(const at_numerical_check *v, at_confi
   attune_device *device = v->set->stream->device;
   const at_implementation *base = at_registry_default(v->op, v->problem, device);
   *first = (at_configuration){""};
-  return base && base->configurations && base->configurations(v->problem, device, first, 1) == 1 ? base : NULL;
+  return base && base->configurations && base->configurations(base, v->problem, device, first, 1) == 1 ? base : NULL;
 }
 
 /* The rules that the default breaks in launch `which` count for nobody from then on. */

@@ -60,7 +60,7 @@ attune_status at_registry_skip(const char *names, const char *source, const at_o
 
 bool at_registry_usable(const at_implementation *implementation, const void *problem, attune_device *device) {
   return strcmp(implementation->backend, device->backend.name) == 0 && !is_skipped(implementation) &&
-         implementation->supports(problem, device);
+         implementation->supports(implementation, problem, device);
 }
 
 const at_implementation *at_registry_default(const at_op *op, const void *problem, attune_device *device) {

@@ -18,21 +18,26 @@ typedef struct at_configuration {
 struct attune_plan;
 typedef attune_status (*at_launch_fn)(const struct attune_plan *plan, const void *operands, attune_stream *stream);
 
-typedef struct at_implementation {
+/* Each slot gets its implementation: as `self`, or as plan->implementation. */
+typedef struct at_implementation at_implementation;
+struct at_implementation {
   const char *name;
   int version;         /* raise it when the same configuration means other code: stored winners become misses */
   const char *backend; /* "host", "cuda" */
   bool fallback;       /* plain and slow: raced only where nothing else can do the problem */
+  const struct at_tunables *tunables; /* what its configurations consist of; NULL: its functions alone know */
+  const void *data;                   /* what functions that several share have to know of this one; NULL: nothing */
   /* May this problem, its contract included, run here? Cheap, no allocation. */
-  bool (*supports)(const void *problem, attune_device *device);
+  bool (*supports)(const at_implementation *self, const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */
-  int (*configurations)(const void *problem, attune_device *device, at_configuration *out, int max);
+  int (*configurations)(const at_implementation *self, const void *problem, attune_device *device,
+                        at_configuration *out, int max);
   /* Optional: the configuration to run, in place of the default, where nothing is known of the problem: by a fixed
    * rule of what was measured. True only where no library came near it on any machine that was tried. NULL: never. */
-  bool (*untuned)(const void *problem, attune_device *device, at_configuration *out);
+  bool (*untuned)(const at_implementation *self, const void *problem, attune_device *device, at_configuration *out);
   /* Optional: more of them around a good one. NULL: configurations() gives all. */
-  int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
-                    int max);
+  int (*neighbours)(const at_implementation *self, const void *problem, attune_device *device,
+                    const at_configuration *leader, at_configuration *out, int max);
   /* Makes plan->state from plan->problem, device and configuration, and sets plan->workspace_bytes. A configuration
    * that this machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it
    * touches no device. */
@@ -40,13 +45,14 @@ typedef struct at_implementation {
   /* Optional: makes what `count` configurations need before each of them is prepared, all at once: kernels compiled by
    * at_jit_get_all, which the cache of kernels keeps. A search calls it so, where it would wait for them one by one
    * otherwise. What fails here fails in prepare too, which says why. */
-  void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
+  void (*prepare_many)(const at_implementation *self, const void *problem, attune_device *device,
+                       const at_configuration *configurations, int count);
   /* Optional, of what has kernels that are compiled at run time: puts those of the configuration into the kernel cache
    * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that
    * it runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND
    * says that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
-  attune_status (*compile)(const void *problem, attune_device *device, const at_configuration *configuration,
-                           bool *made);
+  attune_status (*compile)(const at_implementation *self, const void *problem, attune_device *device,
+                           const at_configuration *configuration, bool *made);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
@@ -63,15 +69,16 @@ typedef struct at_implementation {
    * in a name: "cublaslt-130100 nvrtc-13.0"; the version of what is not here is "none". What the configuration uses
    * (NULL: all that any configuration may use). False: it does not fit. NULL: it depends on nothing. A stored winner
    * holds only where each of them has the version that it was measured with. May open libraries. Any thread. */
-  bool (*depends)(const at_configuration *configuration, attune_device *device, char *out, size_t size);
-} at_implementation;
+  bool (*depends)(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                  char *out, size_t size);
+};
 
 /* A candidate prepared for one problem on one device. Immutable once prepared. */
 typedef struct attune_plan at_plan;
 struct attune_plan {
   at_launch_fn launch; /* = implementation->launch, first for speed */
   attune_device *device;
-  void *state; /* the implementation's */
+  void *state;                    /* the implementation's */
   uintptr_t spans[AT_PLAN_SPANS]; /* of at_operand_type.spans */
   const at_implementation *implementation;
   const at_op *op;

@@ -43,8 +43,8 @@ typedef struct at_guard {
   _Atomic int runs;
   _Atomic int64_t
       from; /* in ticks: calls that begin before do not count; while the team is aside: when it comes back */
-  _Atomic uint64_t spent[2]; /* by the team and by the default in this window */
-  _Atomic uint64_t enough;   /* ticks of a window */
+  _Atomic uint64_t spent[2];    /* by the team and by the default in this window */
+  _Atomic uint64_t enough;      /* ticks of a window */
   pthread_mutex_t lock;         /* guards the rest; calls only try it */
   int64_t first_tick, first_ns; /* both clocks when the guard began */
   double tick_ns;
@@ -193,7 +193,7 @@ static at_plan *default_of(const at_plan *plan) {
   const at_implementation *base = at_registry_default(plan->op, plan->problem, plan->device);
   at_configuration configuration = {""};
   at_plan *out = NULL;
-  if (!base || base->configurations(plan->problem, plan->device, &configuration, 1) < 1) return NULL;
+  if (!base || base->configurations(base, plan->problem, plan->device, &configuration, 1) < 1) return NULL;
   if (base == plan->implementation && strcmp(configuration.text, plan->configuration.text) == 0) return NULL;
   return at_plan_create(&out, plan->op, base, &configuration, plan->problem, plan->device) == ATTUNE_OK ? out : NULL;
 }

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/process/floating.h"
 #include "src/base/support.h"
+#include "src/process/floating.h"
 
 static const long LOOK_NS = 1000000; /* between two looks whether it is done */
 
-int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation, const at_configuration *configurations,
-                  int count) {
+int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation,
+                           const at_configuration *configurations, int count) {
   const int room = AT_CANDIDATE_BUILD_ROOM - making->count;
   if (making->list_count == AT_CANDIDATE_BUILD_LISTS || count < 1) return 0;
   const int taken = count < room ? count : room;
@@ -30,7 +30,7 @@ static void *make(void *pointer) {
     const at_configuration *list = &m->configurations[m->lists[i].first];
     for (int from = 0; from < count && !atomic_load(&m->stop); from += most) {
       const int some = count - from < most ? count - from : most;
-      m->lists[i].implementation->prepare_many(m->problem, m->device, &list[from], some);
+      m->lists[i].implementation->prepare_many(m->lists[i].implementation, m->problem, m->device, &list[from], some);
       atomic_fetch_add_explicit(&m->made, some, memory_order_release);
     }
   }

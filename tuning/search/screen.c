@@ -72,7 +72,7 @@ static void make_many(at_race *race, int from, int most) {
   }
   at_message kept;
   at_message_keep(&kept);
-  implementation->prepare_many(profile->problem, profile->profiler->device, configurations, count);
+  implementation->prepare_many(implementation, profile->problem, profile->profiler->device, configurations, count);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -220,7 +220,9 @@ double at_race_sample_ns(const at_race *race) {
  * was made counts. -1: nobody waits. */
 static int next_waiting(at_race *race) {
   const bool all = !race->making || at_candidate_build_done(race->making);
-  const int made = all ? AT_CANDIDATE_BUILD_ROOM : at_candidate_build_left(race->making) ? at_candidate_build_made(race->making) : 0;
+  const int made = all                                     ? AT_CANDIDATE_BUILD_ROOM
+                   : at_candidate_build_left(race->making) ? at_candidate_build_made(race->making)
+                                                           : 0;
   int other = -1;
   for (int i = 1; i < race->count; i++) {
     const at_candidate *contender = race->contenders[i];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/floating.h"
 #include "src/host/threads.h"
+#include "src/process/floating.h"
 #include "src/process/limit.h"
 #include "tuning/search/good_configs.h"
 #include "tuning/tuner/winner.h"
@@ -90,8 +90,9 @@ static void reserve(search *s) {
 static attune_status open_verifier(search *s, double expected_ns) {
   const at_timer *profiler = s->profile.profiler;
   const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
-  return status == ATTUNE_OK ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
-                             : status;
+  return status == ATTUNE_OK
+             ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
+             : status;
 }
 
 /* A plan that verified in full, with the making of the verifier, says how good the estimate is. */

@@ -60,7 +60,7 @@ attune_status at_search_collect(search *s) {
     const at_implementation *implementation = s->op->implementations[i];
     if (!at_registry_usable(implementation, s->problem, s->device)) continue;
     if (implementation->fallback && implementation != base) continue;
-    counts[i] = implementation->configurations(s->problem, s->device, s->room, most_configurations(s));
+    counts[i] = implementation->configurations(implementation, s->problem, s->device, s->room, most_configurations(s));
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
     if (lists[i])
       memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
@@ -126,7 +126,7 @@ attune_status at_search_widen(search *s) {
       if (!leader) break;
       leader->widened = true;
       const int count =
-          leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+          leader->implementation->neighbours(leader->implementation, s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) {
         at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
         if (contender) contender->leader = leader;

@@ -50,7 +50,8 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
     const at_implementation *implementation = op->implementations[i];
     char words[AT_DIFFERENCE_CHARS] = "", entry[AT_DIFFERENCE_CHARS + 128];
     if (strcmp(implementation->backend, device->backend.name) != 0) continue;
-    if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
+    if (implementation->depends && !implementation->depends(implementation, NULL, device, words, sizeof words))
+      return false;
     snprintf(entry, sizeof entry, "%s %d%s%s", implementation->name, implementation->version, *words ? " " : "", words);
     if (!is_told(at_fingerprint_implementations(out), entry) &&
         !at_append(out, size, at, "%s%s", (*count)++ ? "; " : WITH, entry))

@@ -207,7 +207,8 @@ static const char *depends(const at_implementation *implementation, const at_con
   at_message kept; /* a library that is not here is part of it */
   at_message_keep(&kept);
   words[0] = '\0';
-  if (implementation->depends) (void)implementation->depends(configuration, device, words, AT_DIFFERENCE_CHARS);
+  if (implementation->depends)
+    (void)implementation->depends(implementation, configuration, device, words, AT_DIFFERENCE_CHARS);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return words;
 }

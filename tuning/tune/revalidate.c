@@ -8,9 +8,9 @@
 
 #include "src/process/cancel.h"
 #include "src/process/floating.h"
+#include "tuning/measure/numerical_check.h"
 #include "tuning/search/confirm.h"
 #include "tuning/tune/tune.h"
-#include "tuning/measure/numerical_check.h"
 #include "tuning/tuner/winner.h"
 
 static const double AUTO_NS = 150e6, AUTO_CALLS = 150.0;
@@ -43,7 +43,7 @@ static attune_status line_up(recheck *r, const attune_decision *stored) {
   const at_implementation *base = at_registry_default(r->op, r->problem, r->device),
                           *implementation = at_registry_find(r->op, stored->implementation, r->device);
   at_configuration first = {""}, configuration = {""};
-  if (!base || !implementation || base->configurations(r->problem, r->device, &first, 1) < 1 ||
+  if (!base || !implementation || base->configurations(base, r->problem, r->device, &first, 1) < 1 ||
       !at_copy_text(configuration.text, sizeof configuration.text, stored->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s, is not in this build of attune; tune the problem again",
                    stored->implementation);
@@ -103,7 +103,7 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
 }
 
 attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op *op, const void *problem,
-                         attune_measure how, const attune_decision *stored, double budget_ns) {
+                            attune_measure how, const attune_decision *stored, double budget_ns) {
   recheck r = {.op = op, .problem = problem, .device = profiler->device};
   r.race.profile = &r.profile;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
@@ -146,7 +146,7 @@ static attune_status under_device(void *user, at_timer *profiler) {
   request *q = user;
   attune_recheck *out = q->out;
   const attune_status status = at_revalidate(out, profiler, q->op, q->problem,
-                                          at_tuner_measure(q->tuner, profiler->device), &out->stored, q->budget_ns);
+                                             at_tuner_measure(q->tuner, profiler->device), &out->stored, q->budget_ns);
   if (status == ATTUNE_OK) note_doubt(q, profiler->device);
   return status;
 }

@@ -121,7 +121,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
     at_message kept;
     at_message_keep(&kept);
     const bool can = at_registry_usable(implementation, bytes, device);
-    const int count = can ? implementation->configurations(bytes, device, room, MOST) : 0;
+    const int count = can ? implementation->configurations(implementation, bytes, device, room, MOST) : 0;
     (void)at_message_settle(&kept, ATTUNE_OK);
     if (can && fn(user, implementation->name, implementation->version, count)) break;
   }

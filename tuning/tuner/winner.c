@@ -48,7 +48,8 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
 
 static bool runs_at_once(const at_implementation *implementation, const void *problem, attune_device *device,
                          const at_configuration *configuration) {
-  return !implementation->compile || implementation->compile(problem, device, configuration, NULL) == ATTUNE_OK;
+  return !implementation->compile ||
+         implementation->compile(implementation, problem, device, configuration, NULL) == ATTUNE_OK;
 }
 
 bool at_compiles_first(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision) {
@@ -60,7 +61,7 @@ bool at_compiles_first(const at_op *op, const void *problem, attune_device *devi
   at_message_keep(&kept);
   const bool first = at_copy_text(configuration.text, sizeof configuration.text, decision->configuration) &&
                      !runs_at_once(implementation, problem, device, &configuration) &&
-                     base->configurations(problem, device, &configuration, 1) == 1 &&
+                     base->configurations(base, problem, device, &configuration, 1) == 1 &&
                      runs_at_once(base, problem, device, &configuration);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return first;

@@ -4,31 +4,43 @@
 
 #include "ops/elementwise/cuda/cuda_source.h"
 
-static const char *const load_names[] = {"plain", "stream", "past_l1", "constant"};
-static const char *const store_names[] = {"plain", "stream"};
+typedef at_cuda_choice choice;
 
-static bool word(uint8_t *out, const at_configuration *text, const char *key, const char *const *names, size_t count) {
-  char value[24];
-  *out = 0;
-  if (!at_configuration_get_text(text, key, value, sizeof value)) return true;
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(value, names[i]) == 0) {
-      *out = (uint8_t)i;
-      return true;
-    }
-  return false;
-}
+static const char *const form_words[] = {
+    [AT_FORM_VECTOR] = "vector",   [AT_FORM_ROWS] = "rows", [AT_FORM_TRANSPOSE] = "transpose",
+    [AT_FORM_STRIDED] = "strided", [AT_FORM_BULK] = "bulk", [AT_FORM_COUNT] = NULL};
+static const char *const load_words[] = {"plain", "stream", "past_l1", "constant", NULL};
+static const char *const store_words[] = {"plain", "stream", NULL};
 
-/* 0 when the key is left out. */
-static bool number(int *out, const at_configuration *text, const char *key, int most) {
-  int64_t value = 0;
-  char any[24];
-  *out = 0;
-  if (!at_configuration_get_text(text, key, any, sizeof any)) return true;
-  if (!at_configuration_get(text, key, &value) || value < 1 || value > most) return false;
-  *out = (int)value;
-  return true;
-}
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                                   \
+  WORD("form", form, NULL, form_words, 0,                                                                              \
+       "`vector`: all operands contiguous, or one element; `rows`: contiguous along the innermost dimension, or the "  \
+       "same "                                                                                                         \
+       "element along it, such as a bias; `transpose`: some inputs contiguous along another dimension, by tiles in "   \
+       "shared "                                                                                                       \
+       "memory; `strided`: any strides; `bulk`: as `vector`, brought into shared memory by the copy engine "           \
+       "(capability 9.0)")                                                                                             \
+  NUMBER("bytes", bytes, NULL, 1, 64, AT_POWERS | AT_LEFT_OUT,                                                         \
+         "of a vector of the widest element type; narrower types have as many elements")                               \
+  NUMBER("loads", loads, NULL, 1, 8, AT_LEFT_OUT,                                                                      \
+         "vectors of a thread in flight; `rows`: rows of a thread; `strided`: elements of a thread; `bulk`: tiles on " \
+         "their way")                                                                                                  \
+  NUMBER("tile", tile, NULL, 32, 64, AT_POWERS | AT_LEFT_OUT, "columns and rows of a tile of `transpose`")             \
+  NUMBER("block", block, NULL, 32, 1024, AT_POWERS, "threads of a block")                                              \
+  WORD("load", load, NULL, load_words, AT_LEFT_OUT,                                                                    \
+       "left out: as usual; `stream`: read once, evicted first; `past_l1`: not kept in the L1 cache; `constant`: "     \
+       "past L1, "                                                                                                     \
+       "by the path for memory that nothing writes")                                                                   \
+  WORD("store", store, NULL, store_words, AT_LEFT_OUT, "left out: as usual; `stream`: evicted first")                  \
+  NUMBER("persistent", persistent, NULL, 1, 1, AT_LEFT_OUT,                                                            \
+         "1: the grid is as large as the device holds at once and steps over the work")                                \
+  NUMBER("wide", wide, NULL, 1, 1, AT_LEFT_OUT, "1: numbers of elements have 64 bits")                                 \
+  NUMBER("dependent", dependent, NULL, 1, 2, AT_LEFT_OUT,                                                              \
+         "the kernel may begin before the one in front of it in the stream is done, and waits before it touches "      \
+         "memory; 1: "                                                                                                 \
+         "lets the next one begin first of all, 2: when it has waited (capability 9.0)")
+
+const at_tunables at_cuda_tunables = AT_TUNABLES(TUNABLES);
 
 static bool is_valid(const at_cuda_choice *c) {
   if (c->block < 32 || c->block > 1024 || !at_is_power_of_two(c->block)) return false;
@@ -39,40 +51,12 @@ static bool is_valid(const at_cuda_choice *c) {
 }
 
 bool at_cuda_choice_parse(at_cuda_choice *out, const at_configuration *t) {
-  char form[24];
-  int loads, bytes, persistent, tile, wide, dependent, block;
   *out = (at_cuda_choice){0};
-  if (!at_configuration_get_text(t, "form", form, sizeof form)) return false;
-  while (out->form < AT_FORM_COUNT && strcmp(form, at_cuda_form_of(out->form)->name) != 0) out->form++;
-  if (out->form == AT_FORM_COUNT || !word(&out->load, t, "load", load_names, AT_COUNT(load_names)) ||
-      !word(&out->store, t, "store", store_names, AT_COUNT(store_names)) || !number(&loads, t, "loads", 8) ||
-      !number(&bytes, t, "bytes", 64) || !number(&persistent, t, "persistent", 1) || !number(&tile, t, "tile", 64) ||
-      !number(&wide, t, "wide", 1) || !number(&dependent, t, "dependent", 2) || !number(&block, t, "block", 1024))
-    return false;
-  out->loads = (uint8_t)loads;
-  out->bytes = (uint8_t)bytes;
-  out->persistent = (uint8_t)persistent;
-  out->tile = (uint8_t)tile;
-  out->wide = (uint8_t)wide;
-  out->dependent = (uint8_t)dependent;
-  out->block = (uint16_t)block;
-  at_configuration again;
-  return is_valid(out) && at_cuda_choice_format(&again, out) && strcmp(again.text, t->text) == 0;
+  return at_tunables_parse(&at_cuda_tunables, out, t) && is_valid(out);
 }
 
 bool at_cuda_choice_format(at_configuration *out, const at_cuda_choice *c) {
-  *out = (at_configuration){""};
-  bool ok = at_configuration_put_text(out, "form", at_cuda_form_of(c->form)->name);
-  if (c->bytes) ok = ok && at_configuration_put(out, "bytes", c->bytes);
-  if (c->loads) ok = ok && at_configuration_put(out, "loads", c->loads);
-  if (c->tile) ok = ok && at_configuration_put(out, "tile", c->tile);
-  ok = ok && at_configuration_put(out, "block", c->block);
-  if (c->load) ok = ok && at_configuration_put_text(out, "load", load_names[c->load]);
-  if (c->store) ok = ok && at_configuration_put_text(out, "store", store_names[c->store]);
-  if (c->persistent) ok = ok && at_configuration_put(out, "persistent", 1);
-  if (c->wide) ok = ok && at_configuration_put(out, "wide", 1);
-  if (c->dependent) ok = ok && at_configuration_put(out, "dependent", c->dependent);
-  return ok;
+  return at_tunables_format(&at_cuda_tunables, out, c);
 }
 
 bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int capability) {

@@ -45,12 +45,14 @@ static void problem_of(at_cuda_problem *out, const at_elementwise *p, const at_e
   out->head = head;
 }
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)problem;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem;
   return device->backend.kind == ATTUNE_DEVICE_CUDA;
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   const at_elementwise *p = at_elementwise_of(problem);
   at_cuda_choice choices[MOST_CHOICES];
   at_cuda_problem cuda;
@@ -145,7 +147,9 @@ static void destroy(at_plan *plan) {
 }
 
 /* Compiles kernels beside each other; what fails is told by prepare. */
-static void prepare_many(const void *problem, attune_device *device, const at_configuration *texts, int count) {
+static void prepare_many(const at_implementation *self, const void *problem, attune_device *device,
+                         const at_configuration *texts, int count) {
+  (void)self;
   const at_elementwise *p = at_elementwise_of(problem);
   at_expression *expression = NULL;
   at_jit_request *requests = calloc((size_t)count, sizeof *requests);
@@ -171,8 +175,9 @@ static void prepare_many(const void *problem, attune_device *device, const at_co
   free(requests);
 }
 
-static attune_status compile(const void *problem, attune_device *device, const at_configuration *configuration,
-                             bool *made) {
+static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
+                             const at_configuration *configuration, bool *made) {
+  (void)self;
   at_expression *expression = NULL;
   at_cuda_problem cuda;
   at_cuda_choice choice;
@@ -266,9 +271,9 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return launch_bound(&bound, p, s->expression, o, cuda.layout.count, s->kernel, stream);
 }
 
-static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
-  (void)configuration;
-  (void)device;
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
   return at_jit_depends(out, size);
 }
 
@@ -276,6 +281,7 @@ const at_implementation at_elementwise_cuda_kernel = {
     .name = "cuda_kernel",
     .version = VERSION,
     .backend = "cuda",
+    .tunables = &at_cuda_tunables,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

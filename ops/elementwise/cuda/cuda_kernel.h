@@ -12,7 +12,7 @@
 #include "ops/elementwise/ir/expression.h"
 #include "ops/elementwise/layout/layout.h"
 #include "src/cuda/jit/jit.h"
-#include "tuning/op/registry.h"
+#include "tuning/op/tunables.h"
 
 enum {
   AT_CUDA_TENSORS = AT_EXPRESSION_OUTPUTS + AT_EXPRESSION_INPUTS,
@@ -59,7 +59,9 @@ typedef struct at_cuda_choice {
   uint16_t block;      /* threads of a block */
 } at_cuda_choice;
 
-/* "form=vector,bytes=16,loads=4,block=256,load=na,store=cs,persistent=1" and back; docs/configurations.md has the keys.
+extern const at_tunables at_cuda_tunables; /* of an at_cuda_choice */
+
+/* "form=vector,bytes=16,loads=4,block=256,store=stream,persistent=1" and back; docs/configurations.md has the keys.
  * False: the text is no choice; it did not fit. */
 bool at_cuda_choice_parse(at_cuda_choice *out, const at_configuration *configuration);
 bool at_cuda_choice_format(at_configuration *out, const at_cuda_choice *choice);

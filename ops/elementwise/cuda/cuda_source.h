@@ -77,7 +77,6 @@ void at_generate_raw_element(at_writer *s, const at_cuda_problem *p);
 
 /* A form. */
 typedef struct at_cuda_form_type {
-  const char *name;
   const char *skeleton; /* the kernel, which calls what `functions` writes */
   bool (*supports)(const at_cuda_problem *p, const at_cuda_choice *c);
   int (*candidates)(const at_cuda_problem *p, at_cuda_choice *out, int max);

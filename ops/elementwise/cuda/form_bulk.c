@@ -67,7 +67,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 const at_cuda_form_type at_form_bulk = {
-    .name = "bulk",
     .skeleton = at_form_bulk_cuh,
     .supports = supports,
     .candidates = candidates,

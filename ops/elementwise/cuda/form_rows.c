@@ -215,7 +215,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 const at_cuda_form_type at_form_rows = {
-    .name = "rows",
     .skeleton = at_form_rows_cuh,
     .supports = supports,
     .candidates = candidates,

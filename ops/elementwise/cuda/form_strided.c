@@ -127,7 +127,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 const at_cuda_form_type at_form_strided = {
-    .name = "strided",
     .skeleton = at_form_strided_cuh,
     .supports = supports,
     .candidates = candidates,

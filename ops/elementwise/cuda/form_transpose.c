@@ -279,7 +279,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 const at_cuda_form_type at_form_transpose = {
-    .name = "transpose",
     .skeleton = at_form_transpose_cuh,
     .supports = supports,
     .candidates = candidates,

@@ -197,7 +197,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 const at_cuda_form_type at_form_vector = {
-    .name = "vector",
     .skeleton = at_form_vector_cuh,
     .supports = at_contiguous_supports,
     .candidates = candidates,

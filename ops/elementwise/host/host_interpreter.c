@@ -19,7 +19,8 @@ typedef struct interpreter_plan {
   bool stream;
 } interpreter_plan;
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
@@ -47,8 +48,9 @@ static int guess_threads(double bytes) {
   return useful < 2 ? 1 : useful < most ? (int)useful : most;
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)device;
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)device;
   const at_elementwise *p = at_elementwise_of(problem);
   const double bytes = at_elementwise_op.problem->bytes(problem);
   const at_interpret_isa *isas[4];

@@ -9,13 +9,14 @@ typedef struct reference_plan {
   at_expression *expression;
 } reference_plan;
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem;
-  (void)device;
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max < 1) return 0;
   out[0] = (at_configuration){""};
   return 1;

@@ -41,9 +41,9 @@ static attune_status make_plan(at_user_function_reference *r, attune_device *dev
   const at_implementation *plain = NULL;
   for (size_t i = 0; i < at_elementwise_op.implementation_count; i++) {
     const at_implementation *one = at_elementwise_op.implementations[i];
-    if (strcmp(one->backend, device->backend.name) == 0 && one->supports(r->problem, device)) plain = one;
+    if (strcmp(one->backend, device->backend.name) == 0 && one->supports(one, r->problem, device)) plain = one;
   }
-  const int count = plain ? plain->configurations(r->problem, device, list, MOST_CONFIGURATIONS) : 0;
+  const int count = plain ? plain->configurations(plain, r->problem, device, list, MOST_CONFIGURATIONS) : 0;
   if (count < 1)
     return at_fail(ATTUNE_UNSUPPORTED, "a function in CUDA C needs a CUDA device; %s is none", device->name);
   return at_plan_create(&r->plan, &at_elementwise_op, plain, &list[count - 1], r->problem, device);
@@ -76,8 +76,9 @@ static attune_status make(at_user_function_reference *r, const at_elementwise *p
   return status;
 }
 
-attune_status at_user_function_reference_create(at_user_function_reference **out, const at_elementwise *p, attune_device *device,
-                                      attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
+attune_status at_user_function_reference_create(at_user_function_reference **out, const at_elementwise *p,
+                                                attune_device *device, attune_stream *stream,
+                                                void *const pointers[AT_MAX_BUFFERS]) {
   at_user_function_reference *r = calloc(1, sizeof *r);
   *out = NULL;
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
@@ -97,7 +98,8 @@ const char *at_user_function_reference_input(const at_user_function_reference *r
 /* ---- comparing ---- */
 
 /* What is written is compared with all that lies between: the output holds beforehand what the candidate's did. */
-static attune_status fill(const at_user_function_reference *r, char *const contents[AT_MAX_BUFFERS], const at_outputs *outputs) {
+static attune_status fill(const at_user_function_reference *r, char *const contents[AT_MAX_BUFFERS],
+                          const at_outputs *outputs) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < r->buffer_count && status == ATTUNE_OK; i++) {
     const char *from = contents && contents[i] ? contents[i] : r->inputs[i];
@@ -129,8 +131,8 @@ static attune_status launch(const at_user_function_reference *r, const double *s
   return r->plan->launch(r->plan, &operands, r->stream);
 }
 
-attune_status at_user_function_reference_compare(at_user_function_reference *r, char *const contents[AT_MAX_BUFFERS], const double *scalars,
-                                       const at_outputs *outputs, double *max_error) {
+attune_status at_user_function_reference_compare(at_user_function_reference *r, char *const contents[AT_MAX_BUFFERS],
+                                                 const double *scalars, const at_outputs *outputs, double *max_error) {
   attune_status status = fill(r, contents, outputs);
   if (status == ATTUNE_OK) status = launch(r, scalars);
   *max_error = 0.0;

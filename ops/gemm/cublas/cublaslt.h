@@ -102,9 +102,10 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
 void at_lt_destroy(at_plan *plan);
 
 /* cublaslt_search.c: the at_implementation slots of the same names. */
-int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max);
-int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
-                     int max);
+int at_lt_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                         at_configuration *out, int max);
+int at_lt_neighbours(const at_implementation *self, const void *problem, attune_device *device,
+                     const at_configuration *leader, at_configuration *out, int max);
 
 /* Either of them for *g with copied matrices: a list for leader = NULL, else what is around the leader. */
 int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,

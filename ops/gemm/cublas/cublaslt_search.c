@@ -327,11 +327,14 @@ int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const
   return at_lt_read(&from, leader) ? collect(g, copied, device, &from, out, max, offer_around) : 0;
 }
 
-int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+int at_lt_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                         at_configuration *out, int max) {
+  (void)self;
   return at_lt_search(at_gemm_of(problem), 0, device, NULL, out, max);
 }
 
-int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
-                     int max) {
+int at_lt_neighbours(const at_implementation *self, const void *problem, attune_device *device,
+                     const at_configuration *leader, at_configuration *out, int max) {
+  (void)self;
   return at_lt_search(at_gemm_of(problem), 0, device, leader, out, max);
 }

@@ -11,15 +11,16 @@
 
 #define VERSION 1
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)device;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)device;
   uint8_t dtype = at_gemm_of(problem)->dtype;
   if (at_cublas_open() != ATTUNE_OK) return false;
   return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max < 1) return 0;
   out[0].text[0] = '\0';
   return 1;
@@ -130,8 +131,9 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return AT_LIKELY(status == CUBLAS_STATUS_SUCCESS) ? ATTUNE_OK : check(plan, status);
 }
 
-static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
-  (void)configuration, (void)device;
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
   size_t at = 0;
   return at_append(out, size, &at, "cublas-%s", at_cublas_version());
 }

@@ -10,8 +10,8 @@ static bool fits(int64_t size) {
 }
 
 /* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
-static bool supports(const void *problem, attune_device *device) {
-  (void)device;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   if (at_cublas_open() != ATTUNE_OK) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
@@ -41,8 +41,9 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status;
 }
 
-static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
-  (void)configuration, (void)device;
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
   size_t at = 0;
   return at_append(out, size, &at, "cublaslt-%s", at_cublaslt_version());
 }

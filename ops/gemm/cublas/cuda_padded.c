@@ -136,8 +136,8 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
   return true;
 }
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)device;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
   if (at_cublas_open() != ATTUNE_OK) return false;
@@ -166,7 +166,9 @@ static bool split(const at_configuration *configuration, bool *with_d, at_config
          at_copy_text(algorithm->text, sizeof algorithm->text, comma + 1);
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   padding pads;
   int count = 0;
   for (int with_d = 1; with_d >= 0; with_d--) {
@@ -177,8 +179,9 @@ static int configurations(const void *problem, attune_device *device, at_configu
   return count;
 }
 
-static int neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
-                      int max) {
+static int neighbours(const at_implementation *self, const void *problem, attune_device *device,
+                      const at_configuration *leader, at_configuration *out, int max) {
+  (void)self;
   bool with_d = false;
   at_configuration algorithm;
   padding pads;
@@ -283,8 +286,9 @@ static void destroy(at_plan *plan) {
 
 /* Its own kernels copy, cuBLASLt multiplies. */
 /* Of the algorithm nothing is compiled. */
-static attune_status compile(const void *problem, attune_device *device, const at_configuration *configuration,
-                             bool *made) {
+static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
+                             const at_configuration *configuration, bool *made) {
+  (void)self;
   bool with_d = false, made_out = false;
   at_configuration text;
   padding pads;
@@ -299,8 +303,9 @@ static attune_status compile(const void *problem, attune_device *device, const a
   return status;
 }
 
-static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
-  (void)configuration, (void)device;
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
   size_t at = 0;
   return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
 }

@@ -10,67 +10,81 @@
 #include "ops/gemm/host/small_run.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
-#include "tuning/op/registry.h"
 
-static const char *const path_names[] = {
-    [AT_PATH_DIRECT] = "direct", [AT_PATH_PANEL] = "panel", [AT_PATH_PACKED] = "packed", [AT_PATH_STREAM] = "stream"};
-static const char *const split_names[] = {
-    [AT_SPLIT_M] = "m", [AT_SPLIT_N] = "n", [AT_SPLIT_BATCH] = "batch", [AT_SPLIT_GRID] = "grid"};
+const char *const at_blocked_isa_names[] = {"portable", "avx2", "avx512", NULL};
+
+int at_blocked_isa_number(const char *name) {
+  int number = 0;
+  while (at_blocked_isa_names[number + 1] && strcmp(at_blocked_isa_names[number], name) != 0) number++;
+  return number;
+}
 
 /* ---- options to text and back ---- */
 
+static const char *const paths[] = {[AT_PATH_DIRECT] = "direct",
+                                    [AT_PATH_PANEL] = "panel",
+                                    [AT_PATH_PACKED] = "packed",
+                                    [AT_PATH_STREAM] = "stream",
+                                    NULL};
+static const char *const splits[] = {
+    "",  [1 + AT_SPLIT_M] = "m", [1 + AT_SPLIT_N] = "n", [1 + AT_SPLIT_BATCH] = "batch", [1 + AT_SPLIT_GRID] = "grid",
+    NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                                   \
+  WORD("path", path, NULL, paths, 0,                                                                                   \
+       "`direct`: A and B are read where they lie; `panel`: A is packed, B is read where it lies; `packed`: both are " \
+       "packed, in blocks; `stream`: for a thin m or n, one pass over the wide matrix")                                \
+  WORD("kernel", kernel, NULL, at_blocked_isa_names, 0, "the instruction set")                                         \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")                                                  \
+  WORD("split", split, NULL, splits, AT_LEFT_OUT,                                                                      \
+       "what the threads share among them: `m`, `n`, `grid` (both) or `batch`; with one thread left out")              \
+  NUMBER("vectors", vectors, NULL, 1, 3, AT_LEFT_OUT, "vectors of rows in a register tile; `stream` has none")         \
+  NUMBER("mc", mc, NULL, 1, 1 << 20, AT_LEFT_OUT, "rows of the packed blocks of `panel` and `packed`")                 \
+  NUMBER("kc", kc, NULL, 1, 1 << 20, AT_LEFT_OUT, "depth of the packed blocks of `packed`")                            \
+  NUMBER("nc", nc, NULL, 1, 1 << 20, AT_LEFT_OUT, "columns of the packed blocks of `packed`")
+
+/* A configuration, read; 0: left out. */
+typedef struct choice {
+  AT_TUNABLE_FIELDS(TUNABLES)
+} choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
+
+/* What the options say, and no more. */
+static choice choice_of(const at_blocked_options *o) {
+  const bool packed = o->path == AT_PATH_PACKED, panel = o->path == AT_PATH_PANEL;
+  return (choice){.path = (int)o->path,
+                  .kernel = at_blocked_isa_number(o->isa->name),
+                  .threads = o->threads,
+                  .split = o->threads > 1 ? 1 + (int)o->split : 0,
+                  .vectors = o->path == AT_PATH_STREAM ? 0 : o->vectors,
+                  .mc = packed || panel ? (int)o->mc : 0,
+                  .kc = packed ? (int)o->kc : 0,
+                  .nc = packed ? (int)o->nc : 0};
+}
+
 static bool options_format(at_configuration *out, const at_blocked_options *o) {
-  *out = (at_configuration){""};
-  bool ok = at_configuration_put_text(out, "path", path_names[o->path]) &&
-            at_configuration_put_text(out, "kernel", o->isa->name) && at_configuration_put(out, "threads", o->threads);
-  if (ok && o->threads > 1) ok = at_configuration_put_text(out, "split", split_names[o->split]);
-  if (ok && o->path != AT_PATH_STREAM) ok = at_configuration_put(out, "vectors", o->vectors);
-  if (ok && (o->path == AT_PATH_PANEL || o->path == AT_PATH_PACKED)) ok = at_configuration_put(out, "mc", o->mc);
-  if (ok && o->path == AT_PATH_PACKED)
-    ok = at_configuration_put(out, "kc", o->kc) && at_configuration_put(out, "nc", o->nc);
-  return ok;
-}
-
-static bool word(int *out, const at_configuration *text, const char *key, const char *const *names, size_t count) {
-  char value[32];
-  if (!at_configuration_get_text(text, key, value, sizeof value)) return false;
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(value, names[i]) == 0) {
-      *out = (int)i;
-      return true;
-    }
-  return false;
-}
-
-static bool number(int64_t *out, const at_configuration *text, const char *key, int64_t max) {
-  return at_configuration_get(text, key, out) && *out >= 1 && *out <= max;
+  const choice c = choice_of(o);
+  return at_tunables_format(&tunables, out, &c);
 }
 
 /* False when the text is not one that options_format writes, or this CPU or problem cannot do it. */
 static bool options_parse(at_blocked_options *out, const at_gemm *g, const at_configuration *text) {
-  char kernel[32];
-  int path = 0, split = 0;
-  int64_t threads = 0, vectors = 0;
-  if (!at_configuration_get_text(text, "kernel", kernel, sizeof kernel)) return false;
-  const at_blocked_isa *isa = at_blocked_isa_find(kernel);
-  if (isa == NULL || !word(&path, text, "path", path_names, AT_COUNT(path_names)) ||
-      !number(&threads, text, "threads", 4096))
-    return false;
+  choice c;
+  if (!at_tunables_parse(&tunables, &c, text)) return false;
+  const at_blocked_isa *isa = at_blocked_isa_find(at_blocked_isa_names[c.kernel]);
+  if (isa == NULL || !at_blocked_can(g, (at_blocked_path)c.path)) return false;
   at_blocked_defaults(out, g, isa);
-  out->path = (at_blocked_path)path;
-  out->threads = (int)threads;
-  if (!at_blocked_can(g, out->path)) return false;
-  if (threads > 1) {
-    if (!word(&split, text, "split", split_names, AT_COUNT(split_names))) return false;
-    out->split = (at_blocked_split)split;
-  }
-  if (out->path == AT_PATH_STREAM) return true;
-  if (!number(&vectors, text, "vectors", out->vectors)) return false;
-  out->vectors = (int)vectors;
-  if (out->path == AT_PATH_DIRECT) return true;
-  const int64_t largest = 1 << 20;
-  if (!number(&out->mc, text, "mc", largest)) return false;
-  return out->path == AT_PATH_PANEL || (number(&out->kc, text, "kc", largest) && number(&out->nc, text, "nc", largest));
+  if (c.vectors > out->vectors) return false;
+  out->path = (at_blocked_path)c.path;
+  out->threads = c.threads;
+  if (c.split) out->split = (at_blocked_split)(c.split - 1);
+  if (c.vectors) out->vectors = c.vectors;
+  if (c.mc) out->mc = c.mc;
+  if (c.kc) out->kc = c.kc;
+  if (c.nc) out->nc = c.nc;
+  const choice again = choice_of(out); /* what was left out was not to be there, and nothing else was */
+  return at_tunables_equal(&tunables, &c, &again);
 }
 
 /* ---- which configurations a problem is worth ---- */
@@ -180,8 +194,9 @@ static void add_stream(list *l, at_blocked_options o, const at_gemm *g) {
 
 /* Few columns or rows: memory decides, so one pass over the wide operand; unless A is small and stays in cache while B
  * passes by. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)device;
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   list l = {out, 0, max};
   at_blocked_options o;
@@ -213,8 +228,8 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)problem;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem;
   return device->backend.kind == ATTUNE_DEVICE_HOST;
 }
 
@@ -234,14 +249,16 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
-bool at_blocked_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
-  static const char *const names[] = {"avx2", "avx512"};
+bool at_blocked_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                        char *out, size_t size) {
+  (void)self;
+  const char *const *names = &at_blocked_isa_names[1]; /* the portable one depends on nothing */
   char kernel[32] = "";
   size_t at = 0;
   (void)device;
   *out = '\0';
   if (configuration) (void)at_configuration_get_text(configuration, "kernel", kernel, sizeof kernel);
-  for (size_t i = 0; i < AT_COUNT(names); i++) {
+  for (int i = 0; names[i]; i++) {
     if (configuration && strcmp(kernel, names[i]) != 0) continue;
     if (!at_append(out, size, &at, "%s%s-%s", at > 0 ? " " : "", names[i],
                    at_blocked_isa_find(names[i]) ? "yes" : "none"))
@@ -254,6 +271,7 @@ const at_implementation at_gemm_host_blocked = {
     .name = "host_blocked",
     .version = 1,
     .backend = "host",
+    .tunables = &tunables,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

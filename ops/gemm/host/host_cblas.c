@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "ops/gemm/host/blocked_run.h"
-#include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/host/cblas_direct.h"
+#include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
-#include "src/process/floating.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
+#include "src/process/floating.h"
 #include "tuning/op/registry.h"
 
 enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
@@ -141,7 +141,8 @@ static bool can_use(const at_cblas *library, const at_gemm *g) {
          (g->c == AT_C_NONE && g->m >= ALL_KEPT_FROM && g->n >= ALL_KEPT_FROM && g->k >= ALL_KEPT_FROM);
 }
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   const at_gemm *g = at_gemm_of(problem);
   if (device->backend.kind != ATTUNE_DEVICE_HOST || g->dtype != g->dtype_out) return false;
   if (g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64) return false;
@@ -176,7 +177,9 @@ static void add_calls(at_configuration *out, int *count, int max, const at_cblas
 }
 
 /* Each library with its default threads, then with one, all, and the powers of two between. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   const at_gemm *g = at_gemm_of(problem);
   (void)device;
   int count = 0, cpus = at_cpu_count();
@@ -230,7 +233,9 @@ static void destroy(at_plan *plan) {
 }
 
 /* A configuration depends on its own library alone, whatever version of it is here. */
-static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self;
   char id[64];
   (void)device;
   if (configuration && at_configuration_get_text(configuration, "library", id, sizeof id))

@@ -82,14 +82,14 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)problem;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem;
   return device->backend.kind == ATTUNE_DEVICE_HOST;
 }
 
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem;
-  (void)device;
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max < 1) return 0;
   out[0] = (at_configuration){""};
   return 1;

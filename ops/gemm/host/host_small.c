@@ -19,7 +19,8 @@ bool at_small_takes(const at_gemm *g) {
          g->n <= MOST && g->k <= MOST_DEPTH;
 }
 
-static bool supports(const void *problem, attune_device *device) {
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self;
   return device->backend.kind == ATTUNE_DEVICE_HOST && at_small_takes(at_gemm_of(problem));
 }
 
@@ -36,11 +37,18 @@ static int64_t columns_beside(const at_small_ops *ops, int64_t vectors, int64_t 
   return up(n, up(n, ops->columns[vectors - 1]));
 }
 
-/* What a configuration says. */
+#define TUNABLES(NUMBER, PAIR, WORD)                                                             \
+  WORD("kernel", kernel, NULL, at_blocked_isa_names, 0, "the instruction set")                   \
+  NUMBER("vectors", vectors, NULL, 1, AT_SMALL_VECTORS, 0, "vectors of rows in a register tile") \
+  NUMBER("columns", columns, NULL, 1, AT_SMALL_COLUMNS, 0, "columns in a register tile")         \
+  NUMBER("threads", threads, NULL, 1, 4096, AT_LEFT_OUT, "threads that share the batch; left out for one product")
+
+/* A configuration, read. */
 typedef struct choice {
-  const at_blocked_isa *isa;
-  int64_t vectors, columns, threads;
+  AT_TUNABLE_FIELDS(TUNABLES)
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef struct list {
   at_configuration *out;
@@ -50,11 +58,10 @@ typedef struct list {
 /* One product has one thread, and does not say so. */
 static void add(list *l, const at_gemm *g, const choice *o) {
   if (l->count == l->max) return;
-  at_configuration c = {""};
-  if (!at_configuration_put_text(&c, "kernel", o->isa->name) || !at_configuration_put(&c, "vectors", o->vectors) ||
-      !at_configuration_put(&c, "columns", o->columns))
-    return;
-  if (g->batch > 1 && !at_configuration_put(&c, "threads", o->threads)) return;
+  choice written = *o;
+  at_configuration c;
+  if (g->batch == 1) written.threads = 0;
+  if (!at_tunables_format(&tunables, &c, &written)) return;
   for (int i = 0; i < l->count; i++)
     if (strcmp(l->out[i].text, c.text) == 0) return;
   l->out[l->count++] = c;
@@ -63,24 +70,24 @@ static void add(list *l, const at_gemm *g, const choice *o) {
 /* Below this many operations a thread costs more than it gives. */
 #define FLOPS_PER_THREAD 20e3
 
-static int64_t threads_worthwhile(const at_gemm *g) {
+static int threads_worthwhile(const at_gemm *g) {
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-  int64_t threads = at_cpu_count() < g->batch ? at_cpu_count() : g->batch;
+  int threads = at_cpu_count() < g->batch ? at_cpu_count() : (int)g->batch;
   while (threads > 1 && flops < FLOPS_PER_THREAD * (double)threads) threads /= 2;
   return threads;
 }
 
 /* All threads that are worthwhile, then the powers of two below. */
 static void add_threads(list *l, const at_gemm *g, choice o) {
-  const int64_t most = o.threads;
-  int64_t power = 1;
+  const int most = o.threads;
+  int power = 1;
   while (power * 2 < most) power *= 2;
   add(l, g, &o);
   for (o.threads = power; o.threads >= 1 && most > 1; o.threads /= 2) add(l, g, &o);
 }
 
 /* Multiplications for each value read, in hundredths. */
-static int64_t worth(const choice *o) {
+static int worth(const choice *o) {
   return 100 * o->vectors * o->columns / (o->vectors + o->columns);
 }
 
@@ -92,9 +99,9 @@ static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blo
   int count = 0;
   for (int64_t vectors = most; vectors >= 1; vectors--) {
     if (up(in_all, up(in_all, vectors)) != vectors || (vectors == 1 && in_all > 2)) continue;
-    const choice o = {.isa = isa,
-                      .vectors = vectors,
-                      .columns = columns_beside(ops, vectors, g->n),
+    const choice o = {.kernel = at_blocked_isa_number(isa->name),
+                      .vectors = (int)vectors,
+                      .columns = (int)columns_beside(ops, vectors, g->n),
                       .threads = threads_worthwhile(g)};
     int at = count++;
     for (; at > 0 && worth(&out[at - 1]) < worth(&o); at--) out[at] = out[at - 1];
@@ -104,7 +111,9 @@ static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blo
 }
 
 /* For the best instruction set, the first two tiles with each number of threads; then one for another. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self;
   static const char *const names[] = {NULL, "avx2", "portable"};
   const at_gemm *g = at_gemm_of(problem);
   (void)device;
@@ -128,7 +137,8 @@ static int configurations(const void *problem, attune_device *device, at_configu
  * whose tiles are slower where stores are masked; not with the portable kernels. */
 enum { UNTUNED_MOST = 8, UNTUNED_DEPTH = 16 };
 
-static bool untuned(const void *problem, attune_device *device, at_configuration *out) {
+static bool untuned(const at_implementation *self, const void *problem, attune_device *device, at_configuration *out) {
+  (void)self;
   const at_gemm *g = at_gemm_of(problem);
   const at_blocked_isa *isa = at_blocked_isa_find(NULL);
   choice tiles[AT_SMALL_VECTORS];
@@ -142,17 +152,13 @@ static bool untuned(const void *problem, attune_device *device, at_configuration
   return l.count == 1;
 }
 
-static bool parse(const at_plan *plan, choice *o) {
+/* NULL: the text is none of this implementation's for the problem and CPU. */
+static const at_blocked_isa *parse(const at_plan *plan, choice *o) {
   const at_gemm *g = at_gemm_of(plan->problem);
-  const at_configuration *text = &plan->configuration;
-  char kernel[32];
-  o->threads = 1;
-  if (g->batch > 1 && (!at_configuration_get(text, "threads", &o->threads) || o->threads < 1 || o->threads > 4096))
-    return false;
-  return at_configuration_get_text(text, "kernel", kernel, sizeof kernel) &&
-         (o->isa = at_blocked_isa_find(kernel)) != NULL && at_configuration_get(text, "vectors", &o->vectors) &&
-         at_configuration_get(text, "columns", &o->columns) && o->vectors >= 1 && o->vectors <= AT_SMALL_VECTORS &&
-         o->columns >= 1 && o->columns <= ops_of(o->isa, g)->columns[o->vectors - 1];
+  if (!at_tunables_parse(&tunables, o, &plan->configuration) || (g->batch > 1) != (o->threads > 0)) return NULL;
+  if (o->threads == 0) o->threads = 1;
+  const at_blocked_isa *isa = at_blocked_isa_find(at_blocked_isa_names[o->kernel]);
+  return isa && o->columns <= ops_of(isa, g)->columns[o->vectors - 1] ? isa : NULL;
 }
 
 /* ---- plans ---- */
@@ -318,10 +324,11 @@ static void choose_launch(at_plan *plan, const at_small_plan *s) {
 static attune_status prepare(at_plan *plan) {
   const at_gemm *g = at_gemm_of(plan->problem);
   choice o;
-  if (!parse(plan, &o))
+  const at_blocked_isa *isa = parse(plan, &o);
+  if (!isa)
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_small has none like it for this problem and CPU",
                    plan->configuration.text);
-  const at_small_ops *ops = ops_of(o.isa, g);
+  const at_small_ops *ops = ops_of(isa, g);
   cut c = cut_of(g, ops, o.vectors, o.columns);
   const size_t most = (size_t)((c.whole + 1) * up(g->n, o.columns)),
                bytes = sizeof(at_small_plan) + most * sizeof(at_small_strip);
@@ -343,7 +350,7 @@ static attune_status prepare(at_plan *plan) {
   s->each.stride_d = g->stride_d;
   if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) fill_one(s, ops);
   if (g->trans_a && g->m > 1) {
-    s->pack = (g->dtype == ATTUNE_F64 ? o.isa->f64 : o.isa->f32)->pack;
+    s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
     s->panel = c.height;
     s->packed_bytes = up(g->m, s->lanes) * s->lanes * g->k * s->size;
   }
@@ -361,6 +368,7 @@ const at_implementation at_gemm_host_small = {
     .name = "host_small",
     .version = 4,
     .backend = "host",
+    .tunables = &tunables,
     .supports = supports,
     .configurations = configurations,
     .untuned = untuned,

@@ -5,7 +5,7 @@
  * tile, times WARPS_K along a step. k is shared further by the SPLIT blocks of a cluster, and by PARTS of such, whose sums
  * go to the workspace: the same kernel, launched again with a.phase = 1, adds these up. All sums are added in a fixed order.
  * In front of it stands how tiles come into shared memory and how they are multiplied, by tensor cores (sm80_mma_tile.cuh,
- * sm80_mma.cuh) or without them (sm80_simt.cuh): at_tile_x, at_tile_y, at_sums, at_multiply
+ * sm80_mma.cuh) or without them (sm80_simt_f32.cuh): at_tile_x, at_tile_y, at_sums, at_multiply
  * (or at_run, a loop of its own), at_put_down. */
 
 /* ---- sums: lines along D's contiguous side ---- */

@@ -43,11 +43,29 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
-static attune_status describe(at_gemm_launch_spec *recipe, const at_gemm_kernels *family, const at_gemm *g,
+bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  return at_gemm_kernels_of(self)->supports(at_gemm_of(problem), &machine);
+}
+
+int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                                  at_configuration *out, int max) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  return at_gemm_kernels_of(self)->candidates(at_gemm_of(problem), &machine, out, max, false);
+}
+
+bool at_gemm_kernel_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                            char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
+  return at_jit_depends(out, size);
+}
+
+static attune_status describe(at_gemm_launch_spec *recipe, const at_implementation *self, const at_gemm *g,
                               const at_gemm_machine *machine, const at_configuration *configuration) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(self);
   if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
-                   family->name);
+                   self->name);
   return ATTUNE_OK;
 }
 
@@ -80,11 +98,13 @@ static attune_status make_maps(kernel_plan *s, const at_gemm_launch_spec *r) {
   return status;
 }
 
-static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
+static attune_status open_plan(kernel_plan *s, at_plan *plan) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(plan->implementation);
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_launch_spec recipe;
   at_cuda_scope scope;
-  attune_status status = describe(&recipe, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
+  attune_status status =
+      describe(&recipe, plan->implementation, at_gemm_of(plan->problem), &machine, &plan->configuration);
   if (status == ATTUNE_OK) status = load(&s->kernel, plan->device, family, &recipe, false);
   if (status == ATTUNE_OK && at_gemm_has_before(family, &recipe))
     status = load(&s->first, plan->device, family, &recipe, true);
@@ -105,13 +125,13 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
   return status;
 }
 
-attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family) {
+attune_status at_gemm_kernel_prepare(at_plan *plan) {
   kernel_plan *s = NULL;
   if (posix_memalign((void **)&s, alignof(kernel_plan), sizeof *s) != 0) s = NULL;
-  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a %s plan", family->name);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of %s", plan->implementation->name);
   *s = (kernel_plan){0};
   plan->state = s;
-  const attune_status status = open_plan(s, plan, family);
+  const attune_status status = open_plan(s, plan);
   if (status != ATTUNE_OK) at_gemm_kernel_destroy(plan);
   return status;
 }
@@ -126,8 +146,9 @@ void at_gemm_kernel_destroy(at_plan *plan) {
 }
 
 /* Compiles kernels beside each other; what fails is told by prepare. */
-void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+void at_gemm_kernel_prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(self);
   const at_gemm_machine machine = at_gemm_machine_of(device);
   at_jit_request *requests = calloc(2 * (size_t)count, sizeof *requests);
   int made = 0;
@@ -147,12 +168,13 @@ void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *prob
   free(requests);
 }
 
-attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+attune_status at_gemm_kernel_compile(const at_implementation *self, const void *problem, attune_device *device,
                                      const at_configuration *configuration, bool *made) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(self);
   const at_gemm_machine machine = at_gemm_machine_of(device);
   at_gemm_launch_spec recipe;
   bool any = false;
-  attune_status status = describe(&recipe, family, at_gemm_of(problem), &machine, configuration);
+  attune_status status = describe(&recipe, self, at_gemm_of(problem), &machine, configuration);
   for (int before = 0; status == ATTUNE_OK && before <= (int)at_gemm_has_before(family, &recipe); before++) {
     char *text = NULL;
     bool now = false;

@@ -9,7 +9,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/jit/tensor_map.h"
-#include "tuning/op/registry.h"
+#include "tuning/op/tunables.h"
 
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
 typedef struct at_gemm_arguments {
@@ -62,9 +62,9 @@ typedef struct at_gemm_launch_spec {
 } at_gemm_launch_spec;
 
 typedef struct at_gemm_kernels {
-  const char *name, *file, *entry, *text;
-  const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
-  bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
+  const char *file, *entry, *text;
+  const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
@@ -75,8 +75,10 @@ typedef struct at_gemm_kernels {
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
-extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_ring_family, at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
+/* Of one of them, whose slots are AT_GEMM_KERNEL_SLOTS. */
+static inline const at_gemm_kernels *at_gemm_kernels_of(const at_implementation *implementation) {
+  return implementation->data;
+}
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
@@ -106,19 +108,27 @@ static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_ge
   return family->before_apart && recipe->before.grid[0] > 0;
 }
 
-/* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
-bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);
+/* The macros of the tunables, with the choice's values. */
+void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tunables, const void *choice);
 
-/* A number of 1 to `most`. */
-bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out);
-
-/* The slots of an at_implementation. */
-attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
-void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device);
+int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                                  at_configuration *out, int max);
+attune_status at_gemm_kernel_prepare(at_plan *plan);
+void at_gemm_kernel_prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count);
-attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+attune_status at_gemm_kernel_compile(const at_implementation *self, const void *problem, attune_device *device,
                                      const at_configuration *configuration, bool *made);
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
 void at_gemm_kernel_destroy(at_plan *plan);
+bool at_gemm_kernel_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                            char *out, size_t size);
+
+/* All that an implementation has besides its name and version; FAMILY is its at_gemm_kernels. */
+#define AT_GEMM_KERNEL_SLOTS(FAMILY, TUNABLES)                                                                     \
+  .backend = "cuda", .tunables = &(TUNABLES), .data = &(FAMILY), .supports = at_gemm_kernel_supports,              \
+  .configurations = at_gemm_kernel_configurations, .prepare = at_gemm_kernel_prepare,                              \
+  .prepare_many = at_gemm_kernel_prepare_many, .compile = at_gemm_kernel_compile, .launch = at_gemm_kernel_launch, \
+  .destroy = at_gemm_kernel_destroy, .depends = at_gemm_kernel_depends
 
 #endif

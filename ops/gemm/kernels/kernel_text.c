@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel_text.c: what the families share and no device is needed for: the text of a kernel, the words of a
- * configuration. */
+ * kernel_text.c: what the families share and no device is needed for: the text of a kernel, its macros, ranking. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,12 @@ void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value
   if (recipe->define_count < AT_GEMM_DEFINES) recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
 }
 
+void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tunables, const void *choice) {
+  for (const at_tunable *t = tunables->rows; t < tunables->rows + tunables->count; t++)
+    for (int i = 0; i < 2; i++)
+      if (t->of[i].macro) at_gemm_define_add(recipe, t->of[i].macro, (int)at_tunable_get(&t->of[i], choice));
+}
+
 static int dtype_number(uint8_t dtype) {
   return dtype == ATTUNE_F64 ? 1 : dtype == ATTUNE_F16 ? 2 : dtype == ATTUNE_BF16 ? 3 : 0;
 }
@@ -21,17 +26,17 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
   const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
                 out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
   *recipe = (at_gemm_launch_spec){.arguments = {.lda = g->lda * in,
-                                           .ldb = g->ldb * in,
-                                           .ldc = g->ldc * out,
-                                           .ldd = g->ldd * out,
-                                           .stride_a = g->stride_a * in,
-                                           .stride_b = g->stride_b * in,
-                                           .stride_c = g->stride_c * out,
-                                           .stride_d = g->stride_d * out,
-                                           .m = (int32_t)g->m,
-                                           .n = (int32_t)g->n,
-                                           .k = (int32_t)g->k,
-                                           .batch = (int32_t)g->batch}};
+                                                .ldb = g->ldb * in,
+                                                .ldc = g->ldc * out,
+                                                .ldd = g->ldd * out,
+                                                .stride_a = g->stride_a * in,
+                                                .stride_b = g->stride_b * in,
+                                                .stride_c = g->stride_c * out,
+                                                .stride_d = g->stride_d * out,
+                                                .m = (int32_t)g->m,
+                                                .n = (int32_t)g->n,
+                                                .k = (int32_t)g->k,
+                                                .batch = (int32_t)g->batch}};
   at_gemm_define_add(recipe, "IN", dtype_number(g->dtype));
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
@@ -71,26 +76,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;
-  return at_fail(ATTUNE_INTERNAL, "the text of a %s kernel does not fit", family->name);
-}
-
-bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out) {
-  int64_t value = 0;
-  if (!at_configuration_get(configuration, key, &value) || value < 1 || value > most) return false;
-  *out = (int)value;
-  return true;
-}
-
-bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second) {
-  char text[24];
-  int64_t x = 0, y = 0;
-  if (!at_configuration_get_text(configuration, key, text, sizeof text) || text[0] < '1' || text[0] > '9') return false;
-  const size_t chars = at_read_i64(&x, text);
-  if (!chars || x > 9999 || text[chars] != 'x' || text[chars + 1] < '1' || text[chars + 1] > '9') return false;
-  if (!at_parse_i64(&y, text + chars + 1) || y > 9999) return false;
-  *first = (int)x;
-  *second = (int)y;
-  return true;
+  return at_fail(ATTUNE_INTERNAL, "the text of %s does not fit", family->file);
 }
 
 static double cost_at(const char *list, int i, size_t size, size_t cost) {

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_batched_reg_16b.c: the family of sm80_batched_reg_16b.cuh: batches of products of halves, sizes multiples of 16 up to 64, and
  * single products with one long side, which is cut. */
-#include <string.h>
-
 #include "ops/gemm/kernels/kernel.h"
 
 #include "gemm_sm80_batched_reg_16b_cuh.h"
 
 enum { MOST = 64, UNIT = 16, MOST_TEAMS = 8, MOST_BLOCKS = 16, MOST_CHOICES = 64, MOST_FEW = 5, REGISTERS = 65536 };
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+  PAIR("tile", tm, "TM", UNIT, MOST, tn, "TN", UNIT, MOST, AT_POWERS, "rows and columns of D that one warp computes") \
+  NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "matrices of a block")                                            \
+  NUMBER("blocks", blocks, "BLOCKS", 1, MOST_BLOCKS, 0, "blocks of a multiprocessor that registers are left for")
+
 /* A configuration, read. */
 typedef struct choice {
-  int tm, tn; /* of D, by a warp */
-  int teams;  /* of a block, a matrix each */
-  int blocks; /* of a processor, that registers are left for */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost;
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 /* The largest size that a side may be cut into; 0: none. */
 static int64_t piece_of(int64_t size) {
@@ -62,9 +65,7 @@ static int registers_of(const at_gemm *g, const choice *c) {
 }
 
 static bool fits(const at_gemm *g, const choice *c) {
-  if (c->tm < UNIT || c->tn < UNIT || !at_is_power_of_two(c->tm) || !at_is_power_of_two(c->tn) || g->m % c->tm ||
-      g->n % c->tn)
-    return false;
+  if (g->m % c->tm || g->n % c->tn) return false;
   const int warps = warps_of(g, c) * c->teams, registers = registers_of(g, c);
   if (warps > 16 || registers > 184 || c->blocks > MOST_BLOCKS) return false;
   /* It may be told to do with a fifth less than that; with less still it would spill. */
@@ -85,22 +86,6 @@ static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *
   const double passing = (double)warps * (c->tm + c->tn) * (double)g->k * size / 64.0;
   const double parallel = machine->processors * c->teams > g->batch ? 1.5 : 1.0; /* processors stay idle */
   return (memory / (flight < 1.0 ? flight : 1.0) + 0.3 * passing + 2.0 * warps) * parallel;
-}
-
-static bool format(at_configuration *out, const choice *c) {
-  char tile[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) && at_configuration_put_text(out, "tile", tile) &&
-         at_configuration_put(out, "teams", c->teams) && at_configuration_put(out, "blocks", c->blocks);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  *c = (choice){0};
-  return at_gemm_pair(text, "tile", &c->tm, &c->tn) && at_gemm_number(text, "teams", MOST_TEAMS, &c->teams) &&
-         at_gemm_number(text, "blocks", MOST_BLOCKS, &c->blocks) && format(&again, c) &&
-         strcmp(again.text, text->text) == 0;
 }
 
 /* With `wide` every tile; otherwise blocks of 128 threads, with the registers that the kernel is thought to need and a
@@ -128,7 +113,7 @@ static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_c
       }
     }
   for (int i = 0; i < count && given < max; i++)
-    if (format(&out[given], &list[i])) given++;
+    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
   return given;
 }
 
@@ -136,7 +121,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
                    const at_configuration *text) {
   const at_gemm s = cut(whole), *g = &s;
   choice c;
-  if (!can(g, machine) || !parse(&c, text) || !fits(g, &c)) return false;
+  if (!can(g, machine) || !at_tunables_parse(&tunables, &c, text) || !fits(g, &c)) return false;
   const size_t in = attune_dtype_size((attune_dtype)g->dtype), result = attune_dtype_size((attune_dtype)g->dtype_out);
   const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(g, &c);
@@ -144,11 +129,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
   at_gemm_define_add(out, "M", (int)g->m);
   at_gemm_define_add(out, "N", (int)g->n);
   at_gemm_define_add(out, "K", (int)g->k);
-  at_gemm_define_add(out, "TM", c.tm);
-  at_gemm_define_add(out, "TN", c.tn);
+  at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "WARPS", warps);
-  at_gemm_define_add(out, "TEAMS", c.teams);
-  at_gemm_define_add(out, "BLOCKS", c.blocks);
   at_gemm_define_add(out, "TRANS_A", g->trans_a);
   at_gemm_define_add(out, "TRANS_B", g->trans_b);
   at_gemm_define_add(out, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
@@ -161,12 +143,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
   return true;
 }
 
-const at_gemm_kernels at_gemm_direct_family = {
-    .name = "tiny_direct",
-    .file = "direct.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_batched_reg_16b.cu",
     .entry = "at_direct",
     .text = at_gemm_sm80_batched_reg_16b_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_batched_reg_16b = {
+    .name = "sm80_batched_reg_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family, tunables)};

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_batched_smem.c: the family of sm80_batched_smem.cuh: batches of products up to 64 x 64 x 64. */
-#include <string.h>
-
 #include "ops/gemm/kernels/kernel.h"
 
 #include "gemm_sm80_batched_smem_cuh.h"
 
 enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 64, MOST_FEW = 8 };
 
+static const char *const grids[] = {"whole", "stays", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                            \
+  PAIR("tile", tm, "TM", 1, MOST, tn, "TN", 1, MOST, 0,                                                         \
+       "rows and columns of D that one thread computes (a warp makes up to four "                               \
+       "matrices where these are few); of halves: one warp, by tensor cores")                                   \
+  NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "teams of warps in a block, each with a matrix of its own") \
+  NUMBER("stages", stages, "STAGES", 1, 4, 0, "matrices that a team has in shared memory or on the way there")  \
+  WORD("grid", stays, "STAYS", grids, 0,                                                                        \
+       "`stays`: as many blocks as the device holds, which step over the batch; "                               \
+       "`whole`: blocks for all of it")
+
 /* A configuration, read. */
 typedef struct choice {
-  int tm, tn;  /* of D, by a thread; of halves by a warp */
-  int teams;   /* of a block */
-  int stages;  /* matrices that a team has in shared memory or on the way */
-  bool stays;  /* the grid stays and steps over the batch */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* cycles of a processor that a matrix takes, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 /* A problem in the sizes that the kernel is made for. */
 typedef struct shape {
@@ -117,27 +126,6 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char tile[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) && at_configuration_put_text(out, "tile", tile) &&
-         at_configuration_put(out, "teams", c->teams) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put_text(out, "grid", c->stays ? "stays" : "whole");
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  char grid[8];
-  at_configuration again;
-  *c = (choice){0};
-  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "teams", MOST_TEAMS, &c->teams) ||
-      !at_gemm_number(text, "stages", 4, &c->stages) || !at_configuration_get_text(text, "grid", grid, sizeof grid))
-    return false;
-  c->stays = strcmp(grid, "stays") == 0;
-  if (!c->stays && c->stages > 1) return false; /* a team has one matrix */
-  return format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
                    mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
@@ -166,7 +154,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     }
   int given = 0;
   for (int i = 0; i < count && given < max; i++)
-    if (format(&out[given], &list[i])) given++;
+    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
   return given;
 }
 
@@ -174,7 +162,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(g, &s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &s, &c, machine)) return false;
+  if (!c.stays && c.stages > 1) return false; /* a team has one matrix */
   const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(&s, &c);
   const size_t in = (size_t)s.in, result = (size_t)s.out;
@@ -186,13 +175,10 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   at_gemm_define_add(out, "M", s.m);
   at_gemm_define_add(out, "N", s.n);
   at_gemm_define_add(out, "K", s.k);
-  at_gemm_define_add(out, "TM", c.tm);
-  at_gemm_define_add(out, "TN", c.tn);
+  at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "WARPS", warps);
-  at_gemm_define_add(out, "TEAMS", c.teams);
   at_gemm_define_add(out, "SHARE", share_of(&s, &c));
   at_gemm_define_add(out, "STRAIGHT", is_straight(g, &s, &c));
-  at_gemm_define_add(out, "STAGES", c.stages);
   at_gemm_define_add(out, "TRANS_A", g->trans_a);
   at_gemm_define_add(out, "TRANS_B", g->trans_b);
   at_gemm_define_add(out, "BYTES_A", a);
@@ -201,7 +187,6 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   at_gemm_define_add(out, "BYTES_D", d);
   at_gemm_define_add(out, "READS_C", reads_c);
   const bool exact = g->m == s.m && g->n == s.n && g->k == s.k;
-  at_gemm_define_add(out, "STAYS", c.stays);
   at_gemm_define_add(out, "EXACT", exact);
   at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
   at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
@@ -214,12 +199,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_tiny_family = {
-    .name = "tiny_batched",
-    .file = "tiny.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_batched_smem.cu",
     .entry = "at_tiny",
     .text = at_gemm_sm80_batched_smem_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_batched_smem = {
+    .name = "sm80_batched_smem", .version = 2, AT_GEMM_KERNEL_SLOTS(family, tunables)};

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_mma.c: the family of sm80_mma.cuh and block_tile.cuh: products by tensor cores, where vendors leave time: small, odd, skinny
  * and deep ones. */
-#include <string.h>
-
 #include "ops/gemm/kernels/block_tile.h"
 
+#include "gemm_block_tile_cuh.h"
 #include "gemm_sm80_mma_cuh.h"
 #include "gemm_sm80_mma_tile_cuh.h"
-#include "gemm_block_tile_cuh.h"
 
 enum {
   MOST_CHOICES = 128,
@@ -21,13 +19,31 @@ enum {
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                          \
+  PAIR("tile", tm, "TM", 16, 256, tn, "TN", 8, 128, AT_POWERS, "rows and columns of D that a block computes") \
+  NUMBER("step", step, "BK", 8, 128, AT_POWERS, "of k, by a block at a time")                                 \
+  PAIR("warps", warps_m, "WARPS_M", 1, MOST_WARPS, warps_n, "WARPS_N", 1, MOST_WARPS, AT_POWERS,              \
+       "warps of a block along the rows and the columns")                                                     \
+  NUMBER("along", warps_k, "WARPS_K", 1, MOST_WARPS, AT_POWERS, "warps that share a step")                    \
+  NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps that a block has in shared memory or on the way there") \
+  NUMBER("splitk", split, "SPLIT", 1, 8, 0,                                                                   \
+         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")             \
+  NUMBER("parts", parts, "PARTS", 1, MOST_PARTS, 0,                                                           \
+         "clusters that share k further: their sums go to the workspace, and another launch adds them up")    \
+  NUMBER("pads", pads, NULL, 0, 1, 0,                                                                         \
+         "1: what permits no copies of 4 bytes is first copied to the workspace, by a launch of its own; "    \
+         "0: it goes through registers")                                                                      \
+  NUMBER("early", early, "EARLY", 0, MOST_EARLY, 0,                                                           \
+         "steps whose bytes a block asks the L2 cache for before the work in front of it is done; "           \
+         "on devices of capability 9.0 and later")
+
 /* A configuration, read. */
 typedef struct choice {
-  int tm, tn, step, warps_m, warps_n, warps_k, stages, split, parts;
-  int early;   /* steps whose bytes a block asks for before what came before is done */
-  bool pads;   /* what permits no copies of 4 bytes is first copied to the workspace */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
@@ -63,7 +79,7 @@ static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
-  if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
 }
@@ -242,38 +258,6 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + before + last;
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char tile[24], warps[24];
-  size_t at = 0, at_warps = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
-         at_append(warps, sizeof warps, &at_warps, "%dx%d", c->warps_m, c->warps_n) &&
-         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
-         at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
-         at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "parts", c->parts) && at_configuration_put(out, "pads", c->pads) &&
-         at_configuration_put(out, "early", c->early);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  int64_t pads = 0, early = 0;
-  *c = (choice){0};
-  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
-      !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
-      !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "stages", 16, &c->stages) ||
-      !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "pads", &pads) ||
-      !at_configuration_get(text, "early", &early) || early < 0 || early > MOST_EARLY ||
-      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
-    return false;
-  c->pads = pads == 1;
-  c->early = (int)early;
-  if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
-  return at_is_power_of_two(c->tm) && at_is_power_of_two(c->tn) && at_is_power_of_two(c->step) && c->step >= 8 &&
-         at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_n) && at_is_power_of_two(c->warps_k) &&
-         format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
 /* Tiles with warps over them and along k. */
 static const uint16_t tiles[][5] = {
     {32, 8, 2, 1, 2},    {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},  {32, 16, 2, 1, 2},
@@ -303,8 +287,16 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
           const bool pads = s->grain_x < 4 || s->grain_y < 4;
-          choice c = {tile[0],   tile[1],   bytes[d] / s->in, tile[2], tile[3], tile[4],
-                      stages[g], shares[h], (int)parts,       0,       pads,    0.0};
+          choice c = {.tm = tile[0],
+                      .tn = tile[1],
+                      .step = bytes[d] / s->in,
+                      .warps_m = tile[2],
+                      .warps_n = tile[3],
+                      .warps_k = tile[4],
+                      .stages = stages[g],
+                      .split = shares[h],
+                      .parts = (int)parts,
+                      .pads = pads};
           if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
           count = consider(s, machine, c, list, count, most);
@@ -352,23 +344,14 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
       const int before = list[i].early;
       list[i].early = early_of(&s, &list[i], machine, times[e]);
       if (e > 0 && wide && list[i].early == before) break;
-      if (format(&out[given], &list[i])) given++;
+      if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
     }
   }
   return given;
 }
 
 static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, const choice *c) {
-  const at_gemm_define all[] = {{"TM", c->tm},
-                                {"TN", c->tn},
-                                {"BK", c->step},
-                                {"STAGES", c->stages},
-                                {"WARPS_M", c->warps_m},
-                                {"WARPS_N", c->warps_n},
-                                {"WARPS_K", c->warps_k},
-                                {"SPLIT", c->split},
-                                {"PARTS", c->parts},
-                                {"X_K", s->x_k},
+  const at_gemm_define all[] = {{"X_K", s->x_k},
                                 {"Y_K", s->y_k},
                                 {"BYTES_X", grain_x(s, c)},
                                 {"BYTES_Y", grain_y(s, c)},
@@ -380,8 +363,8 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
                                 {"RAGGED_M", s->m % c->tm != 0},
                                 {"RAGGED_N", s->n % c->tn != 0},
                                 {"RAGGED_K", s->k % c->step != 0},
-                                {"EARLY", c->early},
                                 {"WHOLE", is_whole(s, c)}};
+  at_gemm_define_tunables(out, &tunables, c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
@@ -389,7 +372,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
   at_gemm_launch_spec_swap(out, &s);
   define(out, g, &s, &c);
@@ -407,9 +390,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_mma_family = {
-    .name = "mma",
-    .file = "mma.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_mma.cu",
     .entry = "at_mma",
     .text = at_gemm_block_tile_cuh,
     .first = {at_gemm_sm80_mma_tile_cuh, at_gemm_sm80_mma_cuh},
@@ -417,3 +399,5 @@ const at_gemm_kernels at_gemm_mma_family = {
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_mma = {.name = "sm80_mma", .version = 1, AT_GEMM_KERNEL_SLOTS(family, tunables)};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_skinny_reg.c: the family of sm80_skinny_reg.cuh: a large matrix times one of up to 64 columns, or the same transposed. */
-#include <string.h>
-
 #include "ops/gemm/kernels/skinny_shape.h"
 
 #include "gemm_sm80_skinny_reg_cuh.h"
@@ -20,13 +18,29 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
-static const char *const forms[] = {"rows", "depth", "tensor"};
+static const char *const forms[] = {[ROWS] = "rows", [DEPTH] = "depth", [TENSOR] = "tensor", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                              \
+  WORD("form", form, "FORM", forms, 0,                                                                            \
+       "`rows`: the large matrix lies along m (n), a thread has rows of it; `depth`: it lies along k, and so do " \
+       "the lanes of a warp; `tensor`: it lies along k, halves, by tensor cores")                                 \
+  NUMBER("columns", cols, "COLS", 1, 64, AT_POWERS,                                                               \
+         "columns of D (rows where m is the small size) that a block computes")                                   \
+  NUMBER("per", per, "PER", 1, 8, AT_POWERS,                                                                      \
+         "`rows`: vectors of rows of a thread; `depth`: rows of a warp; `tensor`: 16 rows of a warp")             \
+  PAIR("warps", warps_m, "WARPS_M", 1, 16, warps_k, "WARPS_K", 1, 16, AT_POWERS,                                  \
+       "warps of a block along the rows and along k")                                                             \
+  NUMBER("splitk", split, "SPLIT", 1, 8, AT_POWERS,                                                               \
+         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")                 \
+  NUMBER("ahead", ahead, "AHEAD", 1, 16, AT_POWERS, "steps of k whose loads a thread has on the way")
 
 /* A configuration, read. */
 typedef struct choice {
-  int form, cols, per, warps_m, warps_k, split, ahead;
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_skinny_shape shape;
 
@@ -36,14 +50,14 @@ static bool is_hopeless(const shape *s) {
   return (s->m * s->batch < 1024 && s->k > 16384) || (s->half && !s->large_k && s->n > 16);
 }
 
-/* f32 and f64 along m with more than a few columns: the family rows does them in less time. */
+/* f32 and f64 along m with more than a few columns: sm80_skinny_mmajor does them in less time. */
 static bool is_left_to_rows(const shape *s) {
   return !s->half && !s->large_k && s->n > 4;
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
-  if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
+  if (s.m <= MOST && s.k <= MOST) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          !is_hopeless(&s) && !is_left_to_rows(&s);
 }
@@ -146,31 +160,6 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
          each * (1.0 + 0.6 * (whole / busy - 1.0));
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char warps[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
-         at_configuration_put_text(out, "form", forms[c->form]) && at_configuration_put(out, "columns", c->cols) &&
-         at_configuration_put(out, "per", c->per) && at_configuration_put_text(out, "warps", warps) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "ahead", c->ahead);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  char form[16];
-  at_configuration again;
-  *c = (choice){0};
-  if (!at_configuration_get_text(text, "form", form, sizeof form) || !at_gemm_number(text, "columns", 64, &c->cols) ||
-      !at_gemm_number(text, "per", 8, &c->per) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
-      !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "ahead", 16, &c->ahead))
-    return false;
-  while (c->form < (int)AT_COUNT(forms) && strcmp(form, forms[c->form]) != 0) c->form++;
-  if (c->form == (int)AT_COUNT(forms) || c->warps_m > 16 || c->warps_k > 16) return false;
-  return at_is_power_of_two(c->cols) && at_is_power_of_two(c->per) && at_is_power_of_two(c->warps_m) &&
-         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
-         format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
 /* The least number of columns that a form computes at once and that holds n; the most it has where none does. */
 static int columns_of(const shape *s, int form) {
   int cols = form == TENSOR ? 8 : 1;
@@ -179,32 +168,24 @@ static int columns_of(const shape *s, int form) {
   return cols;
 }
 
-/* Of each form, those that were once among the best on an H200. */
-static const choice few[] = {
-    {ROWS, 0, 1, 1, 8, 4, 2, 0},    {ROWS, 0, 1, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 16, 2, 2, 0},
-    {ROWS, 0, 1, 1, 16, 4, 1, 0},   {ROWS, 0, 2, 2, 4, 8, 1, 0},   {ROWS, 0, 1, 2, 8, 8, 1, 0},
-    {ROWS, 0, 2, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 8, 1, 2, 0},
-    {ROWS, 0, 1, 4, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 4, 1, 2, 0},   {ROWS, 0, 1, 2, 4, 4, 2, 0},
-    {DEPTH, 0, 4, 8, 2, 1, 2, 0},   {DEPTH, 0, 8, 8, 1, 2, 2, 0},  {DEPTH, 0, 8, 4, 1, 2, 2, 0},
-    {DEPTH, 0, 4, 8, 1, 1, 4, 0},   {DEPTH, 0, 2, 8, 1, 1, 4, 0},  {DEPTH, 0, 8, 1, 4, 1, 2, 0},
-    {DEPTH, 0, 4, 2, 2, 1, 2, 0},   {DEPTH, 0, 4, 4, 2, 1, 2, 0},  {DEPTH, 0, 4, 4, 1, 1, 2, 0},
-    {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},  {DEPTH, 0, 2, 2, 2, 1, 4, 0},
-    {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 2, 4, 4, 2, 2, 0},
-    {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0}, {TENSOR, 0, 2, 2, 8, 2, 2, 0},
-    {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0}, {TENSOR, 0, 1, 2, 8, 1, 4, 0},
-    {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0}, {TENSOR, 0, 1, 1, 4, 1, 2, 0},
-    {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
+/* Of each form, those that were once among the best on an H200: form, per, warps along m and k, splitk, ahead. */
+static const uint8_t few[][6] = {
+    {ROWS, 1, 1, 8, 4, 2},   {ROWS, 1, 1, 8, 8, 1},    {ROWS, 1, 1, 16, 2, 2},  {ROWS, 1, 1, 16, 4, 1},
+    {ROWS, 2, 2, 4, 8, 1},   {ROWS, 1, 2, 8, 8, 1},    {ROWS, 2, 1, 8, 8, 1},   {ROWS, 1, 1, 4, 8, 2},
+    {ROWS, 1, 1, 8, 1, 2},   {ROWS, 1, 4, 4, 8, 2},    {ROWS, 1, 1, 4, 1, 2},   {ROWS, 1, 2, 4, 4, 2},
+    {DEPTH, 4, 8, 2, 1, 2},  {DEPTH, 8, 8, 1, 2, 2},   {DEPTH, 8, 4, 1, 2, 2},  {DEPTH, 4, 8, 1, 1, 4},
+    {DEPTH, 2, 8, 1, 1, 4},  {DEPTH, 8, 1, 4, 1, 2},   {DEPTH, 4, 2, 2, 1, 2},  {DEPTH, 4, 4, 2, 1, 2},
+    {DEPTH, 4, 4, 1, 1, 2},  {DEPTH, 4, 2, 4, 1, 2},   {DEPTH, 2, 8, 1, 1, 8},  {DEPTH, 2, 2, 2, 1, 4},
+    {DEPTH, 1, 1, 4, 1, 2},  {DEPTH, 1, 4, 1, 1, 2},   {TENSOR, 2, 4, 4, 2, 2}, {TENSOR, 2, 8, 2, 1, 2},
+    {TENSOR, 2, 4, 1, 8, 4}, {TENSOR, 2, 2, 8, 2, 2},  {TENSOR, 1, 4, 4, 2, 4}, {TENSOR, 1, 8, 2, 2, 4},
+    {TENSOR, 1, 2, 8, 1, 4}, {TENSOR, 2, 1, 16, 1, 2}, {TENSOR, 2, 8, 1, 2, 2}, {TENSOR, 1, 1, 4, 1, 2},
+    {TENSOR, 1, 4, 1, 1, 2}, {TENSOR, 1, 8, 1, 4, 4},
 };
-
-static bool same(const choice *a, const choice *b) {
-  return a->form == b->form && a->cols == b->cols && a->per == b->per && a->warps_m == b->warps_m &&
-         a->warps_k == b->warps_k && a->split == b->split && a->ahead == b->ahead;
-}
 
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   for (int i = 0; i < count; i++)
-    if (same(&list[i], &c)) return count;
+    if (at_tunables_equal(&tunables, &list[i], &c)) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
 }
@@ -212,9 +193,13 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
   int count = 0;
   for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = few[i];
-    c.cols = columns_of(s, c.form);
-    if (machine->capability < 90) c.split = 1;
+    choice c = {.form = few[i][0],
+                .cols = columns_of(s, few[i][0]),
+                .per = few[i][1],
+                .warps_m = few[i][2],
+                .warps_k = few[i][3],
+                .split = machine->capability < 90 ? 1 : few[i][4],
+                .ahead = few[i][5]};
     count = consider(s, machine, c, list, count, MOST_FEW);
     if (c.cols > 8 && c.form == ROWS) {
       c.cols = 8;
@@ -235,13 +220,20 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
         for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
           for (int split = 1; split <= 8; split *= 2)
             for (int ahead = 1; ahead <= 8; ahead *= 2)
-              count = consider(s, machine, (choice){form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0}, list,
-                               count, MOST_CHOICES);
+              count = consider(s, machine,
+                               (choice){.form = form,
+                                        .cols = cols,
+                                        .per = per,
+                                        .warps_m = warps[w][0],
+                                        .warps_k = warps[w][1],
+                                        .split = split,
+                                        .ahead = ahead},
+                               list, count, MOST_CHOICES);
     }
   return count;
 }
 
-/* The family ring does these in less time: few are compiled. */
+/* sm90_skinny_ring_16b does these in less time: few are compiled. */
 static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_machine *machine) {
   return machine->capability >= 90 && s->half && s->large_k && s->small_k && s->n > 2 && s->n <= 16 &&
          g->alignment >= 16 && s->k % 32 == 0;
@@ -258,7 +250,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   }
   if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
   for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
+      given++;
   return given;
 }
 
@@ -266,15 +259,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_skinny_shape_start(out, g, &s);
-  at_gemm_define_add(out, "FORM", c.form);
-  at_gemm_define_add(out, "COLS", c.cols);
-  at_gemm_define_add(out, "PER", c.per);
-  at_gemm_define_add(out, "WARPS_M", c.warps_m);
-  at_gemm_define_add(out, "WARPS_K", c.warps_k);
-  at_gemm_define_add(out, "SPLIT", c.split);
-  at_gemm_define_add(out, "AHEAD", c.ahead);
+  at_gemm_define_tunables(out, &tunables, &c);
   /* The compiler is told only where it would take more: told, it takes all that there is. */
   at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
@@ -289,12 +276,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_skinny_family = {
-    .name = "skinny",
-    .file = "skinny.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_skinny_reg.cu",
     .entry = "at_skinny",
     .text = at_gemm_sm80_skinny_reg_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_skinny_reg = {
+    .name = "sm80_skinny_reg", .version = 2, AT_GEMM_KERNEL_SLOTS(family, tunables)};

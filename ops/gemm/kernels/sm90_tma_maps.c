@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_tma_maps.c: tensor maps of A and B for sm90_wgmma.cuh; which of them is padded first. */
+ * sm90_tma_maps.c: tensor maps of A and B for sm90_wgmma_16b.cuh; which of them is padded first. */
 #include "ops/gemm/kernels/sm90_tma_maps.h"
 
 enum { UNIT = 64, SIZE = 2, PIECE = 16, LINE = 128 /* of the L2 cache */, PLACE = 256 };

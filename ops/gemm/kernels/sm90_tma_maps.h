@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_tma_maps.h: where the tensor copies of sm90_wgmma.cuh find A and B: as they lie, or, where they cannot take these, padded
+ * sm90_tma_maps.h: where the tensor copies of sm90_wgmma_16b.cuh find A and B: as they lie, or, where they cannot take these, padded
  * copies in the workspace. */
 #ifndef AT_GEMM_SM90_TMA_MAPS_H
 #define AT_GEMM_SM90_TMA_MAPS_H
 
 #include "ops/gemm/kernels/kernel.h"
 
-enum { AT_WGMMA_PAD_THREADS = 256, AT_WGMMA_PIECES = 1024 /* that a block of sm90_wgmma_pad.cuh copies */ };
+enum { AT_WGMMA_PAD_THREADS = 256, AT_WGMMA_PIECES = 1024 /* that a block of sm90_wgmma_16b_pad.cuh copies */ };
 
 /* A matrix (`b`: B, else A) as tensor copies find it, in boxes of 64 x box_lines. */
 at_tensor_shape at_wgmma_tensor(const at_gemm *g, bool b, int box_lines);

@@ -202,8 +202,8 @@ static void problems_are_read(void **state) {
   at_user_function_release(raw);
   assert_string_equal(e->function->own_text, AXPY); /* the expression has it now */
   at_expression_destroy(e);
-  assert_false(
-      at_elementwise_op.implementations[at_elementwise_op.implementation_count - 1]->supports(problem, host()));
+  const at_implementation *last = at_elementwise_op.implementations[at_elementwise_op.implementation_count - 1];
+  assert_false(last->supports(last, problem, host()));
 }
 
 static void canonical_texts_that_are_none(void **state) {

@@ -10,28 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/support/check.h"
 
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
-    at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
-
-static const struct {
-  const at_implementation *implementation;
-  const at_gemm_kernels *family; /* NULL: not attune's */
-} tried[] = {{&at_gemm_cublas, NULL},
-             {&at_gemm_tiny_batched, &at_gemm_tiny_family},
-             {&at_gemm_tiny_direct, &at_gemm_direct_family},
-             {&at_gemm_rows, &at_gemm_rows_family},
-             {&at_gemm_skinny, &at_gemm_skinny_family},
-             {&at_gemm_ring, &at_gemm_ring_family},
-             {&at_gemm_mma, &at_gemm_mma_family},
-             {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
-             {&at_gemm_wgmma, &at_gemm_wgmma_family},
-             {&at_gemm_simt, &at_gemm_simt_family}};
+/* The default, then attune's. */
+static const at_implementation *const tried[] = {&at_gemm_cublas,
+                                                 &at_gemm_sm80_batched_smem,
+                                                 &at_gemm_sm80_batched_reg_16b,
+                                                 &at_gemm_sm80_skinny_mmajor,
+                                                 &at_gemm_sm80_skinny_reg,
+                                                 &at_gemm_sm90_skinny_ring_16b,
+                                                 &at_gemm_sm80_mma,
+                                                 &at_gemm_sm90_wgmma_bf16x6,
+                                                 &at_gemm_sm90_wgmma_16b,
+                                                 &at_gemm_sm80_simt_f32};
 
 typedef struct named {
   const char *name;
@@ -212,15 +208,15 @@ static void time_shape(const named *s, int most) {
   OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
   OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
   for (size_t i = 0; i < AT_COUNT(tried); i++) {
-    const at_implementation *one = tried[i].implementation;
-    if (!one->supports(&g, device)) continue;
+    const at_implementation *one = tried[i];
+    if (!one->supports(one, &g, device)) continue;
     const at_gemm_machine machine = at_gemm_machine_of(device);
-    int count = tried[i].family ? tried[i].family->candidates(&g, &machine, list, ROOM, true)
-                                : one->configurations(&g, device, list, ROOM);
+    int count = one->data ? at_gemm_kernels_of(one)->candidates(&g, &machine, list, ROOM, true)
+                          : one->configurations(one, &g, device, list, ROOM);
     if (count > most) count = most;
-    if (getenv("ATTUNE_TEST_LIST") && tried[i].family)
+    if (getenv("ATTUNE_TEST_LIST") && one->data)
       count = read_list(getenv("ATTUNE_TEST_LIST"), s->name, one->name, list);
-    if (one->prepare_many) one->prepare_many(&g, device, list, count);
+    if (one->prepare_many) one->prepare_many(one, &g, device, list, count);
     for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }
   attune_generator_destroy(generator);

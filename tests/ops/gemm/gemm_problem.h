@@ -3,9 +3,12 @@
 #ifndef TEST_GEMM_PROBLEM_H
 #define TEST_GEMM_PROBLEM_H
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 
 enum { ROOM = 64 }; /* for configurations */
+
+#define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
 static const at_gemm_machine h200 = {90, 132, 227 * 1024}, a100 = {80, 108, 163 * 1024}, v100 = {70, 80, 96 * 1024};
 

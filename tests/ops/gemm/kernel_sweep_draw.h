@@ -4,6 +4,7 @@
 #ifndef TESTS_KERNEL_SWEEP_DRAW_H
 #define TESTS_KERNEL_SWEEP_DRAW_H
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/ops/gemm/kernel_sweep.h"
 
@@ -53,24 +54,17 @@ static inline void large_sizes(sizes s) {
 }
 
 typedef struct family {
-  const at_gemm_kernels *kernels;
   const at_implementation *implementation;
   void (*draw)(sizes s);
   bool own;  /* each size has a kernel of its own */
   int least; /* of sizes that are swept */
 } family;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma;
-
-static const family families[] = {{&at_gemm_tiny_family, &at_gemm_tiny_batched, tiny_sizes, true, 1},
-                                  {&at_gemm_direct_family, &at_gemm_tiny_direct, direct_sizes, true, 1},
-                                  {&at_gemm_rows_family, &at_gemm_rows, thin_sizes, false, 1},
-                                  {&at_gemm_skinny_family, &at_gemm_skinny, thin_sizes, false, 1},
-                                  {&at_gemm_mma_family, &at_gemm_mma, tiled_sizes, false, 1},
-                                  {&at_gemm_simt_family, &at_gemm_simt, tiled_sizes, false, 1},
-                                  {&at_gemm_wgmma_family, &at_gemm_wgmma, tiled_sizes, false, 1},
-                                  {&at_gemm_bf16x6_family, &at_gemm_bf16x6, large_sizes, false, 64}};
+static const family families[] = {
+    {&at_gemm_sm80_batched_smem, tiny_sizes, true, 1},   {&at_gemm_sm80_batched_reg_16b, direct_sizes, true, 1},
+    {&at_gemm_sm80_skinny_mmajor, thin_sizes, false, 1}, {&at_gemm_sm80_skinny_reg, thin_sizes, false, 1},
+    {&at_gemm_sm80_mma, tiled_sizes, false, 1},          {&at_gemm_sm80_simt_f32, tiled_sizes, false, 1},
+    {&at_gemm_sm90_wgmma_16b, tiled_sizes, false, 1},    {&at_gemm_sm90_wgmma_bf16x6, large_sizes, false, 64}};
 
 /* ---- problems ---- */
 
@@ -93,18 +87,18 @@ static inline class class_at(const family *f, uint64_t number) {
   class c = {.ta = number & 1, .tb = number >> 1 & 1, .c = (at_gemm_c)between(0, 2)};
   const int kind = (int)(number / 4 % AT_COUNT(kinds));
   c.in = kinds[kind][0], c.out = kinds[kind][1];
-  if (f->kernels == &at_gemm_bf16x6_family) c.in = c.out = ATTUNE_F32, c.accuracy = ATTUNE_EQUIVALENT;
-  if (f->kernels == &at_gemm_simt_family) {
+  if (f->implementation == &at_gemm_sm90_wgmma_bf16x6) c.in = c.out = ATTUNE_F32, c.accuracy = ATTUNE_EQUIVALENT;
+  if (f->implementation == &at_gemm_sm80_simt_f32) {
     c.in = c.out = ATTUNE_F32;
     if (between(0, 2) == 0) c.accuracy = ATTUNE_EQUIVALENT;
   }
-  if (f->kernels == &at_gemm_mma_family && c.in == ATTUNE_F32) c.accuracy = ATTUNE_REDUCED;
-  if (f->kernels == &at_gemm_rows_family) c.in = c.out = kinds[kind & 1][0];
+  if (f->implementation == &at_gemm_sm80_mma && c.in == ATTUNE_F32) c.accuracy = ATTUNE_REDUCED;
+  if (f->implementation == &at_gemm_sm80_skinny_mmajor) c.in = c.out = kinds[kind & 1][0];
   if (c.in == ATTUNE_F64 || c.in == ATTUNE_F32) c.out = c.in;
-  const bool aligned =
-      c.in != c.out || c.in == ATTUNE_F16 || c.in == ATTUNE_BF16
-          ? f->kernels == &at_gemm_wgmma_family || f->kernels == &at_gemm_direct_family || between(0, 1)
-          : between(0, 1);
+  const bool aligned = c.in != c.out || c.in == ATTUNE_F16 || c.in == ATTUNE_BF16
+                           ? f->implementation == &at_gemm_sm90_wgmma_16b ||
+                                 f->implementation == &at_gemm_sm80_batched_reg_16b || between(0, 1)
+                           : between(0, 1);
   c.address = aligned ? WIDEST << between(0, 1) : between(0, 1) ? WIDEST : 1 << between(0, 3);
   for (int i = 0; i < 3; i++) c.lines[i] = aligned ? WIDEST : c.address < WIDEST ? c.address : 1 << between(0, 4);
   return c;

@@ -9,8 +9,8 @@
 
 #include <attune/attune.h>
 
-#include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/host/cblas_direct.h"
+#include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/registry.h"
 
@@ -37,7 +37,7 @@ static bool first_is_gemv(const char *text) {
   const at_gemm g = problem_of(text);
   at_configuration list[64];
   char call[16] = "";
-  const int count = at_gemm_host_cblas.configurations(&g, host, list, 64);
+  const int count = at_gemm_host_cblas.configurations(&at_gemm_host_cblas, &g, host, list, 64);
   assert_true(count > 0);
   (void)at_configuration_get_text(&list[0], "call", call, sizeof call);
   return strcmp(call, "gemv") == 0;
@@ -77,7 +77,7 @@ static void the_name_says_what_is_called(void **state) {
     at_configuration list[64];
     at_plan *plan = NULL;
     char name[sizeof((attune_decision *)NULL)->default_implementation];
-    assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+    assert_true(at_gemm_host_cblas.configurations(&at_gemm_host_cblas, &g, host, list, 64) > 0);
     OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
     at_gemm_host_cblas.bare_name(plan, name, sizeof name);
     if (strncmp(name, "host_cblas threads=", 19) != 0 || (strstr(name, " call=gemv") != NULL) != rows[i].gemv)
@@ -124,7 +124,7 @@ static void bare_calls_are_right(void **state) {
       at_gemm_op.operands->bind(&g, pointers, usual, operands);
       at_configuration list[64];
       at_plan *plan = NULL;
-      assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+      assert_true(at_gemm_host_cblas.configurations(&at_gemm_host_cblas, &g, host, list, 64) > 0);
       OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
       void *reference = NULL;
       double error = 1e9;
@@ -156,7 +156,7 @@ static void bare_calls_stop_at_the_gate(void **state) {
   at_plan *plan = NULL;
   char id[64];
   at_gemm_op.operands->bind(&g, pointers, usual, operands);
-  assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+  assert_true(at_gemm_host_cblas.configurations(&at_gemm_host_cblas, &g, host, list, 64) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
   assert_true(at_configuration_get_text(&list[0], "library", id, sizeof id));
   at_cblas_thread_setting_end(&at_cblas_find(id)->gate);

@@ -9,8 +9,8 @@
 #include "src/cuda/context/cuda.h"
 #include "tests/ops/gemm/gemm_oracle.h"
 #include "tests/support/gpu.h"
-#include "tuning/op/registry.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/op/registry.h"
 
 #define CUDA(call) assert_int_equal((call), cudaSuccess)
 
@@ -134,22 +134,19 @@ static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_g
 
 /* Kernels that are compiled for each problem take their time; test_cuda_kernels has many of them. */
 static bool is_compiled(const at_implementation *implementation) {
-  static const char *const names[] = {"tiny_batched", "tiny_direct", "rows",  "skinny", "ring",
-                                      "mma",          "bf16x6",      "wgmma", "simt"};
-  for (size_t i = 0; i < AT_COUNT(names); i++)
-    if (strcmp(implementation->name, names[i]) == 0) return true;
-  return false;
+  return implementation->prepare_many != NULL;
 }
 
 /* Of the cases: there are none of the contract equivalent, and Hopper's instructions are Hopper's. */
 static bool takes_none(const char *name) {
-  return strcmp(name, "bf16x6") == 0 || (strcmp(name, "wgmma") == 0 && device->properties.capability_major != 9);
+  return strcmp(name, "sm90_wgmma_bf16x6") == 0 ||
+         (strcmp(name, "sm90_wgmma_16b") == 0 && device->properties.capability_major != 9);
 }
 
 static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,
                               bool swap, int index) {
   static at_configuration configurations[MOST];
-  const int count = implementation->configurations(g, device, configurations, MOST);
+  const int count = implementation->configurations(implementation, g, device, configurations, MOST);
   const int picks[] = {0, count - 1, count > 0 ? index % count : 0};
   const bool standard = implementation == at_registry_default(&at_gemm_op, g, device);
   const bool c_is_added = m->o->c.beta != 0.0;
@@ -198,7 +195,8 @@ static void each_implementation_does_each_case(void **state) {
     OK(at_gemm_normalise(p, (at_gemm_use){c.c, (uint8_t)c.alignment}, &g, &swap));
     for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
       const at_implementation *implementation = at_gemm_op.implementations[i];
-      if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(&g, device)) continue;
+      if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(implementation, &g, device))
+        continue;
       if (cases[i]++ % 8 != 0 && is_compiled(implementation)) continue;
       runs[i] += run_configurations(&m, implementation, data, &g, swap, index);
     }

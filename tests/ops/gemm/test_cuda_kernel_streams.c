@@ -9,14 +9,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
-#include "tests/support/gpu.h"
 #include "tests/ops/gemm/kernel_sweep.h"
+#include "tests/support/gpu.h"
 
 enum { STREAMS = 4, RUNS = 100, TOGETHER = 10, ROOM = 64, TRIED = 2 };
-
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma;
 
 static attune_device *device;
 
@@ -95,7 +93,7 @@ static void the_same_bits(const at_implementation *implementation, const shape *
   t.b = (block){.rows = at_gemm_rows_b(g), .cols = at_gemm_cols_b(g), .ld = g->ldb, .stride = g->stride_b};
   t.d = (block){.rows = g->m, .cols = g->n, .ld = g->ldd, .stride = g->stride_d};
   trial_open(&t, (const int[4]){0});
-  const int count = implementation->configurations(g, device, list, ROOM);
+  const int count = implementation->configurations(implementation, g, device, list, ROOM);
   assert_true(count > 0);
   bool worked = false;
   for (int i = 0, tried = 0; i < count && (tried < TRIED || !worked); i++) {
@@ -121,28 +119,32 @@ static void the_same_bits(const at_implementation *implementation, const shape *
 
 static void small_families(void **state) {
   (void)state;
-  the_same_bits(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
-  the_same_bits(&at_gemm_tiny_direct, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
-  the_same_bits(&at_gemm_rows, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
-  the_same_bits(&at_gemm_skinny, &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 4, .k = 2000, .alpha = 1});
-  the_same_bits(&at_gemm_skinny,
+  the_same_bits(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
+  the_same_bits(&at_gemm_sm80_batched_reg_16b,
+                &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
+  the_same_bits(&at_gemm_sm80_skinny_mmajor,
+                &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  the_same_bits(&at_gemm_sm80_skinny_reg, &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 4, .k = 2000, .alpha = 1});
+  the_same_bits(&at_gemm_sm80_skinny_reg,
                 &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
 }
 
 static void large_families(void **state) {
   (void)state;
-  the_same_bits(&at_gemm_mma,
+  the_same_bits(&at_gemm_sm80_mma,
                 &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
-  the_same_bits(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
-  the_same_bits(&at_gemm_simt,
+  the_same_bits(&at_gemm_sm80_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
+  the_same_bits(&at_gemm_sm80_simt_f32,
                 &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
-  the_same_bits(&at_gemm_simt, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
+  the_same_bits(&at_gemm_sm80_simt_f32,
+                &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
   if (device->properties.capability_major != 9) return;
-  the_same_bits(&at_gemm_wgmma,
+  the_same_bits(&at_gemm_sm90_wgmma_16b,
                 &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
-  the_same_bits(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1, .data = DATA_NORMAL});
-  the_same_bits(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
-                                          .alpha = 1, .data = DATA_WIDE});
+  the_same_bits(&at_gemm_sm90_wgmma_16b,
+                &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1, .data = DATA_NORMAL});
+  the_same_bits(&at_gemm_sm90_wgmma_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333,
+                                                     .k = 1000, .alpha = 1, .data = DATA_WIDE});
 }
 
 int main(void) {

@@ -16,8 +16,8 @@
 
 #include "ops/gemm/kernels/kernel.h"
 #include "src/base/support.h"
-#include "tests/support/gpu.h"
 #include "tests/ops/gemm/kernel_sweep_draw.h"
+#include "tests/support/gpu.h"
 
 enum { BATCH = 32, SWEPT = 130, ROOM = 256, SHARED = 8 };
 
@@ -62,22 +62,23 @@ static void want_kernel(batch *b, const family *f, const trial *t) {
   static at_configuration list[ROOM];
   const at_gemm_machine machine = at_gemm_machine_of(device);
   at_gemm_launch_spec recipe;
-  const int count = f->kernels->candidates(&t->g, &machine, list, ROOM, between(0, 1));
+  const int count = at_gemm_kernels_of(f->implementation)->candidates(&t->g, &machine, list, ROOM, between(0, 1));
   assert_true(count > 0);
   const at_configuration *chosen = &list[between(0, 2) ? between(0, count - 1) : 0];
-  assert_true(f->kernels->recipe(&recipe, &t->g, &machine, chosen));
+  assert_true(at_gemm_kernels_of(f->implementation)->recipe(&recipe, &t->g, &machine, chosen));
   b->tried[b->kernels++] = *chosen;
-  for (int before = 0; before <= (int)at_gemm_has_before(f->kernels, &recipe); before++) {
+  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &recipe); before++) {
     char *text = NULL;
-    OK(at_gemm_text(&text, f->kernels, &recipe, before));
+    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &recipe, before));
     const uint64_t hash = text_hash(text);
     if (has_text(b, hash)) {
       free(text);
       continue;
     }
     b->texts[b->made] = hash;
-    b->requests[b->made++].source =
-        (at_kernel_source){.file = f->kernels->file, .text = text, .entry = f->kernels->entry};
+    b->requests[b->made++].source = (at_kernel_source){.file = at_gemm_kernels_of(f->implementation)->file,
+                                                       .text = text,
+                                                       .entry = at_gemm_kernels_of(f->implementation)->entry};
   }
 }
 
@@ -85,11 +86,11 @@ static void want_kernel(batch *b, const family *f, const trial *t) {
 static bool can_run(const batch *b, const family *f, const trial *t, const at_configuration *configuration) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
   at_gemm_launch_spec recipe;
-  if (!f->kernels->recipe(&recipe, &t->g, &machine, configuration)) return false;
+  if (!at_gemm_kernels_of(f->implementation)->recipe(&recipe, &t->g, &machine, configuration)) return false;
   bool all = true;
-  for (int before = 0; before <= (int)at_gemm_has_before(f->kernels, &recipe); before++) {
+  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &recipe); before++) {
     char *text = NULL;
-    OK(at_gemm_text(&text, f->kernels, &recipe, before));
+    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &recipe, before));
     all = all && has_text(b, text_hash(text));
     free(text);
   }
@@ -113,7 +114,7 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
   char what[512];
   describe(what, sizeof what, t);
   if (getenv("ATTUNE_TEST_VERBOSE")) { /* the last line is of the run that does not end */
-    printf("%s %s \"%s\"\n", f->kernels->name, what, configuration->text);
+    printf("%s %s \"%s\"\n", f->implementation->name, what, configuration->text);
     fflush(stdout);
   }
   attune_status status = at_plan_create(&plan, &at_gemm_op, f->implementation, configuration, &t->g, device);
@@ -124,7 +125,8 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
   n->runs++;
   n->worst = fmax(n->worst, error);
   if (!(error <= 1.0) && n->wrong++ < 10)
-    print_message("%s %s \"%s\": error %g of what is allowed\n", f->kernels->name, what, configuration->text, error);
+    print_message("%s %s \"%s\": error %g of what is allowed\n", f->implementation->name, what, configuration->text,
+                  error);
   at_plan_destroy(plan);
 }
 
@@ -144,7 +146,7 @@ static bool next_problem(batch *b, const family *f, const class *of, unsigned *n
     const int64_t batches = f->own ? between(2, 24) : between(0, 2) ? 1 : between(2, 4);
     if (!set_up(t, of, s, batches)) continue;
     shift(t, of, b->shifts[b->count]);
-    if (!f->kernels->supports(&t->g, &machine)) continue;
+    if (!at_gemm_kernels_of(f->implementation)->supports(&t->g, &machine)) continue;
     if (sweeps && !f->own && attempt % 8 != 7) ++*next;
     b->count++;
     return true;
@@ -173,7 +175,7 @@ static void run_batch(const family *f, const class *of, unsigned *next, tally *n
   for (int i = 0; i < most; i++) want_kernel(&b, f, &b.trials[i * b.count / most]);
   at_jit_get_all(b.requests, b.made, device);
   for (int i = 0; i < b.made; i++)
-    if (!b.requests[i].kernel) fail_msg("%s: %s", f->kernels->name, b.requests[i].message);
+    if (!b.requests[i].kernel) fail_msg("%s: %s", f->implementation->name, b.requests[i].message);
   for (int i = 0; i < b.count && (n->runs == 0 || at_now_ns() < until); i++) {
     trial *t = &b.trials[i];
     bool opened = false;
@@ -184,7 +186,7 @@ static void run_batch(const family *f, const class *of, unsigned *next, tally *n
       run_one(f, t, &b.tried[j], n);
     }
     if (!opened) continue;
-    if (!inputs_are_unchanged(t)) fail_msg("%s writes A or B", f->kernels->name);
+    if (!inputs_are_unchanged(t)) fail_msg("%s writes A or B", f->implementation->name);
     count_problem(of, t, n);
     trial_close(t);
   }
@@ -205,8 +207,8 @@ static void tell(const family *f, const tally *n) {
   print_message(
       "%s: %d problems, %d runs of %d kernels, %d wrong, worst %.3f of what is allowed; swept sizes %d, dtypes x "
       "transposes %d; NaN and infinities %d, lines or addresses below 16 bytes %d, beyond %d %d\n",
-      f->kernels->name, n->problems, n->runs, n->kernels, n->wrong, n->worst, done, of_kinds, n->special, n->misaligned,
-      SWEPT, n->large);
+      f->implementation->name, n->problems, n->runs, n->kernels, n->wrong, n->worst, done, of_kinds, n->special,
+      n->misaligned, SWEPT, n->large);
 }
 
 static void sweep(const family *f) {
@@ -216,7 +218,7 @@ static void sweep(const family *f) {
   for (int i = 0; i < 4; i++) next[i] = (unsigned)(part * 3 * SWEPT / parts);
   until = at_now_ns() + per_family_ns;
   for (uint64_t turn = 0; n.runs == 0 || at_now_ns() < until; turn++) {
-    if (turn > 400 && n.runs == 0) fail_msg("%s takes nothing that is drawn", f->kernels->name);
+    if (turn > 400 && n.runs == 0) fail_msg("%s takes nothing that is drawn", f->implementation->name);
     *random_state() = 88172645463325252u + (turn * parts + part) * 0x9e3779b97f4a7c15u;
     for (int i = 0; i < 8; i++) (void)random_bits();
     const class of = class_at(f, turn);
@@ -228,8 +230,8 @@ static void sweep(const family *f) {
 
 static void a_family(void **state) {
   const family *f = *state;
-  if (f->kernels == &at_gemm_wgmma_family && device->properties.capability_major != 9) skip();
-  if (f->kernels == &at_gemm_bf16x6_family && device->properties.capability_major != 9) skip();
+  if (f->implementation == &at_gemm_sm90_wgmma_16b && device->properties.capability_major != 9) skip();
+  if (f->implementation == &at_gemm_sm90_wgmma_bf16x6 && device->properties.capability_major != 9) skip();
   sweep(f);
 }
 
@@ -241,9 +243,9 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (size_t i = 0; i < AT_COUNT(families); i++)
-    if (argc == 1 || strcmp(argv[1], families[i].kernels->name) == 0)
+    if (argc == 1 || strcmp(argv[1], families[i].implementation->name) == 0)
       tests[count++] =
-          (struct CMUnitTest){families[i].kernels->name, a_family, NULL, NULL, (void *)(uintptr_t)&families[i]};
+          (struct CMUnitTest){families[i].implementation->name, a_family, NULL, NULL, (void *)(uintptr_t)&families[i]};
   if (count == 0) {
     fprintf(stderr, "no family is called %s\n", argv[1]);
     return 2;

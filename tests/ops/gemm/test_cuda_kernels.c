@@ -9,15 +9,13 @@
 
 #include <stdio.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/support/cuda_gemm.h"
 #include "tests/support/gpu.h"
 #include "tuning/measure/numerical_check.h"
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
-
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
-    at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -195,7 +193,8 @@ typedef struct group {
   int counts[BATCH], count, made;
 } group;
 
-static void add_problem(group *all, const at_gemm_kernels *family, const shape *s) {
+static void add_problem(group *all, const at_implementation *implementation, const shape *s) {
+  const at_gemm_kernels *family = at_gemm_kernels_of(implementation);
   static at_configuration list[ROOM];
   const at_gemm_machine machine = at_gemm_machine_of(device);
   const int i = all->count++;
@@ -255,7 +254,7 @@ static void one_run(gemm_case *t, const at_implementation *implementation, const
   at_plan_destroy(plan);
 }
 
-static void drawn_problems(const at_gemm_kernels *family, const at_implementation *implementation, shape (*next)(int)) {
+static void drawn_problems(const at_implementation *implementation, shape (*next)(int)) {
   int runs = 0;
   wrong = 0;
   for (int first = 0; first < problems; first += BATCH) {
@@ -263,7 +262,7 @@ static void drawn_problems(const at_gemm_kernels *family, const at_implementatio
     memset(&all, 0, sizeof all);
     for (int i = first; i < first + BATCH && i < problems; i++) {
       const shape s = next(i);
-      add_problem(&all, family, &s);
+      add_problem(&all, implementation, &s);
     }
     at_jit_get_all(all.requests, all.made, device);
     for (int i = 0; i < all.count; i++) {
@@ -281,42 +280,42 @@ static void drawn_problems(const at_gemm_kernels *family, const at_implementatio
 
 static void tiny_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_tiny_family, &at_gemm_tiny_batched, tiny_shape);
+  drawn_problems(&at_gemm_sm80_batched_smem, tiny_shape);
 }
 
 static void direct_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_direct_family, &at_gemm_tiny_direct, direct_shape);
+  drawn_problems(&at_gemm_sm80_batched_reg_16b, direct_shape);
 }
 
 static void rows_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_rows_family, &at_gemm_rows, rows_shape);
+  drawn_problems(&at_gemm_sm80_skinny_mmajor, rows_shape);
 }
 
 static void skinny_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
+  drawn_problems(&at_gemm_sm80_skinny_reg, skinny_shape);
 }
 
 static void ring_is_right(void **state) {
   (void)state;
   if (device->properties.capability_major >= 9)
-    drawn_problems(&at_gemm_ring_family, &at_gemm_ring, ring_shape);
+    drawn_problems(&at_gemm_sm90_skinny_ring_16b, ring_shape);
   else
     skip();
 }
 
 static void mma_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
+  drawn_problems(&at_gemm_sm80_mma, mma_shape);
 }
 
 static void bf16x6_is_right(void **state) {
   (void)state;
   const int all = problems;
   problems = problems < 12 ? problems : 12; /* large ones, whose sums a CPU makes too */
-  drawn_problems(&at_gemm_bf16x6_family, &at_gemm_bf16x6, bf16x6_shape);
+  drawn_problems(&at_gemm_sm90_wgmma_bf16x6, bf16x6_shape);
   problems = all;
 }
 
@@ -324,7 +323,7 @@ static void bf16x6_is_right(void **state) {
 static double error_of(const at_implementation *implementation, gemm_case *t) {
   static at_configuration list[ROOM];
   at_plan *plan = NULL;
-  assert_true(implementation->configurations(&t->g, device, list, ROOM) > 0);
+  assert_true(implementation->configurations(implementation, &t->g, device, list, ROOM) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t->g, device));
   assert_true(reset_output(t));
   OK(plan->launch(plan, &t->operands, stream));
@@ -341,7 +340,7 @@ static void bf16x6_is_as_exact_as_f32(void **state) {
     const shape s = {ATTUNE_F32,  .accuracy = ATTUNE_EQUIVALENT, .m = 512, .n = 512, .k = 2048, .alpha = 1,
                      .data = kind};
     assert_true(make_case(&t, &s, stream));
-    const double plain = error_of(&at_gemm_cublas, &t), ours = error_of(&at_gemm_bf16x6, &t);
+    const double plain = error_of(&at_gemm_cublas, &t), ours = error_of(&at_gemm_sm90_wgmma_bf16x6, &t);
     print_message("data %d: f32 %.4f, bf16x6 %.4f of what is allowed\n", kind, plain, ours);
     assert_true(plain > 0.0 && ours > 0.0 && ours <= 2.0 * plain);
     free_case(&t);
@@ -351,7 +350,7 @@ static void bf16x6_is_as_exact_as_f32(void **state) {
 static void wgmma_is_right(void **state) {
   (void)state;
   if (device->properties.capability_major == 9)
-    drawn_problems(&at_gemm_wgmma_family, &at_gemm_wgmma, wgmma_shape);
+    drawn_problems(&at_gemm_sm90_wgmma_16b, wgmma_shape);
   else
     skip();
 }
@@ -361,13 +360,13 @@ static void wgmma_pads(void **state) {
   if (device->properties.capability_major != 9) skip();
   const int all = problems;
   problems = problems < 24 ? problems : 24; /* large ones, whose sums a CPU makes too */
-  drawn_problems(&at_gemm_wgmma_family, &at_gemm_wgmma, odd_shape);
+  drawn_problems(&at_gemm_sm90_wgmma_16b, odd_shape);
   problems = all;
 }
 
 static void simt_is_right(void **state) {
   (void)state;
-  drawn_problems(&at_gemm_simt_family, &at_gemm_simt, simt_shape);
+  drawn_problems(&at_gemm_sm80_simt_f32, simt_shape);
 }
 
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
@@ -378,9 +377,9 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
     at_gemm g;
     at_numerical_check *verifier = NULL;
     set_problem(&g, &s);
-    if (!implementation->supports(&g, device)) continue;
+    if (!implementation->supports(implementation, &g, device)) continue;
     OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
-    assert_true(implementation->configurations(&g, device, list, ROOM) > 0);
+    assert_true(implementation->configurations(implementation, &g, device, list, ROOM) > 0);
     at_plan *plan = NULL;
     double error = 0.0;
     OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &g, device));
@@ -395,16 +394,16 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
 
 static void special_values_are_kept(void **state) {
   (void)state;
-  verified(&at_gemm_tiny_batched, tiny_shape, problems / 20);
-  verified(&at_gemm_tiny_direct, direct_shape, problems / 20);
-  verified(&at_gemm_rows, rows_shape, problems / 20);
-  verified(&at_gemm_skinny, skinny_shape, problems / 20);
-  verified(&at_gemm_ring, ring_shape, problems / 20);
-  verified(&at_gemm_mma, mma_shape, problems / 20);
-  verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
-  verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
-  verified(&at_gemm_wgmma, odd_shape, problems / 80);
-  verified(&at_gemm_simt, simt_shape, problems / 20);
+  verified(&at_gemm_sm80_batched_smem, tiny_shape, problems / 20);
+  verified(&at_gemm_sm80_batched_reg_16b, direct_shape, problems / 20);
+  verified(&at_gemm_sm80_skinny_mmajor, rows_shape, problems / 20);
+  verified(&at_gemm_sm80_skinny_reg, skinny_shape, problems / 20);
+  verified(&at_gemm_sm90_skinny_ring_16b, ring_shape, problems / 20);
+  verified(&at_gemm_sm80_mma, mma_shape, problems / 20);
+  verified(&at_gemm_sm90_wgmma_bf16x6, bf16x6_shape, problems / 20);
+  verified(&at_gemm_sm90_wgmma_16b, wgmma_shape, problems / 20);
+  verified(&at_gemm_sm90_wgmma_16b, odd_shape, problems / 80);
+  verified(&at_gemm_sm80_simt_f32, simt_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -414,7 +413,7 @@ static void repeats(const at_implementation *implementation, const shape *s) {
   at_plan *plan = NULL;
   at_graph *graph = NULL;
   assert_true(make_case(&t, s, stream));
-  assert_true(implementation->configurations(&t.g, device, list, ROOM) > 0);
+  assert_true(implementation->configurations(implementation, &t.g, device, list, ROOM) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t.g, device));
   unsigned char *first = malloc(t.d.bytes), *again = malloc(t.d.bytes);
   assert_true(first && again);
@@ -441,33 +440,39 @@ static void repeats(const at_implementation *implementation, const shape *s) {
 
 static void the_same_bits_each_time(void **state) {
   (void)state;
-  repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
-  repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
-  repeats(&at_gemm_tiny_direct, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
-  repeats(&at_gemm_rows, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_rows, &(shape){ATTUNE_F64, .tb = 1, .m = 5, .n = 777, .k = 999, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_skinny,
+  repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
+  repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
+  repeats(&at_gemm_sm80_batched_reg_16b, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
+  repeats(&at_gemm_sm80_skinny_mmajor,
+          &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_skinny_mmajor,
+          &(shape){ATTUNE_F64, .tb = 1, .m = 5, .n = 777, .k = 999, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_skinny_reg,
+          &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_skinny_reg,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
   if (device->properties.capability_major >= 9)
-    repeats(&at_gemm_ring,
+    repeats(&at_gemm_sm90_skinny_ring_16b,
             &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 8, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
-  repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
-  repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
-  repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_sm80_mma,
+          &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_sm80_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_sm80_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
   if (device->properties.capability_major == 9) {
-    repeats(&at_gemm_wgmma,
+    repeats(&at_gemm_sm90_wgmma_16b,
             &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
-    repeats(&at_gemm_wgmma,
+    repeats(&at_gemm_sm90_wgmma_16b,
             &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 64, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
-    repeats(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
-    repeats(&at_gemm_wgmma, &(shape){ATTUNE_BF16, .m = 501, .n = 503, .k = 777, .alpha = 1, .data = DATA_NORMAL});
+    repeats(&at_gemm_sm90_wgmma_16b, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
+    repeats(&at_gemm_sm90_wgmma_16b,
+            &(shape){ATTUNE_BF16, .m = 501, .n = 503, .k = 777, .alpha = 1, .data = DATA_NORMAL});
   }
-  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
-  repeats(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
-                                    .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_simt_f32,
+          &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_simt_f32, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_sm80_skinny_reg, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
+  repeats(&at_gemm_sm90_wgmma_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
+                                               .alpha = 1, .data = DATA_WIDE});
 }
 
 int main(int argc, char **argv) {
@@ -476,8 +481,10 @@ int main(int argc, char **argv) {
     puts("skipped: no CUDA device");
     return 77;
   }
-  if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
-  else if (test_patience() > 1) problems = 40;
+  if (getenv("ATTUNE_TEST_PROBLEMS"))
+    problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
+  else if (test_patience() > 1)
+    problems = 40;
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiny_is_right),           cmocka_unit_test(direct_is_right),

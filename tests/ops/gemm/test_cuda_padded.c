@@ -65,10 +65,10 @@ static void every_variant_is_right(void **state) {
   for (size_t i = 0; i < AT_COUNT(shapes); i++) {
     gemm_case t;
     assert_true(make_case(&t, &shapes[i], stream));
-    assert_true(at_gemm_cublaslt_padded.supports(&t.g, device));
-    const int count = at_gemm_cublaslt_padded.configurations(&t.g, device, list, LIST);
+    assert_true(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &t.g, device));
+    const int count = at_gemm_cublaslt_padded.configurations(&at_gemm_cublaslt_padded, &t.g, device, list, LIST);
     if (count < 1) fail_msg("shape %zu has no configuration", i);
-    const int more = at_gemm_cublaslt_padded.neighbours(&t.g, device, &list[0], around, LIST);
+    const int more = at_gemm_cublaslt_padded.neighbours(&at_gemm_cublaslt_padded, &t.g, device, &list[0], around, LIST);
     for (int j = 0; j < count; j++) {
       with_d += strncmp(list[j].text, "pad=abd,", 8) == 0;
       assert_good(&t, &list[j], i);
@@ -85,18 +85,18 @@ static void only_where_there_is_something_to_pad(void **state) {
   (void)state;
   at_gemm g;
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 64, .n = 64, .k = 64});
-  assert_false(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_false(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
   set_problem(&g, &(shape){ATTUNE_BF16, .ta = 1, .m = 63, .n = 64, .k = 64}); /* only D */
-  assert_true(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_true(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 63, .n = 63, .k = 63});
-  assert_true(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_true(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
   g.workspace_cap = 4096; /* less than the copies take */
-  assert_false(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_false(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 20001, .n = 64, .k = 20001});
-  assert_false(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_false(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 32768, .n = 9, .k = 1032}); /* a large A that stays where it is */
   g.ldb += 1;
-  assert_true(at_gemm_cublaslt_padded.supports(&g, device));
+  assert_true(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
 }
 
 static void foreign_configurations_are_misses(void **state) {
@@ -121,7 +121,7 @@ static void graphs_replay(void **state) {
   at_plan *plan = NULL;
   at_graph *graph = NULL;
   assert_true(make_case(&t, &shapes[0], stream));
-  assert_true(at_gemm_cublaslt_padded.configurations(&t.g, device, list, 2) >= 1);
+  assert_true(at_gemm_cublaslt_padded.configurations(&at_gemm_cublaslt_padded, &t.g, device, list, 2) >= 1);
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_cublaslt_padded, &list[0], &t.g, device));
   OK(plan->launch(plan, &t.operands, stream)); /* makes the workspace */
   OK(attune_stream_synchronize(stream));

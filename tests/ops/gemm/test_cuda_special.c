@@ -10,10 +10,10 @@
 
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
-#include "tuning/op/registry.h"
-#include "tuning/measure/numerical_check.h"
-#include "tuning/tuner/winner.h"
 #include "tests/support/gpu.h"
+#include "tuning/measure/numerical_check.h"
+#include "tuning/op/registry.h"
+#include "tuning/tuner/winner.h"
 
 enum { MOST = 256, TRIED = 6, MOST_LINES = 128, RULES = 32 };
 static const double SWEEP_NS = 40e9; /* then no further problem is begun */
@@ -110,8 +110,8 @@ static void sweep_problem(const char *kind, const char *text) {
   const at_implementation *base = at_registry_default(&at_gemm_op, &g, device);
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *implementation = at_gemm_op.implementations[i];
-    if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(&g, device)) continue;
-    const int count = implementation->configurations(&g, device, configurations, MOST);
+    if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(implementation, &g, device)) continue;
+    const int count = implementation->configurations(implementation, &g, device, configurations, MOST);
     const int step = count > TRIED ? count / TRIED : 1; /* the best guesses, and some of the others */
     for (int j = 0; j < count; j += j + 1 < TRIED / 2 ? 1 : step) {
       uint32_t lost = 0;
@@ -163,7 +163,7 @@ static void winners_keep_what_the_default_keeps(void **state) {
                             *base = at_registry_default(&at_gemm_op, &g, device);
     assert_non_null(winner);
     at_copy_text(configuration.text, sizeof configuration.text, decision.configuration);
-    assert_int_equal(base->configurations(&g, device, &first, 1), 1);
+    assert_int_equal(base->configurations(base, &g, device, &first, 1), 1);
     OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
     if (!lost_by(verifier, &g, base, &first, &base_lost))
       print_message("%s: the default is out of tolerance\n", texts[i]);

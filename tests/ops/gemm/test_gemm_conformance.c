@@ -44,7 +44,7 @@ static void run(oracle *o, const at_implementation *implementation, const at_con
 static int run_configurations(oracle *o, const at_implementation *implementation, const at_gemm *g, bool swap,
                               int index) {
   static at_configuration configurations[MOST];
-  const int count = implementation->configurations(g, device, configurations, MOST);
+  const int count = implementation->configurations(implementation, g, device, configurations, MOST);
   if (count < 1 || count > MOST) fail_msg("%s, %s: %d configurations", o->c.name, implementation->name, count);
   const int picks[] = {0, count - 1, index % count, (index / 7 + count / 2) % count};
   int runs = 0;
@@ -75,7 +75,8 @@ static void each_implementation_does_each_case(void **state) {
     for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
       const at_implementation *implementation = at_gemm_op.implementations[i];
       seen[i].implementation = implementation;
-      if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(&g, device)) continue;
+      if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, &g, device))
+        continue;
       seen[i].runs += run_configurations(&o, implementation, &g, swap, index);
       seen[i].cases++;
       supporting++;

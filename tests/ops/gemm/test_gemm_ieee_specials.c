@@ -12,8 +12,8 @@
 #include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
-#include "tuning/op/registry.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/op/registry.h"
 
 enum { MOST = 256 };
 enum { COLUMNS = 102, PLAIN = 111, TURNED = 112 }; /* of the CBLAS */
@@ -100,8 +100,8 @@ static void sweep_problem(const char *text) {
   OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *implementation = at_gemm_op.implementations[i];
-    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(&g, device)) continue;
-    const int count = implementation->configurations(&g, device, configurations, MOST);
+    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, &g, device)) continue;
+    const int count = implementation->configurations(implementation, &g, device, configurations, MOST);
     for (int j = 0; j < count; j++) {
       at_configuration other;
       sweep_plan(verifier, text, &g, implementation, &configurations[j]);
@@ -138,8 +138,8 @@ static attune_status raw_launch(const at_plan *plan, const void *operands, attun
   return ATTUNE_OK;
 }
 
-static bool raw_supports(const void *problem, attune_device *on) {
-  (void)problem, (void)on;
+static bool raw_supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)problem, (void)on;
   return true;
 }
 
@@ -245,7 +245,7 @@ static void it_is_known_beforehand(void **state) {
       OK(at_gemm_parse(LOST[i].problem, &g));
       assert_int_equal(at_plan_create(&plan, &at_gemm_op, cblas, &stored, &g, device), ATTUNE_NOT_FOUND);
       assert_non_null(strstr(attune_last_message(), "lose NaN"));
-      const int count = cblas->configurations(&g, device, configurations, MOST);
+      const int count = cblas->configurations(cblas, &g, device, configurations, MOST);
       for (int j = 0; j < count; j++) assert_null(strstr(configurations[j].text, known->id));
     }
     static const char large[] = "gemm f64 tt 513x530x515 strict";

@@ -11,7 +11,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
+
+#define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
 static const struct {
   const char *name;
@@ -116,7 +119,7 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
     for (int i = 0; i < count; i++) {
       at_gemm_launch_spec recipe;
       assert_true(family->recipe(&recipe, g, machine, &list[i]));
-      snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->name,
+      snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->file,
                attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
                (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
       if (every > 1 && n->turn++ % (unsigned)every != 0) continue;
@@ -142,10 +145,10 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
         const int64_t *size = sizes[s];
         at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
                                (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
-        if (family == &at_gemm_mma_family) g.accuracy = ATTUNE_REDUCED;
+        if (family == FAMILY(sm80_mma)) g.accuracy = ATTUNE_REDUCED;
         one_problem(family, &g, every, &n);
       }
-  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels,
+  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->file, n.problems, n.kernels,
                 n.registers);
   assert_true(n.kernels > 0);
   assert_int_equal(spilled, 0);
@@ -158,32 +161,32 @@ static int every(int usual) {
 
 static void tiny_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
+  family_compiles(FAMILY(sm80_batched_smem), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
 }
 
 static void direct_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_direct_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
+  family_compiles(FAMILY(sm80_batched_reg_16b), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
 }
 
 static void rows_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
+  family_compiles(FAMILY(sm80_skinny_mmajor), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
 }
 
 static void skinny_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
+  family_compiles(FAMILY(sm80_skinny_reg), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
 }
 
 static void ring_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_ring_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
+  family_compiles(FAMILY(sm90_skinny_ring_16b), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
 }
 
 static void mma_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
+  family_compiles(FAMILY(sm80_mma), mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
 }
 
 /* One kind of device and dtype: each tile and each transpose in turn. */
@@ -196,7 +199,7 @@ static void bf16x6_kernels(void **state) {
     at_gemm g = problem_of(ATTUNE_F32, ATTUNE_F32, t & 1, t >> 1, size[0], size[1], size[2], 1, (at_gemm_c)(t % 3),
                            t == 3 ? 4 : 128);
     g.accuracy = ATTUNE_EQUIVALENT;
-    one_problem(&at_gemm_bf16x6_family, &g, every(5), &n);
+    one_problem(FAMILY(sm90_wgmma_bf16x6), &g, every(5), &n);
   }
   print_message("bf16x6: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
   assert_int_equal(n.problems, 4); /* of one architecture */
@@ -206,7 +209,7 @@ static void bf16x6_kernels(void **state) {
 
 static void wgmma_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
+  family_compiles(FAMILY(sm90_wgmma_16b), wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
 /* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned; -1:
@@ -222,9 +225,10 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
   char *text = NULL;
   int found = 0;
   snprintf(choice.text, sizeof choice.text, "%s", configuration);
-  assert_true(at_gemm_wgmma_family.recipe(&recipe, &g, &targets[1].machine, &choice));
-  OK(at_gemm_text(&text, &at_gemm_wgmma_family, &recipe, false));
-  const at_kernel_source source = {.file = at_gemm_wgmma_family.file, .text = text, .entry = at_gemm_wgmma_family.entry};
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&recipe, &g, &targets[1].machine, &choice));
+  OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), &recipe, false));
+  const at_kernel_source source = {
+      .file = FAMILY(sm90_wgmma_16b)->file, .text = text, .entry = FAMILY(sm90_wgmma_16b)->entry};
   const attune_status status = at_kernel_compile(&code, &source, &architecture, NULL);
   free(text);
   if (status == ATTUNE_UNSUPPORTED) return -1;
@@ -245,8 +249,10 @@ static void sums_pass_in_whole_words(void **state) {
   (void)state;
   static const char *const some[] = {
       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,turned=0",
-      "tile=256x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0",
-      "tile=64x128,deep=1,stages=4,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned=1"};
+      "tile=256x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned="
+      "0",
+      "tile=64x128,deep=1,stages=4,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned="
+      "1"};
   for (size_t i = 0; i < AT_COUNT(some); i++)
     for (int out = 0; out < 2; out++)
       for (int c = 0; c < 3; c++) {
@@ -258,15 +264,15 @@ static void sums_pass_in_whole_words(void **state) {
 
 static void simt_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(449));
+  family_compiles(FAMILY(sm80_simt_f32), simt_sizes, AT_COUNT(simt_sizes), 1, every(449));
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_kernels),   cmocka_unit_test(direct_kernels), cmocka_unit_test(rows_kernels),
-      cmocka_unit_test(skinny_kernels), cmocka_unit_test(ring_kernels),   cmocka_unit_test(mma_kernels),
-      cmocka_unit_test(bf16x6_kernels), cmocka_unit_test(wgmma_kernels),  cmocka_unit_test(simt_kernels),
-      cmocka_unit_test(sums_pass_in_whole_words)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels),   cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(rows_kernels),   cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(ring_kernels),   cmocka_unit_test(mma_kernels),
+                                     cmocka_unit_test(bf16x6_kernels), cmocka_unit_test(wgmma_kernels),
+                                     cmocka_unit_test(simt_kernels),   cmocka_unit_test(sums_pass_in_whole_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/gemm/kernels/skinny_shape.h"
 #include "ops/gemm/kernels/block_tile.h"
+#include "ops/gemm/kernels/skinny_shape.h"
 
 enum { FEW = 8 };
 
 static void what_tiny_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_tiny_family;
+  const at_gemm_kernels *f = FAMILY(sm80_batched_smem);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 2);
   assert_true(f->supports(&g, &h200));
   assert_true(f->supports(&g, &a100));
@@ -28,7 +28,7 @@ static void what_tiny_takes(void **state) {
 
 static void what_direct_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_direct_family;
+  const at_gemm_kernels *f = FAMILY(sm80_batched_reg_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 16, 48, 64, 2);
   assert_true(f->supports(&g, &h200));
   assert_true(f->supports(&g, &a100));
@@ -69,7 +69,7 @@ static void what_direct_takes(void **state) {
 
 static void what_skinny_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_skinny_family;
+  const at_gemm_kernels *f = FAMILY(sm80_skinny_reg);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_false(f->supports(&g, &v100));
@@ -79,7 +79,7 @@ static void what_skinny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 1, 0, 3, 4096, 4096, 1);
   assert_true(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 0, 64, 64, 64, 100); /* tiny_batched's */
+  g = problem_of(ATTUNE_BF16, 1, 0, 64, 64, 64, 100); /* sm80_batched_smem's */
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 1, 0, 4096, 4, 64, 65536);
   assert_false(f->supports(&g, &h200));
@@ -101,16 +101,16 @@ static void what_skinny_takes(void **state) {
 
 static void what_mma_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_mma_family;
+  const at_gemm_kernels *f = FAMILY(sm80_mma);
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
   assert_true(f->supports(&g, &h200));
   assert_true(f->supports(&g, &a100));
   assert_false(f->supports(&g, &v100));
   g = problem_of(ATTUNE_F16, 0, 0, 131072, 64, 64, 1);
   assert_true(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  g = problem_of(ATTUNE_BF16, 0, 0, 64, 64, 64, 100); /* sm80_batched_smem's */
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 1); /* skinny's */
+  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 1); /* sm80_skinny_reg's */
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 0, 0, 4096, 4096, 4096, 1); /* Hopper has faster instructions for what sums bound */
   assert_false(f->supports(&g, &h200));
@@ -139,7 +139,7 @@ static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_ge
   assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
-    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
+    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->file, list[i].text);
     const at_jit_config *c = &recipe.config;
     assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
     assert_true((int)c->shared_bytes <= machine->shared_bytes);
@@ -160,7 +160,7 @@ static void what_bf16x6_takes(void **state) {
   (void)state;
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
-  const at_gemm_kernels *f = &at_gemm_bf16x6_family;
+  const at_gemm_kernels *f = FAMILY(sm90_wgmma_bf16x6);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1);
   assert_false(f->supports(&g, &h200)); /* never for strict */
   g.accuracy = ATTUNE_REDUCED;
@@ -197,7 +197,7 @@ static void what_bf16x6_takes(void **state) {
 
 static void what_simt_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_simt_family;
+  const at_gemm_kernels *f = FAMILY(sm80_simt_f32);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
   assert_true(f->supports(&g, &h200));
   assert_true(f->supports(&g, &a100));
@@ -210,9 +210,9 @@ static void what_simt_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 0, 0, 512, 512, 512, 1);
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 100); /* sm80_batched_smem's */
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F32, 1, 0, 4096, 7, 4096, 1); /* skinny's */
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 7, 4096, 1); /* sm80_skinny_reg's */
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F32, 1, 1, 777, 333, 555, 3);
   g.alignment = 4;
@@ -225,14 +225,14 @@ static void simt_shares_a_long_k(void **state) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
-  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &h200, &list[0]));
   assert_in_range(recipe.config.grid[0] * recipe.config.grid[2], 120, 264);
   assert_true(recipe.workspace_bytes > 0);
   assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 128 * 128);
   g.workspace_cap = 1;
-  assert_true(at_gemm_simt_family.candidates(&g, &a100, list, ROOM, false) > 0);
-  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &a100, &list[0]));
   assert_int_equal(recipe.workspace_bytes, 0);
   assert_int_equal(recipe.after.grid[0], 0);
   assert_int_equal(recipe.config.cluster[0], 0);
@@ -250,8 +250,8 @@ static void blocks_keep_apart(void **state) {
   assert_int_equal(at_gemm_spread(132, 200000, &h200), 200000);
   assert_int_equal(at_gemm_spread(100000, 1000, &h200), 1000);
   const at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
-  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &h200, &list[0]));
   assert_true(2 * recipe.config.shared_bytes + 2 * 1024 > 228 * 1024);
 }
 
@@ -261,8 +261,8 @@ static void shares_of_a_long_k(void **state) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
-  assert_true(at_gemm_mma_family.candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm80_mma)->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &h200, &list[0]));
   const unsigned parts = recipe.config.grid[2];
   assert_in_range(recipe.config.cluster[0], 2, 8);
   assert_in_range(recipe.config.grid[0] * parts, 100, 264);
@@ -270,13 +270,13 @@ static void shares_of_a_long_k(void **state) {
   assert_int_equal(recipe.workspace_bytes, parts * 64 * 64 * 4);
   assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 64 * 64);
   assert_int_equal(recipe.after.cluster[0], 0);
-  assert_true(at_gemm_mma_family.candidates(&g, &a100, list, ROOM, false) > 0);
-  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_true(FAMILY(sm80_mma)->candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &a100, &list[0]));
   assert_int_equal(recipe.config.cluster[0], 0);
   assert_true(recipe.config.grid[2] > 30);
   g.workspace_cap = 1;
-  assert_true(at_gemm_mma_family.candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm80_mma)->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &h200, &list[0]));
   assert_int_equal(recipe.workspace_bytes, 0);
   assert_int_equal(recipe.config.grid[2], 1);
   assert_int_equal(recipe.after.grid[0], 0);
@@ -284,7 +284,7 @@ static void shares_of_a_long_k(void **state) {
 
 static void what_rows_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_rows_family;
+  const at_gemm_kernels *f = FAMILY(sm80_skinny_mmajor);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_true(f->supports(&g, &a100));
@@ -321,6 +321,35 @@ static void clusters_have_fewer_places(void **state) {
   assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
 }
 
+/* smNN_TECHNIQUE: a name in a database says which capability its kernels need, at least. */
+static void names_say_the_architecture(void **state) {
+  static const int64_t sizes[][4] = {{64, 64, 64, 100}, {4096, 4, 4096, 1}, {4096, 16, 4096, 1}, {1000, 500, 700, 1}};
+  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16};
+  (void)state;
+  int named = 0;
+  for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
+    const at_implementation *one = at_gemm_op.implementations[i];
+    if (strcmp(one->backend, "cuda") != 0 || strncmp(one->name, "cublas", 6) == 0) continue;
+    int number = 0, taken = 0;
+    assert_int_equal(sscanf(one->name, "sm%d_", &number), 1);
+    attune_device device = {.properties = {.processors = 132}};
+    for (size_t c = 0; c < AT_COUNT(sizes) * AT_COUNT(dtypes) * 6; c++) {
+      const int64_t *of = sizes[c % AT_COUNT(sizes)];
+      const int way = (int)(c / AT_COUNT(sizes) / AT_COUNT(dtypes));
+      at_gemm g = problem_of(dtypes[c / AT_COUNT(sizes) % 2], way & 1, 0, of[0], of[1], of[2], of[3]);
+      g.accuracy = (uint8_t)(way % 3);
+      device.properties.capability_major = number / 10, device.properties.capability_minor = number % 10;
+      taken += one->supports(one, &g, &device);
+      device.properties.capability_major = (number - 1) / 10, device.properties.capability_minor = (number - 1) % 10;
+      if (one->supports(one, &g, &device))
+        fail_msg("%s takes %dx%dx%d below its capability", one->name, (int)g.m, (int)g.n, (int)g.k);
+    }
+    if (!taken) fail_msg("%s takes nothing at its capability", one->name);
+    named++;
+  }
+  assert_true(named > 0);
+}
+
 static void every_problem_is_offered_something(void **state) {
   (void)state;
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F64, ATTUNE_F16, ATTUNE_BF16};
@@ -332,30 +361,30 @@ static void every_problem_is_offered_something(void **state) {
         for (size_t j = (i + (size_t)t) % 5; j < AT_COUNT(small); j += 5) {
           const at_gemm g =
               problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
-          check_offers(&at_gemm_tiny_family, &g, &h200);
-          check_offers(&at_gemm_tiny_family, &g, &a100);
-          check_offers(&at_gemm_direct_family, &g, &h200);
-          check_offers(&at_gemm_direct_family, &g, &a100);
+          check_offers(FAMILY(sm80_batched_smem), &g, &h200);
+          check_offers(FAMILY(sm80_batched_smem), &g, &a100);
+          check_offers(FAMILY(sm80_batched_reg_16b), &g, &h200);
+          check_offers(FAMILY(sm80_batched_reg_16b), &g, &a100);
         }
         for (size_t j = 0; j < AT_COUNT(large); j++) {
           const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
                                        1 + (int64_t)j % 2),
                         h = problem_of(dtypes[d], t & 1, t >> 1, small[i], large[j], small[(i + j) % 5], 1);
-          check_offers(&at_gemm_rows_family, &g, &h200);
-          check_offers(&at_gemm_rows_family, &h, &h200);
-          check_offers(&at_gemm_rows_family, &g, &a100);
-          check_offers(&at_gemm_skinny_family, &g, &h200);
-          check_offers(&at_gemm_skinny_family, &h, &h200);
-          check_offers(&at_gemm_skinny_family, &g, &a100);
-          check_offers(&at_gemm_ring_family, &g, &h200);
-          check_offers(&at_gemm_ring_family, &h, &h200);
+          check_offers(FAMILY(sm80_skinny_mmajor), &g, &h200);
+          check_offers(FAMILY(sm80_skinny_mmajor), &h, &h200);
+          check_offers(FAMILY(sm80_skinny_mmajor), &g, &a100);
+          check_offers(FAMILY(sm80_skinny_reg), &g, &h200);
+          check_offers(FAMILY(sm80_skinny_reg), &h, &h200);
+          check_offers(FAMILY(sm80_skinny_reg), &g, &a100);
+          check_offers(FAMILY(sm90_skinny_ring_16b), &g, &h200);
+          check_offers(FAMILY(sm90_skinny_ring_16b), &h, &h200);
           if ((i + j) % 4 != 0) continue;
-          check_offers(&at_gemm_mma_family, &g, &h200);
-          check_offers(&at_gemm_mma_family, &h, &a100);
-          if ((i + j) % 12 == 0) check_offers(&at_gemm_wgmma_family, &g, &h200);
-          if ((i + j) % 12 == 4) check_offers(&at_gemm_wgmma_family, &h, &h200);
-          check_offers(&at_gemm_simt_family, &g, &h200);
-          check_offers(&at_gemm_simt_family, &h, &a100);
+          check_offers(FAMILY(sm80_mma), &g, &h200);
+          check_offers(FAMILY(sm80_mma), &h, &a100);
+          if ((i + j) % 12 == 0) check_offers(FAMILY(sm90_wgmma_16b), &g, &h200);
+          if ((i + j) % 12 == 4) check_offers(FAMILY(sm90_wgmma_16b), &h, &h200);
+          check_offers(FAMILY(sm80_simt_f32), &g, &h200);
+          check_offers(FAMILY(sm80_simt_f32), &h, &a100);
         }
       }
 }
@@ -363,62 +392,65 @@ static void every_problem_is_offered_something(void **state) {
 /* What was best on an H200 is among what is tried. */
 static void the_best_are_tried(void **state) {
   (void)state;
-  static const struct {
+  const struct {
     const at_gemm_kernels *family;
     attune_dtype dtype;
     int ta;
     int64_t m, n, k, batch;
     const char *best;
   } known[] = {
-      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=4x4,teams=4,stages=1,grid=whole"},
-      {&at_gemm_tiny_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x16,teams=4,stages=1,grid=whole"},
-      {&at_gemm_tiny_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
-      {&at_gemm_direct_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x32,teams=4,blocks=5"},
-      {&at_gemm_direct_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
-      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 16, 4096, 1,
+      {FAMILY(sm80_batched_smem), ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=4x4,teams=4,stages=1,grid=whole"},
+      {FAMILY(sm80_batched_smem), ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x16,teams=4,stages=1,grid=whole"},
+      {FAMILY(sm80_batched_smem), ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
+      {FAMILY(sm80_batched_reg_16b), ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x32,teams=4,blocks=5"},
+      {FAMILY(sm80_batched_reg_16b), ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F32, 0, 4096, 16, 4096, 1,
        "lanes=16,columns=16,warps=1x16,splitk=2,ahead=4,chunk=8,rooms=0"},
-      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 8, 4096, 1,
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F32, 0, 4096, 8, 4096, 1,
        "lanes=8,columns=8,warps=2x8,splitk=2,ahead=8,chunk=32,rooms=0"},
-      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 4, 4096, 1,
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F32, 0, 4096, 4, 4096, 1,
        "lanes=8,columns=4,warps=1x8,splitk=1,ahead=16,chunk=64,rooms=0"},
-      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 1, 4096, 1,
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F32, 0, 4096, 1, 4096, 1,
        "lanes=8,columns=1,warps=1x16,splitk=1,ahead=8,chunk=128,rooms=0"},
-      {&at_gemm_rows_family, ATTUNE_F32, 0, 262144, 16, 64, 1,
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F32, 0, 262144, 16, 64, 1,
        "lanes=16,columns=16,warps=4x1,splitk=1,ahead=4,chunk=8,rooms=0"},
-      {&at_gemm_rows_family, ATTUNE_F64, 0, 4096, 8, 4096, 1,
+      {FAMILY(sm80_skinny_mmajor), ATTUNE_F64, 0, 4096, 8, 4096, 1,
        "lanes=16,columns=8,warps=2x4,splitk=2,ahead=16,chunk=32,rooms=0"},
-      {&at_gemm_simt_family, ATTUNE_F32, 0, 512, 512, 512, 1,
+      {FAMILY(sm80_simt_f32), ATTUNE_F32, 0, 512, 512, 512, 1,
        "tile=64x32,step=64,warps=1x1,along=8,lanes=8,stages=3,splitk=1,parts=1,bound=0"},
-      {&at_gemm_simt_family, ATTUNE_F32, 0, 1024, 1024, 1024, 1,
+      {FAMILY(sm80_simt_f32), ATTUNE_F32, 0, 1024, 1024, 1024, 1,
        "tile=128x64,step=32,warps=4x1,along=2,lanes=4,stages=3,splitk=1,parts=1,bound=0"},
-      {&at_gemm_mma_family, ATTUNE_F32, 0, 4096, 16, 4096, 1,
+      {FAMILY(sm80_mma), ATTUNE_F32, 0, 4096, 16, 4096, 1,
        "tile=32x16,step=64,warps=2x1,along=2,stages=10,splitk=1,parts=1,pads=0,early=0"},
-      {&at_gemm_simt_family, ATTUNE_F32, 0, 2048, 2048, 2048, 1,
+      {FAMILY(sm80_simt_f32), ATTUNE_F32, 0, 2048, 2048, 2048, 1,
        "tile=256x128,step=8,warps=4x2,along=1,lanes=8,stages=3,splitk=1,parts=1,bound=1"},
-      {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
+      {FAMILY(sm80_skinny_reg), ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=2x2,splitk=1,ahead=2"},
-      {&at_gemm_ring_family, ATTUNE_BF16, 1, 4096, 8, 4096, 1, "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
-      {&at_gemm_ring_family, ATTUNE_BF16, 1, 2048, 16, 8192, 1, "rows=16,warps=2x4,step=128,stages=3,splitk=2,early=2"},
-      {&at_gemm_ring_family, ATTUNE_BF16, 1, 1024, 8, 2816, 16, "rows=16,warps=8x2,step=128,stages=2,splitk=1,early=1"},
-      {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
+      {FAMILY(sm90_skinny_ring_16b), ATTUNE_BF16, 1, 4096, 8, 4096, 1,
+       "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
+      {FAMILY(sm90_skinny_ring_16b), ATTUNE_BF16, 1, 2048, 16, 8192, 1,
+       "rows=16,warps=2x4,step=128,stages=3,splitk=2,early=2"},
+      {FAMILY(sm90_skinny_ring_16b), ATTUNE_BF16, 1, 1024, 8, 2816, 16,
+       "rows=16,warps=8x2,step=128,stages=2,splitk=1,early=1"},
+      {FAMILY(sm80_skinny_reg), ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
-      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,
+      {FAMILY(sm90_wgmma_16b), ATTUNE_BF16, 1, 4096, 64, 4096, 1,
        "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned="
        "0"},
-      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
+      {FAMILY(sm90_wgmma_16b), ATTUNE_BF16, 1, 4096, 32, 14336, 1,
        "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=2,late=1,kept=2,turned="
        "0"},
-      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
+      {FAMILY(sm90_wgmma_16b), ATTUNE_BF16, 0, 131072, 64, 64, 1,
        "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned="
        "0"},
-      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
+      {FAMILY(sm90_wgmma_16b), ATTUNE_BF16, 0, 512, 512, 512, 1,
        "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=2,late=0,kept=0,turned="
        "0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {
     static at_configuration list[ROOM];
     at_gemm g = problem_of(known[i].dtype, known[i].ta, 0, known[i].m, known[i].n, known[i].k, known[i].batch);
-    if (known[i].family == &at_gemm_mma_family && g.dtype == ATTUNE_F32) g.accuracy = ATTUNE_REDUCED;
+    if (known[i].family == FAMILY(sm80_mma) && g.dtype == ATTUNE_F32) g.accuracy = ATTUNE_REDUCED;
     const int count = known[i].family->candidates(&g, &h200, list, ROOM, false);
     bool found = false;
     for (int c = 0; c < count; c++) found = found || strcmp(list[c].text, known[i].best) == 0;
@@ -435,8 +467,8 @@ static void arguments(void **state) {
   g.lda = 5, g.ldb = 4001, g.ldd = 7;
   char a, b, c, d;
   const at_gemm_operands o = {.alpha = 2, .a = &a, .b = &b, .beta = 3, .c = &c, .d = &d};
-  assert_true(at_gemm_skinny_family.candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(at_gemm_skinny_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm80_skinny_reg)->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm80_skinny_reg)->recipe(&recipe, &g, &h200, &list[0]));
   at_gemm_arguments *x = &recipe.arguments;
   at_gemm_bind(x, &g, recipe.swapped, &o);
   assert_true(recipe.swapped);
@@ -481,6 +513,7 @@ int main(void) {
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),
+      cmocka_unit_test(names_say_the_architecture),
       cmocka_unit_test(every_problem_is_offered_something),
       cmocka_unit_test(the_best_are_tried),
       cmocka_unit_test(arguments),

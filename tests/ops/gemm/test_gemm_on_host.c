@@ -11,9 +11,12 @@
 
 #include <attune/attune.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_gemm.h"
+
+#define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
 enum { MOST = 4000, ROOM = 64, MOST_THREADS = 512 };
 
@@ -212,27 +215,27 @@ static void write_kernel(const job *j, int number) {
 /* Any configuration at all: most are none for a problem. */
 static void draw_configuration(at_configuration *out, const at_gemm_kernels *family) {
   size_t at = 0;
-  if (family == &at_gemm_tiny_family)
+  if (family == FAMILY(sm80_batched_smem))
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,stages=%d,grid=%s", 1 << draw(7),
                           1 << draw(7), 1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
-  else if (family == &at_gemm_direct_family)
+  else if (family == FAMILY(sm80_batched_reg_16b))
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
-  else if (family == &at_gemm_ring_family)
+  else if (family == FAMILY(sm90_skinny_ring_16b))
     assert_true(at_append(out->text, sizeof out->text, &at, "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d",
                           16 << draw(2), 1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4),
                           draw(3)));
-  else if (family == &at_gemm_mma_family)
+  else if (family == FAMILY(sm80_mma))
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
                           16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
                           2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
-  else if (family == &at_gemm_simt_family)
+  else if (family == FAMILY(sm80_simt_f32))
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d,bound=%d",
                           16 << draw(4), 16 << draw(4), 8 << draw(3), 1 << draw(3), 1 << draw(3), 1 << draw(3),
                           4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4), draw(2)));
-  else if (family == &at_gemm_rows_family)
+  else if (family == FAMILY(sm80_skinny_mmajor))
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d,rooms=%d", 8 << draw(3),
                           1 << draw(5), 1 << draw(3), 1 << draw(5), 1 << draw(4), 1 << draw(5), 8 << draw(6),
@@ -344,7 +347,7 @@ static void run_family(const at_gemm_kernels *family, shape (*next)(int)) {
   void *library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
   if (!library) fail_msg("%s", dlerror());
   for (int i = 0; i < job_count; i++) check_job(&jobs[i], library, i);
-  print_message("%s: %d kernels, %d wrong\n", family->name, job_count, wrong);
+  print_message("%s: %d kernels, %d wrong\n", family->file, job_count, wrong);
   assert_int_equal(wrong, 0);
   assert_true(job_count > problems / 2);
   dlclose(library);
@@ -353,37 +356,37 @@ static void run_family(const at_gemm_kernels *family, shape (*next)(int)) {
 
 static void tiny_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_tiny_family, tiny_shape);
+  run_family(FAMILY(sm80_batched_smem), tiny_shape);
 }
 
 static void direct_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_direct_family, direct_shape);
+  run_family(FAMILY(sm80_batched_reg_16b), direct_shape);
 }
 
 static void rows_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_rows_family, rows_shape);
+  run_family(FAMILY(sm80_skinny_mmajor), rows_shape);
 }
 
 static void skinny_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_skinny_family, skinny_shape);
+  run_family(FAMILY(sm80_skinny_reg), skinny_shape);
 }
 
 static void ring_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_ring_family, ring_shape);
+  run_family(FAMILY(sm90_skinny_ring_16b), ring_shape);
 }
 
 static void mma_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_mma_family, mma_shape);
+  run_family(FAMILY(sm80_mma), mma_shape);
 }
 
 static void simt_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_simt_family, simt_shape);
+  run_family(FAMILY(sm80_simt_f32), simt_shape);
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_pads_on_host.c: the kernel of sm90_wgmma_pad.cuh, compiled by the C++ compiler with gemm_on_host.h and run on the
+ * test_gemm_pads_on_host.c: the kernel of sm90_wgmma_16b_pad.cuh, compiled by the C++ compiler with gemm_on_host.h and run on the
  * host: lines of any length, distance and address, of one factor or both, arrive where the tensor maps expect them. */
 #include "tests/support/check.h"
 
@@ -10,9 +10,12 @@
 
 #include <attune/attune.h>
 
+#include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/sm90_tma_maps.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_gemm.h"
+
+#define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
 typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
 
@@ -48,16 +51,17 @@ static void *open_kernel(const at_gemm_launch_spec *r, const char *folder, run_f
   snprintf(include, sizeof include, "-I%s", AT_SOURCE_DIR);
   FILE *file = fopen(source, "w");
   assert_non_null(file);
-  OK(at_gemm_text(&text, &at_gemm_wgmma_family, r, true));
+  OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), r, true));
   fprintf(file,
-          "#include \"tests/support/gemm_on_host.h\"\n%s\nstatic void body(const void *a) { at_wgmma(*(const at_arguments *)a); }\n"
+          "#include \"tests/support/gemm_on_host.h\"\n%s\nstatic void body(const void *a) { at_wgmma(*(const "
+          "at_arguments *)a); }\n"
           "extern \"C\" void run(const void *a, const unsigned *grid, unsigned ranks, unsigned threads) {\n"
           "  host_run(body, a, grid, ranks, threads);\n}\n",
           text);
   free(text);
   assert_int_equal(fclose(file), 0);
-  const char *const words[] = {CXX,       "-std=c++17", "-w", "-O1",   "-fno-strict-aliasing", "-fPIC",
-                               "-shared", include,      "-o", library, source,                 NULL};
+  const char *const words[] = {CXX,  "-std=c++17", "-w",   "-O1", "-fno-strict-aliasing", "-fPIC", "-shared", include,
+                               "-o", library,      source, NULL};
   output[0] = 0;
   if (run_program(words, output, sizeof output) != 0) fail_msg("%s: %.4000s", source, output);
   void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -75,7 +79,8 @@ static void check_lines(const unsigned char *copy, const unsigned char *from, co
   for (int64_t i = 0; i < s.count; i++)
     for (int64_t l = 0; l < s.lines; l++)
       if (memcmp(copy + i * s.matrix_bytes + l * s.line_bytes, from + i * stride + l * ld, (size_t)s.length * 2) != 0)
-        fail_msg("number %d: line %lld of matrix %lld of %c differs", number, (long long)l, (long long)i, b ? 'B' : 'A');
+        fail_msg("number %d: line %lld of matrix %lld of %c differs", number, (long long)l, (long long)i,
+                 b ? 'B' : 'A');
 }
 
 static void one_copy(int number) {
@@ -88,9 +93,9 @@ static void one_copy(int number) {
   size_t lengths[2];
   unsigned char *operands[2];
   set_problem(&g, &shapes[number]);
-  assert_true(at_gemm_wgmma_family.supports(&g, &machine));
-  assert_true(at_gemm_wgmma_family.candidates(&g, &machine, list, ROOM, false) > 0);
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &machine, &list[0]));
+  assert_true(FAMILY(sm90_wgmma_16b)->supports(&g, &machine));
+  assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &machine, list, ROOM, false) > 0);
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &machine, &list[0]));
   assert_non_null(mkdtemp(folder));
   void *opened = open_kernel(&r, folder, &run);
   for (int i = 0; i < 2; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_ring.c: which problems the family ring takes, and how its kernels are launched. Needs no GPU. */
+ * test_gemm_ring.c: which problems the family sm90_skinny_ring_16b takes, and how its kernels are launched. Needs no GPU. */
 #include "tests/support/check.h"
 
 #include "tests/ops/gemm/gemm_problem.h"
 
 static void what_ring_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_ring_family;
+  const at_gemm_kernels *f = FAMILY(sm90_skinny_ring_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_false(f->supports(&g, &a100));
@@ -33,7 +33,7 @@ static void what_ring_takes(void **state) {
 /* A kernel takes the shared memory that its rings and barriers have, and no more than there is. */
 static void rooms_of_ring(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_ring_family;
+  const at_gemm_kernels *f = FAMILY(sm90_skinny_ring_16b);
   const at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 2);
   at_gemm_launch_spec recipe;
   at_configuration c = {"rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_wgmma.c: which problems the family wgmma takes, and how its kernels are launched: maps of tensors, places,
+ * test_gemm_wgmma.c: which problems the family sm90_wgmma_16b takes, and how its kernels are launched: maps of tensors, places,
  * copies. Needs no GPU. */
 #include "tests/support/check.h"
 
@@ -7,7 +7,7 @@
 
 static void what_wgmma_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_wgmma_family;
+  const at_gemm_kernels *f = FAMILY(sm90_wgmma_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_false(f->supports(&g, &a100));
@@ -17,9 +17,9 @@ static void what_wgmma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F32, 1, 0, 4096, 64, 4096, 1);
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F16, 0, 0, 4096, 7, 4096, 1); /* skinny's */
+  g = problem_of(ATTUNE_F16, 0, 0, 4096, 7, 4096, 1); /* sm80_skinny_reg's */
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F16, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  g = problem_of(ATTUNE_F16, 0, 0, 64, 64, 64, 100); /* sm80_batched_smem's */
   assert_false(f->supports(&g, &h200));
   /* Lines and matrices begin at multiples of 16 bytes, or else large ones are copied. */
   g = problem_of(ATTUNE_F16, 0, 0, 1000, 1001, 1000, 1);
@@ -66,7 +66,7 @@ static void maps_of_wgmma(void **state) {
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
   g.ldb = 1008, g.stride_b = 0;
   at_copy_text(text.text, sizeof text.text, plain);
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
   assert_true(r.mapped && !r.swapped);
   const at_tensor_shape *x = &r.maps[0], *y = &r.maps[1];
   assert_true(x->length == 1000 && x->lines == 300 && x->count == 5 && x->bfloat);
@@ -76,7 +76,7 @@ static void maps_of_wgmma(void **state) {
   assert_int_equal(r.config.block[0], 288);
   g = problem_of(ATTUNE_F16, 0, 0, 2000, 3000, 640, 1);
   at_copy_text(text.text, sizeof text.text, shared);
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
   assert_true(r.swapped); /* X is B, along k: its 128 rows come from 4 blocks; Y is A, along m: its 64 of k from 2 */
   assert_true(x->length == 640 && x->lines == 3000 && x->box_lines == 32 && !x->bfloat);
   assert_true(y->length == 2000 && y->lines == 640 && y->box_lines == 32);
@@ -98,7 +98,7 @@ static void places_of_wgmma(void **state) {
           "tile=64x16,deep=2,stages=%d,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,"
           "turned=1",
           stages);
-      assert_int_equal(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text), stages > 1 || k <= 128);
+      assert_int_equal(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text), stages > 1 || k <= 128);
     }
   }
 }
@@ -110,9 +110,9 @@ static void copies_of_wgmma(void **state) {
   at_configuration text = {""};
   at_gemm_launch_spec r;
   at_gemm g = problem_of(ATTUNE_BF16, 0, 0, 999, 1001, 1003, 2);
-  assert_true(at_gemm_wgmma_family.candidates(&g, &h200, list, ROOM, false) > 1);
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &list[0]));
-  assert_true(at_gemm_has_before(&at_gemm_wgmma_family, &r));
+  assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &h200, list, ROOM, false) > 1);
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &list[0]));
+  assert_true(at_gemm_has_before(FAMILY(sm90_wgmma_16b), &r));
   const int x = r.swapped ? 1 : 0, bytes_a = 2 * 1003 * 2048, bytes_b = 2 * 1001 * 2048;
   assert_true(r.copied[0] && r.copied[1]);
   assert_true(r.maps[x].length == 999 && r.maps[x].line_bytes == 2048 && r.maps[x].matrix_bytes == 1003 * 2048);
@@ -126,17 +126,17 @@ static void copies_of_wgmma(void **state) {
   at_copy_text(text.text, sizeof text.text,
                "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=0,late=0,kept="
                "0,turned=0");
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
   assert_true(r.copied[0] && !r.copied[1]);
   assert_true(r.maps[0].line_bytes == 32128 && r.maps[1].line_bytes == 32016 && r.maps[0].length == 16001);
   assert_int_equal(r.workspace_bytes, (64 * 32128 + 255) / 256 * 256 + 4 * 64 * 128 * 4);
   at_copy_text(text.text, sizeof text.text,
                "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=1,late=1,kept="
                "0,turned=0");
-  assert_false(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_false(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
   g.lda = 16008;
-  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
-  assert_false(r.copied[0] || at_gemm_has_before(&at_gemm_wgmma_family, &r));
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_false(r.copied[0] || at_gemm_has_before(FAMILY(sm90_wgmma_16b), &r));
 }
 
 /* What there is no tensor map of. */

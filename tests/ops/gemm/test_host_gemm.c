@@ -110,8 +110,8 @@ static void run_one(product *p, const at_implementation *implementation, const a
 
 static void run_all(product *p, const at_implementation *implementation) {
   static at_configuration list[MOST];
-  if (!implementation->supports(&p->g, host())) return;
-  int count = implementation->configurations(&p->g, host(), list, MOST);
+  if (!implementation->supports(implementation, &p->g, host())) return;
+  int count = implementation->configurations(implementation, &p->g, host(), list, MOST);
   assert_in_range(count, 1, MOST - 1);
   for (int i = 0; i < count; i++)
     if (is_run()) run_one(p, implementation, &list[i]);
@@ -123,9 +123,11 @@ static void run_blocked_odd(product *p) {
   static size_t turn;
   const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
   static const char *const kernels[] = {"portable", "avx2", "avx512"};
-  static const char *const paths[] = {"path=direct,vectors=2", "path=panel,vectors=1,mc=20", "path=stream",
-                                      "path=packed,vectors=1,mc=17,kc=5,nc=9",
-                                      "path=packed,vectors=2,mc=64,kc=512,nc=16"};
+  static const char *const paths[][2] = {{"direct", ",vectors=2"},
+                                         {"panel", ",vectors=1,mc=20"},
+                                         {"stream", ""},
+                                         {"packed", ",vectors=1,mc=17,kc=5,nc=9"},
+                                         {"packed", ",vectors=2,mc=64,kc=512,nc=16"}};
   static const at_blocked_path path[] = {AT_PATH_DIRECT, AT_PATH_PANEL, AT_PATH_STREAM, AT_PATH_PACKED, AT_PATH_PACKED};
   static const char *const splits[] = {"threads=1", "threads=2,split=m", "threads=3,split=n", "threads=4,split=grid",
                                        "threads=2,split=batch"};
@@ -137,7 +139,7 @@ static void run_blocked_odd(product *p) {
       for (size_t s = 0; s < AT_COUNT(splits); s++) {
         if ((!all && s != 0 && s != chosen) || !is_run()) continue;
         at_configuration c;
-        snprintf(c.text, sizeof c.text, "%s,kernel=%s,%s", paths[way], kernels[k], splits[s]);
+        snprintf(c.text, sizeof c.text, "path=%s,kernel=%s,%s%s", paths[way][0], kernels[k], splits[s], paths[way][1]);
         run_one(p, &at_gemm_host_blocked, &c);
       }
     }
@@ -292,7 +294,7 @@ static void test_same_bits_each_run(void **unused) {
   product p;
   product_open(&p, f32, 1, sizes, AT_C_NONE, 0, 1.0, 0.0);
   static at_configuration list[MOST];
-  const int count = at_gemm_host_blocked.configurations(&p.g, host(), list, MOST);
+  const int count = at_gemm_host_blocked.configurations(&at_gemm_host_blocked, &p.g, host(), list, MOST);
   const size_t bytes = p.o.block[ORACLE_D].bytes;
   unsigned char *first = malloc(bytes), *again = malloc(bytes);
   assert_true(first && again);
@@ -349,6 +351,10 @@ static void test_unknown_configurations(void **unused) {
                                         "path=direct,kernel=portable,threads=2,vectors=1",
                                         "path=direct,kernel=portable,threads=1,vectors=99",
                                         "path=packed,kernel=portable,threads=1,vectors=1,mc=0,kc=1,nc=1",
+                                        "path=direct,kernel=portable,threads=1,vectors=1,ways=2",
+                                        "path=direct,vectors=1,kernel=portable,threads=1",
+                                        "path=direct,kernel=portable,threads=1,vectors=1,mc=64",
+                                        "path=direct,kernel=portable,threads=1,split=m,vectors=1",
                                         "path=stream,kernel=portable,threads=1"}; /* m and n are not thin */
   static const char *const cblas[] = {"", "library=openblas-0.0.1,threads=1", "library=none", "threads=1"};
   static const int64_t cube[4] = {64, 64, 64, 1}, small[4] = {8, 8, 8, 1};
@@ -367,7 +373,7 @@ static void test_unknown_configurations(void **unused) {
   }
   snprintf(c.text, sizeof c.text, "tile=1");
   assert_int_equal(plan_make(&plan, &at_gemm_host_reference, &c, &p.g), ATTUNE_NOT_FOUND);
-  assert_false(at_gemm_host_cblas.supports(&half.g, host()));
+  assert_false(at_gemm_host_cblas.supports(&at_gemm_host_cblas, &half.g, host()));
   product_close(&half);
   product_close(&p);
 }
@@ -408,7 +414,7 @@ static void test_one_plan_many_threads(void **unused) {
   static const int64_t sizes[4] = {96, 80, 70, 1};
   product p;
   product_open(&p, f32, 1, sizes, AT_C_NONE, 0, 1.0, 0.0);
-  const int count = at_gemm_host_blocked.configurations(&p.g, host(), list, MOST);
+  const int count = at_gemm_host_blocked.configurations(&at_gemm_host_blocked, &p.g, host(), list, MOST);
   for (int i = 0; i < count; i++) {
     at_plan plan;
     OK(plan_make(&plan, &at_gemm_host_blocked, &list[i], &p.g));

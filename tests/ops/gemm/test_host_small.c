@@ -176,7 +176,7 @@ static void lower_last_panels(void **state) {
     at_configuration offered[32];
     fill(f64, 0.0);
     const at_gemm g = problem_of(33 + (int)draw(32), 1 + (int)draw(64), 1 + (int)draw(20), f64);
-    const int count = at_gemm_host_small.configurations(&g, device, offered, 32);
+    const int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 32);
     for (int j = 0; j < count; j++) run(&g, offered[j].text);
   }
 }
@@ -221,11 +221,11 @@ static void what_it_offers(void **state) {
   at_configuration offered[64];
   at_gemm g = problem_of(64, 64, 64, true);
   g.batch = 1;
-  int count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 64);
   assert_in_range(count, 1, 6);
   for (int i = 0; i < count; i++) assert_null(strstr(offered[i].text, "threads="));
   g.batch = 1000;
-  count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 64);
   char most[32];
   snprintf(most, sizeof most, "threads=%d", at_cpu_count());
   assert_non_null(strstr(offered[0].text, most));
@@ -235,7 +235,7 @@ static void what_it_offers(void **state) {
   g.m = g.n = g.k = 2; /* too little for a second thread */
   g.batch = 10;
   g.lda = g.ldb = g.ldd = 2;
-  count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 64);
   assert_in_range(count, 1, 6);
   for (int i = 0; i < count; i++) assert_true(alone(&offered[i]));
 }
@@ -249,8 +249,8 @@ static void each_size(void **state) {
       const bool f64 = draw(2);
       fill(f64, draw(8) ? 0.0 : (double)NAN);
       const at_gemm g = problem_of(m, n, 1 + (int)draw(64), f64);
-      assert_true(at_gemm_host_small.supports(&g, device));
-      const int count = at_gemm_host_small.configurations(&g, device, offered, 32);
+      assert_true(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
+      const int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 32);
       assert_in_range(count, 1, 31);
       run(&g, offered[draw((unsigned)count)].text);
     }
@@ -259,14 +259,14 @@ static void each_size(void **state) {
 static void what_it_leaves_to_others(void **state) {
   (void)state;
   at_gemm g = problem_of(8, 8, 8, true);
-  assert_true(at_gemm_host_small.supports(&g, device));
+  assert_true(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g.m = 65;
-  assert_false(at_gemm_host_small.supports(&g, device));
+  assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g = problem_of(8, 8, 257, true);
-  assert_false(at_gemm_host_small.supports(&g, device));
+  assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g = problem_of(8, 8, 8, true);
   g.dtype = g.dtype_out = ATTUNE_F16;
-  assert_false(at_gemm_host_small.supports(&g, device));
+  assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g = problem_of(8, 8, 8, true);
   static const char *const wrong[] = {"",
                                       "kernel=none,vectors=1,columns=1",

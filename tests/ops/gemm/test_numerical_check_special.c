@@ -7,8 +7,8 @@
 
 #include "src/base/backend.h"
 #include "tests/ops/gemm/gemm_oracle.h"
-#include "tuning/search/search.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/search/search.h"
 
 static attune_device *device;
 static attune_stream *stream;
@@ -148,14 +148,15 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return ATTUNE_OK;
 }
 
-static bool supports(const void *problem, attune_device *on) {
-  (void)problem, (void)on;
+static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)problem, (void)on;
   return true;
 }
 
 static fault default_fault; /* of the default */
-static int default_configurations(const void *problem, attune_device *on, at_configuration *out, int max) {
-  (void)problem, (void)on;
+static int default_configurations(const at_implementation *self, const void *problem, attune_device *on,
+                                  at_configuration *out, int max) {
+  (void)self, (void)problem, (void)on;
   if (max < 1) return 0;
   out[0] = (at_configuration){""};
   return at_configuration_put(&out[0], "fault", (int64_t)default_fault);

@@ -19,9 +19,9 @@
 #include <attune/attune.h>
 
 #include "ops/gemm/problem/problem.h"
-#include "src/process/floating.h"
 #include "src/host/cpu_capacity.h"
 #include "src/host/threads.h"
+#include "src/process/floating.h"
 #include "tuning/op/registry.h"
 
 enum { M = 96, N = 80, K = 64, ELEMENTS = 4096, CONFIGURATIONS = 512, RESULTS = 600, TEXT = 512 };
@@ -125,7 +125,7 @@ static void products(report *r, attune_device *host, attune_stream *stream) {
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *one = at_gemm_op.implementations[i];
     if (!at_registry_usable(one, &g, host)) continue;
-    const int count = one->configurations(&g, host, list, CONFIGURATIONS);
+    const int count = one->configurations(one, &g, host, list, CONFIGURATIONS);
     for (int c = 0; c < count; c++) {
       char what[300];
       int64_t threads = 1;
@@ -192,7 +192,7 @@ static void alone(report *r, attune_tuner *tuner, attune_device *host) {
   OK(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, 4}, &g, &swap));
   const at_implementation *plain = at_registry_find(&at_gemm_op, "host_reference", host);
   at_configuration one = {""};
-  (void)plain->configurations(&g, host, &one, 1);
+  (void)plain->configurations(plain, &g, host, &one, 1);
   OK(at_plan_create(&plan, &at_gemm_op, plain, &one, &g, host));
   OK(plan->launch(plan, &o, attune_stream_default(host)));
   at_plan_destroy(plan);

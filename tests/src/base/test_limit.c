@@ -7,9 +7,9 @@
 
 #include "ops/ops.h"
 #include "src/process/limit.h"
-#include "tuning/op/op.h"
-#include "tuning/measure/operand_set.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/measure/operand_set.h"
+#include "tuning/op/op.h"
 
 static attune_device *device;
 static at_random *numbers;
@@ -50,7 +50,7 @@ static attune_status verify(const subject *s) {
   const at_implementation *base = at_registry_default(s->op, s->problem, device);
   attune_status status = at_numerical_check_create(&v, s->op, s->problem, attune_stream_default(device), numbers);
   if (status == ATTUNE_OK) {
-    assert_int_equal(base->configurations(s->problem, device, &first, 1), 1);
+    assert_int_equal(base->configurations(base, s->problem, device, &first, 1), 1);
     OK(at_plan_create(&plan, s->op, base, &first, s->problem, device));
     status = at_numerical_check_run(v, plan, &error);
   }

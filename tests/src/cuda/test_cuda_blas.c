@@ -98,11 +98,11 @@ static void every_algorithm_is_right(void **state) {
     gemm_case t;
     assert_true(make_case(&t, &shapes[i], stream));
     assert_good(&t, &at_gemm_cublas, &none);
-    assert_true(at_gemm_cublaslt.supports(&t.g, device));
-    int count = at_gemm_cublaslt.configurations(&t.g, device, list, LIST);
+    assert_true(at_gemm_cublaslt.supports(&at_gemm_cublaslt, &t.g, device));
+    int count = at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &t.g, device, list, LIST);
     assert_in_range(count, 1, LIST);
     assert_restores(&t, list, count);
-    int more = at_gemm_cublaslt.neighbours(&t.g, device, &list[0], around, LIST);
+    int more = at_gemm_cublaslt.neighbours(&at_gemm_cublaslt, &t.g, device, &list[0], around, LIST);
     assert_restores(&t, around, more);
     for (int j = 0; j < count; j++) assert_good(&t, &at_gemm_cublaslt, &list[j]);
     for (int j = 0; j < more; j++) {
@@ -133,7 +133,7 @@ static void foreign_configurations_are_misses(void **state) {
   at_plan *plan = NULL;
   at_configuration first, other = {"tile=1"};
   set_problem(&g, &shapes[14]);
-  assert_int_equal(at_gemm_cublaslt.configurations(&g, device, &first, 1), 1);
+  assert_int_equal(at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &g, device, &first, 1), 1);
   char longer[AT_CONFIGURATION_CHARS + 8];
   snprintf(longer, sizeof longer, "%.160s,x=1", first.text);
   assert_miss(&g, "");
@@ -159,7 +159,7 @@ static void a_stored_row_cannot_lower_accuracy(void **state) {
     assert_true(make_case(&t, &pairs[i], stream));
     at_gemm reduced = t.g;
     reduced.accuracy = ATTUNE_REDUCED;
-    int count = at_gemm_cublaslt.configurations(&reduced, device, list, LIST), refused = 0;
+    int count = at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &reduced, device, list, LIST), refused = 0;
     assert_true(count > 0);
     for (int j = 0; j < count; j++) {
       double error = run_one(&t, &at_gemm_cublaslt, &list[j]);
@@ -172,7 +172,7 @@ static void a_stored_row_cannot_lower_accuracy(void **state) {
   at_gemm g;
   set_problem(&g, &pairs[1]);
   at_lt_algorithm algorithm;
-  assert_int_equal(at_gemm_cublaslt.configurations(&g, device, list, 1), 1);
+  assert_int_equal(at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &g, device, list, 1), 1);
   assert_true(at_lt_read(&algorithm, &list[0]));
   algorithm.value[AT_LT_SPLITK] = 2;
   algorithm.value[AT_LT_REDUCTION] = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
@@ -188,7 +188,7 @@ static void the_workspace_cap_holds(void **state) {
   gemm_case t;
   assert_true(make_case(&t, &shapes[14], stream));
   t.g.workspace_cap = 1;
-  int count = at_gemm_cublaslt.configurations(&t.g, device, list, LIST);
+  int count = at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &t.g, device, list, LIST);
   assert_true(count > 0);
   for (int i = 0; i < count; i++) assert_good(&t, &at_gemm_cublaslt, &list[i]);
   assert_good(&t, &at_gemm_cublas, &none);
@@ -220,7 +220,7 @@ static void graphs_replay(void **state) {
   for (size_t i = 0; i < AT_COUNT(picks); i++) {
     gemm_case t;
     assert_true(make_case(&t, &shapes[picks[i]], stream));
-    assert_int_equal(at_gemm_cublaslt.configurations(&t.g, device, &first, 1), 1);
+    assert_int_equal(at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &t.g, device, &first, 1), 1);
     replay(&t, &at_gemm_cublas, &none);
     replay(&t, &at_gemm_cublaslt, &first);
     free_case(&t);
@@ -253,8 +253,8 @@ static void deterministic_runs_repeat_bitwise(void **state) {
     gemm_case t;
     assert_true(make_case(&t, &shapes[picks[i]], stream));
     t.g.deterministic = 1;
-    int count = at_gemm_cublaslt.configurations(&t.g, device, list, LIST);
-    int more = at_gemm_cublaslt.neighbours(&t.g, device, &list[0], around, LIST);
+    int count = at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &t.g, device, list, LIST);
+    int more = at_gemm_cublaslt.neighbours(&at_gemm_cublaslt, &t.g, device, &list[0], around, LIST);
     for (int j = 0; j < count; j++) repeat(&t, &list[j]);
     for (int j = 0; j < more; j++) repeat(&t, &around[j]);
     free_case(&t);
@@ -286,7 +286,7 @@ static void threads_share_a_plan(void **state) {
   at_configuration none = {{0}}, list[8];
   at_gemm g;
   set_problem(&g, &shapes[14]);
-  int count = at_gemm_cublaslt.configurations(&g, device, list, 8);
+  int count = at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &g, device, list, 8);
   assert_true(count > 0);
   for (int i = -1; i < count; i++) {
     at_plan *plan = NULL;
@@ -334,10 +334,10 @@ static void huge_problems_are_left_to_the_default(void **state) {
   (void)state;
   at_gemm g;
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 65536, .n = 64, .k = 32768});
-  assert_false(at_gemm_cublaslt.supports(&g, device));
-  assert_true(at_gemm_cublas.supports(&g, device));
+  assert_false(at_gemm_cublaslt.supports(&at_gemm_cublaslt, &g, device));
+  assert_true(at_gemm_cublas.supports(&at_gemm_cublas, &g, device));
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 32768, .n = 64, .k = 32767});
-  assert_true(at_gemm_cublaslt.supports(&g, device));
+  assert_true(at_gemm_cublaslt.supports(&at_gemm_cublaslt, &g, device));
 }
 
 int main(void) {

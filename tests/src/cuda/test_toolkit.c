@@ -173,7 +173,9 @@ static int none_installed(void) {
   const at_kernel_source source = {"k.cu", "", "k", NULL, false, false};
   EXPECT(at_architectures(none, 90) == 0 && strcmp(at_kernel_compiler(), "none") == 0, "an architecture");
   EXPECT(at_kernel_compile(&code, &source, &none[0], NULL) == ATTUNE_UNSUPPORTED, "compiled");
-  EXPECT(!at_gemm_cublas.supports(&g, &device) && !at_gemm_cublaslt.supports(&g, &device), "supported");
+  EXPECT(!at_gemm_cublas.supports(&at_gemm_cublas, &g, &device) &&
+             !at_gemm_cublaslt.supports(&at_gemm_cublaslt, &g, &device),
+         "supported");
   EXPECT(at_registry_fail(&at_gemm_op, "gemm f32", &device) == ATTUNE_UNSUPPORTED, "supported");
   EXPECT(strstr(attune_last_message(), "cuda:0: cuBLAS is not here"), "%s", attune_last_message());
   EXPECT(strcmp(at_cublas_version(), "none") == 0 && strcmp(at_cublaslt_version(), "none") == 0 &&

@@ -15,12 +15,13 @@
 
 #include <attune/attune.h>
 
+#include "src/base/support.h"
 #include "src/host/cpu_count.h"
 #include "src/host/threads.h"
-#include "src/base/support.h"
-#include "tuning/store/fingerprint.h"
 #include "tuning/op/registry.h"
 #include "tests/support/store_open.h"
+#include "tuning/store/fingerprint.h"
+#include "tuning/store/store.h"
 
 extern const at_op at_gemm_op;
 
@@ -206,7 +207,7 @@ static void store_winner(const char *database, int threads) {
   assert_int_equal(at_gemm_op.problem->family(problem, family, sizeof family), ATTUNE_OK);
   const at_implementation *blocked = at_registry_find(&at_gemm_op, "host_blocked", host);
   at_configuration list[256], chosen = {""};
-  const int count = blocked->configurations(problem, host, list, 256);
+  const int count = blocked->configurations(blocked, problem, host, list, 256);
   assert_true(count > 0);
   for (int i = 0; i < count && !chosen.text[0]; i++) {
     int64_t has = 0;

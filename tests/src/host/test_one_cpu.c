@@ -25,7 +25,7 @@ static void large_products_have_configurations(void **state) {
     at_configuration list[256];
     at_gemm g;
     assert_int_equal(at_gemm_op.problem->parse(texts[i], &g), ATTUNE_OK);
-    const int count = at_gemm_host_blocked.configurations(&g, host, list, 256);
+    const int count = at_gemm_host_blocked.configurations(&at_gemm_host_blocked, &g, host, list, 256);
     assert_true(count > 0);
     for (int c = 0; c < count; c++) {
       int64_t threads = 0;

@@ -36,7 +36,9 @@ double __wrap_cli_now_s(void) {
 }
 
 /* A compiler whose kernels are empty files in the folder TOY_KERNELS. */
-static attune_status compile(const void *problem, attune_device *device, const at_configuration *c, bool *made) {
+static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
+                             const at_configuration *c, bool *made) {
+  (void)self;
   char path[512];
   (void)problem, (void)device;
   snprintf(path, sizeof path, "%s/%s", getenv("TOY_KERNELS"), c->text);

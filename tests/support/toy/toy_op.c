@@ -18,20 +18,22 @@ _Atomic bool toy_watched;
 
 /* ---- implementations ---- */
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)problem, (void)device;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem, (void)device;
   return true;
 }
 
-static int base_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int base_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                               at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max < 1) return 0;
   at_copy_text(out[0].text, sizeof out[0].text, toy_base);
   return 1;
 }
 
-static int spin_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int spin_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                               at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   int count = 0;
   for (; toy_spins && toy_spins[count] && count < max; count++)
     at_copy_text(out[count].text, sizeof out[count].text, toy_spins[count]);

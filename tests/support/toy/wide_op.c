@@ -18,19 +18,21 @@ _Atomic int wide_launches, wide_unsealed, wide_alive;
 
 /* ---- implementations ---- */
 
-static bool supports(const void *problem, attune_device *device) {
-  (void)problem, (void)device;
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  (void)self, (void)problem, (void)device;
   return true;
 }
 
-static int base_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int base_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                               at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   if (max > 0) at_copy_text(out[0].text, sizeof out[0].text, "ns=200000");
   return max > 0;
 }
 
-static int spin_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem, (void)device;
+static int spin_configurations(const at_implementation *self, const void *problem, attune_device *device,
+                               at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
   int count = 0;
   for (; wide_spins && wide_spins[count] && count < max; count++)
     at_copy_text(out[count].text, sizeof out[count].text, wide_spins[count]);

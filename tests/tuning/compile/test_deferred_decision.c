@@ -19,9 +19,9 @@
 
 #include "src/process/exit.h"
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/dispatch/plan_handle.h"
-#include "tuning/dispatch/dispatch.h"
 #include "tuning/compile/deferred_decision.h"
+#include "tuning/dispatch/dispatch.h"
+#include "tuning/dispatch/plan_handle.h"
 
 #define ONE TOY("f32 9x7")
 #define TWO TOY("f32 8x7")
@@ -58,8 +58,9 @@ static attune_status prepare(at_plan *plan) {
   return fails ? at_fail(ATTUNE_INTERNAL, "it does not compile") : prepare_plain(plan);
 }
 
-static attune_status look(const void *problem, attune_device *on, const at_configuration *c, bool *made) {
-  (void)problem, (void)on, (void)c;
+static attune_status look(const at_implementation *self, const void *problem, attune_device *on,
+                          const at_configuration *c, bool *made) {
+  (void)self, (void)problem, (void)on, (void)c;
   if (made) abort(); /* nobody compiles ahead here */
   pthread_mutex_lock(&lock);
   const bool there = compiled;
@@ -67,8 +68,9 @@ static attune_status look(const void *problem, attune_device *on, const at_confi
   return there ? ATTUNE_OK : at_fail(ATTUNE_NOT_FOUND, "it is not compiled");
 }
 
-static attune_status look_at_default(const void *problem, attune_device *on, const at_configuration *c, bool *made) {
-  (void)problem, (void)on, (void)c, (void)made;
+static attune_status look_at_default(const at_implementation *self, const void *problem, attune_device *on,
+                                     const at_configuration *c, bool *made) {
+  (void)self, (void)problem, (void)on, (void)c, (void)made;
   return default_compiled ? ATTUNE_OK : at_fail(ATTUNE_NOT_FOUND, "it is not compiled");
 }
 

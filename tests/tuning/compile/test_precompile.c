@@ -33,7 +33,9 @@ static char notes[NOTES][AT_CONFIGURATION_CHARS]; /* "ROWS CONFIGURATION", in th
 static int begun, done, allowed;                  /* so many may end */
 static attune_status answer;
 
-static attune_status compile(const void *problem, attune_device *on, const at_configuration *c, bool *made) {
+static attune_status compile(const at_implementation *self, const void *problem, attune_device *on,
+                             const at_configuration *c, bool *made) {
+  (void)self;
   pthread_mutex_lock(&lock);
   if (on != device || !made) abort();
   if (begun < NOTES) snprintf(notes[begun], sizeof notes[0], "%d %.150s", (int)toy_of(problem)->rows, c->text);
@@ -67,13 +69,14 @@ static void wait_done(int count) {
   pthread_mutex_unlock(&lock);
 }
 
-static void make_nothing(const void *problem, attune_device *on, const at_configuration *list, int count) {
-  (void)problem, (void)on, (void)list, (void)count;
+static void make_nothing(const at_implementation *self, const void *problem, attune_device *on,
+                         const at_configuration *list, int count) {
+  (void)self, (void)problem, (void)on, (void)list, (void)count;
 }
 
 /* Problems of 5 rows have the default alone. */
-static bool supports(const void *problem, attune_device *on) {
-  (void)on;
+static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)on;
   return toy_of(problem)->rows != 5;
 }
 
@@ -400,8 +403,9 @@ static void hear(void *user, const attune_decision *winner, attune_warm_outcome 
 
 static const char *refused;
 
-static attune_status compile_most(const void *problem, attune_device *on, const at_configuration *c, bool *made) {
-  (void)problem;
+static attune_status compile_most(const at_implementation *self, const void *problem, attune_device *on,
+                                  const at_configuration *c, bool *made) {
+  (void)self, (void)problem;
   if (on != device || !made) abort();
   if (refused && strcmp(c->text, refused) == 0) return at_fail(ATTUNE_INTERNAL, "%s does not compile", c->text);
   *made = strstr(c->text, "there") == NULL;

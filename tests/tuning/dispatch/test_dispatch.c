@@ -188,7 +188,9 @@ static void a_broken_configuration_is_a_miss(void **state) {
   assert_miss();
 }
 
-static bool on_another_library(const at_configuration *configuration, attune_device *of, char *out, size_t size) {
+static bool on_another_library(const at_implementation *self, const at_configuration *configuration, attune_device *of,
+                               char *out, size_t size) {
+  (void)self;
   size_t at = 0;
   (void)configuration, (void)of;
   return at_append(out, size, &at, "spinlib-2.0");

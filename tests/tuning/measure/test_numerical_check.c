@@ -77,9 +77,8 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return ATTUNE_OK;
 }
 
-static bool supports(const void *problem, attune_device *on) {
-  (void)problem;
-  (void)on;
+static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)problem, (void)on;
   return true;
 }
 static attune_status prepare(at_plan *plan) {

@@ -15,8 +15,8 @@ enum { KEYS = 3000, READERS = 4, WRITERS = 2, ROUNDS = 6 };
 static attune_device *device;
 static _Atomic int alive; /* plans that exist */
 
-static bool supports(const void *problem, attune_device *on) {
-  (void)problem, (void)on;
+static bool supports(const at_implementation *self, const void *problem, attune_device *on) {
+  (void)self, (void)problem, (void)on;
   return true;
 }
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {

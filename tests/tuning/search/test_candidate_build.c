@@ -14,7 +14,9 @@ static pthread_t maker;
 static const int problem = 7;
 
 /* Begins only when the test lets it. */
-static void make(const void *what, attune_device *device, const at_configuration *configurations, int count) {
+static void make(const at_implementation *self, const void *what, attune_device *device,
+                 const at_configuration *configurations, int count) {
+  (void)self;
   pthread_mutex_lock(&lock);
   assert_ptr_equal(what, &problem);
   assert_null(device);
@@ -81,7 +83,8 @@ static void it_takes_what_there_is_room_for(void **state) {
   static at_candidate_build making;
   static at_configuration many[AT_CANDIDATE_BUILD_ROOM];
   assert_int_equal(at_candidate_build_add(&making, &one, many, 0), 0);
-  assert_int_equal(at_candidate_build_add(&making, &one, many, AT_CANDIDATE_BUILD_ROOM - 1), AT_CANDIDATE_BUILD_ROOM - 1);
+  assert_int_equal(at_candidate_build_add(&making, &one, many, AT_CANDIDATE_BUILD_ROOM - 1),
+                   AT_CANDIDATE_BUILD_ROOM - 1);
   assert_int_equal(at_candidate_build_add(&making, &two, many, 5), 1);
   assert_int_equal(making.count, AT_CANDIDATE_BUILD_ROOM);
 }

@@ -21,7 +21,9 @@ static int made_count, prepared_count, made_at[NOTES], calls, largest;
 static int64_t make_ns; /* what each takes */
 static attune_status (*prepare_one)(at_plan *plan);
 
-static void note_many(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+static void note_many(const at_implementation *self, const void *problem, attune_device *on,
+                      const at_configuration *configurations, int count) {
+  (void)self;
   assert_non_null(problem);
   assert_ptr_equal(on, device);
   assert_in_range(count, 1, 16);
@@ -182,9 +184,10 @@ static void what_comes_back_is_made_again(void **state) {
  * same. */
 static pthread_t maker;
 
-static void note_maker(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+static void note_maker(const at_implementation *self, const void *problem, attune_device *on,
+                       const at_configuration *configurations, int count) {
   maker = pthread_self();
-  note_many(problem, on, configurations, count);
+  note_many(self, problem, on, configurations, count);
   missing -= count;
 }
 
@@ -219,15 +222,17 @@ static const char *const DEFAULTS[] = {"ns=100000", "ns=70000", "ns=50000"};
 static _Atomic int made_by_search[3], made_by_others[3];
 static pthread_t searcher;
 
-static int offer_defaults(const void *problem, attune_device *on, at_configuration *out, int max) {
-  (void)problem, (void)on;
+static int offer_defaults(const at_implementation *self, const void *problem, attune_device *on, at_configuration *out,
+                          int max) {
+  (void)self, (void)problem, (void)on;
   int count = 0;
   for (; count < 3 && count < max; count++) at_copy_text(out[count].text, sizeof out[count].text, DEFAULTS[count]);
   return count;
 }
 
-static void note_who(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
-  (void)problem, (void)on;
+static void note_who(const at_implementation *self, const void *problem, attune_device *on,
+                     const at_configuration *configurations, int count) {
+  (void)self, (void)problem, (void)on;
   for (int i = 0; i < count; i++)
     for (int k = 0; k < 3; k++)
       if (strcmp(configurations[i].text, DEFAULTS[k]) == 0)
@@ -284,8 +289,9 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *rest) {
   return 0;
 }
 
-static void make_in_parts(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
-  (void)problem, (void)on, (void)configurations;
+static void make_in_parts(const at_implementation *self, const void *problem, attune_device *on,
+                          const at_configuration *configurations, int count) {
+  (void)self, (void)problem, (void)on, (void)configurations;
   if (count > most_in_part) most_in_part = count;
   while (parts >= at_once_parts && !waiting_is_over) nap_really();
   kernels += count;

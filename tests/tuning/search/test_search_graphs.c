@@ -301,8 +301,9 @@ static void a_first_launch_that_waits_drops_nobody(void **state) {
 }
 
 /* Two changes of the leader that are hopeless, each alone; both together, and one beside a third. */
-static int neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
-                      int max) {
+static int neighbours(const at_implementation *self, const void *problem, attune_device *device,
+                      const at_configuration *leader, at_configuration *out, int max) {
+  (void)self;
   static const char *const texts[] = {"ns=90000,a=1,b=0,c=0", "ns=90000,a=0,b=1,c=0", "ns=90000,a=1,b=1,c=7",
                                       "ns=90000,a=1,b=0,c=7", "ns=9000,a=0,b=0,c=1"};
   (void)problem, (void)device;
@@ -320,9 +321,9 @@ static void hopeless_changes_are_not_combined(void **state) {
   assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
 }
 
-static int no_neighbours(const void *problem, attune_device *device, const at_configuration *leader,
-                         at_configuration *out, int max) {
-  (void)problem, (void)device, (void)leader, (void)out, (void)max;
+static int no_neighbours(const at_implementation *self, const void *problem, attune_device *device,
+                         const at_configuration *leader, at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device, (void)leader, (void)out, (void)max;
   return 0;
 }
 

@@ -15,13 +15,17 @@ static const char *const FAST[] = {"ns=50000", NULL};
 static const char *base_library, *one_library, *two_library;
 
 /* "spin" calls two libraries; its configuration that wins calls the first. */
-static bool base_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+static bool base_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                         char *out, size_t size) {
+  (void)self;
   size_t at = 0;
   (void)configuration, (void)device;
   return at_append(out, size, &at, "baselib-%s", base_library);
 }
 
-static bool spin_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+static bool spin_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                         char *out, size_t size) {
+  (void)self;
   size_t at = 0;
   (void)device;
   return at_append(out, size, &at, "onelib-%s", one_library) &&
@@ -287,8 +291,8 @@ static void real_implementations(void **state) {
     const at_implementation *implementation = op.implementations[i];
     char words[512] = "", small[3];
     if (!implementation->depends) continue;
-    assert_true(implementation->depends(NULL, host, words, sizeof words));
-    assert_false(implementation->depends(NULL, host, small, sizeof small));
+    assert_true(implementation->depends(implementation, NULL, host, words, sizeof words));
+    assert_false(implementation->depends(implementation, NULL, host, small, sizeof small));
     for (const char *word = words; *word;) {
       const size_t chars = strcspn(word, " ");
       const char *dash = memchr(word, '-', chars);

@@ -29,7 +29,7 @@
 
 enum { SIZE = 16, BATCH = 64, COUNT = SIZE * SIZE * BATCH, CALLERS = 6, CALLS = 200 };
 
-static const char WINNER[] = "tiny_batched";
+static const char WINNER[] = "sm80_batched_smem";
 static attune_device *device;
 static attune_tuner *tuner;
 static char folder[64];
@@ -123,7 +123,8 @@ static int store(const caller *c) {
   at_configuration configuration;
   if (!text_of(text, c) || op->problem->parse(text, words) != ATTUNE_OK || !implementation) return 2;
   op->problem->fold(words, device);
-  if (!implementation->supports(words, device) || implementation->configurations(words, device, &configuration, 1) < 1)
+  if (!implementation->supports(implementation, words, device) ||
+      implementation->configurations(implementation, words, device, &configuration, 1) < 1)
     return 77;
   if (at_decision_begin(tuner, op, words, device, &d) != ATTUNE_OK) return 3;
   snprintf(d.implementation, sizeof d.implementation, "%s", WINNER);

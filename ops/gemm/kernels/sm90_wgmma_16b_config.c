@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_config.c: configurations of sm90_wgmma.cuh: what they take, whether they can be, how they are written. */
-#include "ops/gemm/kernels/sm90_wgmma_config.h"
-
-#include <string.h>
+ * sm90_wgmma_16b_config.c: configurations of sm90_wgmma_16b.cuh: what they take, whether they can be, how they are written. */
+#include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
 enum { ALIGNED = 1024, BARRIER_BYTES = 16, UNIT = 64 };
+
+typedef at_wgmma_choice choice;
+
+const at_tunables at_wgmma_tunables = AT_TUNABLES(AT_WGMMA_TUNABLES);
 
 int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit;
@@ -40,7 +42,7 @@ static int stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return 2 * UNIT * c->deep * (c->tm + (s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT));
 }
 
-/* As LEAVES of sm90_wgmma_tile.cuh. */
+/* As LEAVES of sm90_wgmma_16b_tile.cuh. */
 static bool leaves_registers(const at_wgmma_choice *c) {
   return c->groups >= 2 && c->tm / c->groups * c->tn > (c->groups == 2 ? 64 * 192 : 64 * 96);
 }
@@ -49,7 +51,7 @@ int at_wgmma_threads(const at_wgmma_choice *c) {
   return 128 * c->groups + (leaves_registers(c) ? 128 : 32);
 }
 
-/* As PASS_BYTES of sm90_wgmma_epilogue.cuh. */
+/* As PASS_BYTES of sm90_wgmma_16b_epilogue.cuh. */
 static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const bool rounded = s->out == 2 && !s->reads_c;
   const int own = c->tn / c->split, passing = rounded && c->split == 1 && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
@@ -122,42 +124,4 @@ bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_g
   if (c->early > 0 && (s->pads_x || s->pads_y)) return false; /* copies are not there early */
   return at_wgmma_workspace(s, c) <= s->workspace_cap &&
          (at_wgmma_shared_bytes(s, c) + 1024) * c->blocks <= machine->shared_bytes + 1024;
-}
-
-/* ---- the words of a configuration ---- */
-
-bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
-  char tile[24], cluster[24];
-  size_t at = 0, at_cluster = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
-         at_append(cluster, sizeof cluster, &at_cluster, "%dx%d", c->along_m, c->along_n) &&
-         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "deep", c->deep) &&
-         at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "groups", c->groups) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
-         at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
-         at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
-         at_configuration_put(out, "late", c->late) && at_configuration_put(out, "kept", c->kept) &&
-         at_configuration_put(out, "turned", c->turned);
-}
-
-bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
-  at_configuration again;
-  int64_t early = 0, late = 0, kept = 0, turned = 0;
-  *c = (at_wgmma_choice){0};
-  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
-      !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
-      !at_gemm_number(text, "groups", AT_WGMMA_GROUPS, &c->groups) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "parts", AT_WGMMA_PARTS, &c->parts) ||
-      !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
-      !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
-      !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) ||
-      !at_configuration_get(text, "turned", &turned) || kept < 0 || kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
-    return false;
-  c->early = (int)early;
-  c->late = late == 1;
-  c->kept = (int)kept;
-  c->turned = turned == 1;
-  return at_wgmma_format(&again, c) && strcmp(again.text, text->text) == 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_mmajor_f32.cuh: products D (m x n) = L (m x k) S (k x n) of f32 and f64 whose large L lies along m; n is small. L goes from
+ * sm80_skinny_mmajor.cuh: products D (m x n) = L (m x k) S (k x n) of f32 and f64 whose large L lies along m; n is small. L goes from
  * memory into registers once, 16 bytes a load, AHEAD loads ahead, or through shared memory, where each lane finds what it
  * copied itself. Of a warp's lanes LANES lie along the rows and
  * 32 / LANES, its groups, along k. WARPS_K warps of a block share its rows and the sums over k; SPLIT blocks, a cluster,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma.c: the family of sm90_wgmma.cuh: products of halves by Hopper's warpgroups, from tiles that tensor maps bring. */
-#include "ops/gemm/kernels/sm90_wgmma_config.h"
-#include "ops/gemm/kernels/sm90_wgmma_heuristic.h"
+ * sm90_wgmma_16b.c: the family of sm90_wgmma_16b.cuh: products of halves by Hopper's warpgroups, from tiles that tensor maps bring. */
+#include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
+#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
-#include "gemm_sm90_wgmma_cuh.h"
-#include "gemm_sm90_wgmma_pad_cuh.h"
-#include "gemm_sm90_wgmma_epilogue_cuh.h"
-#include "gemm_sm90_wgmma_tile_cuh.h"
+#include "gemm_sm90_wgmma_16b_cuh.h"
+#include "gemm_sm90_wgmma_16b_epilogue_cuh.h"
+#include "gemm_sm90_wgmma_16b_pad_cuh.h"
+#include "gemm_sm90_wgmma_16b_tile_cuh.h"
 
 enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
-/* What tensor copies can reach, if need be in copies. Smaller problems are those of tiny_batched, rows and skinny. */
+/* What tensor copies can reach, if need be in copies. Smaller problems are those of the families
+ * batched and skinny. */
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
@@ -37,32 +38,19 @@ static int kept_of(const at_wgmma_choice *c, bool larger) {
 
 static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const at_gemm_define before[] = {{"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}};
-  const at_gemm_define all[] = {{"TM", c->tm},
-                                {"TN", c->tn},
-                                {"DEEP", c->deep},
-                                {"STAGES", c->stages},
-                                {"GROUPS", c->groups},
-                                {"SPLIT", c->split},
-                                {"PARTS", c->parts},
-                                {"ALONG_M", c->along_m},
-                                {"ALONG_N", c->along_n},
-                                {"MANY_X", out->maps[0].count > 1},
+  const at_gemm_define all[] = {{"MANY_X", out->maps[0].count > 1},
                                 {"MANY_Y", out->maps[1].count > 1},
                                 {"BYTES_D", s->grain_d},
-                                {"TURNED", c->turned},
                                 {"READS_C", s->reads_c},
                                 {"RAGGED_M", s->m % (c->tm * c->along_m) != 0},
                                 {"RAGGED_N", s->n % (c->tn * c->along_n) != 0},
-                                {"BAND", c->band},
-                                {"EARLY", c->early},
-                                {"LATE", c->late},
-                                {"BLOCKS", c->blocks},
                                 {"KEPT_X", kept_of(c, s->m >= s->n)},
                                 {"KEPT_Y", kept_of(c, s->m < s->n)},
                                 {"PADDED", c->parts > 1 ? (int)((s->padded_x + s->padded_y) / 256) : 0},
                                 {"BARRIERS", at_wgmma_barriers(s, c)}};
   for (size_t i = 0; i < AT_COUNT(before); i++) at_gemm_define_add(out, before[i].name, before[i].value);
   out->before_defines = out->define_count;
+  at_gemm_define_tunables(out, &at_wgmma_tunables, c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
@@ -88,7 +76,7 @@ static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const a
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
                    const at_configuration *text) {
   at_wgmma_choice c;
-  if (!at_wgmma_parse(&c, text)) return false;
+  if (!at_tunables_parse(&at_wgmma_tunables, &c, text)) return false;
   const at_wgmma_shape s = at_wgmma_shape_of(g, c.turned);
   if (!at_wgmma_fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
@@ -106,15 +94,17 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_wgmma_family = {
-    .name = "wgmma",
-    .file = "wgmma.cu",
+static const at_gemm_kernels family = {
+    .file = "sm90_wgmma_16b.cu",
     .entry = "at_wgmma",
-    .text = at_gemm_sm90_wgmma_cuh,
-    .first = {at_gemm_sm90_wgmma_tile_cuh, at_gemm_sm90_wgmma_epilogue_cuh},
+    .text = at_gemm_sm90_wgmma_16b_cuh,
+    .first = {at_gemm_sm90_wgmma_16b_tile_cuh, at_gemm_sm90_wgmma_16b_epilogue_cuh},
     .before_apart = true,
-    .before_text = at_gemm_sm90_wgmma_pad_cuh,
+    .before_text = at_gemm_sm90_wgmma_16b_pad_cuh,
     .supports = supports,
     .candidates = at_wgmma_candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_wgmma_16b = {
+    .name = "sm90_wgmma_16b", .version = 3, AT_GEMM_KERNEL_SLOTS(family, at_wgmma_tunables)};

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_mma_bf16x6.c: the family of sm80_mma_bf16x6.cuh: f32 products by tensor cores, under the contract `equivalent` alone. */
-#include <string.h>
-
+ * sm90_wgmma_bf16x6.c: the family of sm90_wgmma_bf16x6.cuh: f32 products by tensor cores, under the contract `equivalent` alone. */
 #include "ops/gemm/kernels/kernel.h"
 
-#include "gemm_sm80_mma_bf16x6_cuh.h"
+#include "gemm_sm90_wgmma_bf16x6_cuh.h"
 
 enum {
   STEP = 64,
@@ -17,25 +15,30 @@ enum {
 };
 static const double LEAST_PRODUCTS = 1e8; /* below that the parts take longer to make than the product in f32 */
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                        \
+  PAIR("tile", rows, NULL, 64, 128, columns, "COLUMNS", 64, 128, AT_POWERS, \
+       "columns and rows of D that a block computes")                       \
+  NUMBER("stages", stages, "STAGES", 2, MOST_STAGES, 0, "of 64 steps along k, in shared memory or on the way there")
+
 /* A configuration, read. */
 typedef struct choice {
-  int rows;    /* warp groups, 64 rows of D's transpose each */
-  int columns; /* of a tile */
-  int stages;
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 static int64_t parts_of(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit;
 }
 
 static int64_t stage_bytes(const choice *c) {
-  return (64 * c->rows + c->columns) * (int64_t)STEP * 2 * 3;
+  return (c->rows + c->columns) * (int64_t)STEP * 2 * 3;
 }
 
 /* Blocks of 64 x 64 elements of both operands: parts and a flag for each. */
 static int64_t blocks_of(const at_gemm *g, const choice *c) {
-  const int64_t x = parts_of(g->n, 64 * c->rows) * c->rows, y = parts_of(g->m, c->columns) * (c->columns / 64);
+  const int64_t x = parts_of(g->n, c->rows) * (c->rows / 64), y = parts_of(g->m, c->columns) * (c->columns / 64);
   return (x + y) * parts_of(g->k, STEP);
 }
 
@@ -44,7 +47,7 @@ static int64_t workspace_of(const at_gemm *g, const choice *c) {
 }
 
 static int64_t tiles_of(const at_gemm *g, const choice *c) {
-  return parts_of(g->n, 64 * c->rows) * parts_of(g->m, c->columns);
+  return parts_of(g->n, c->rows) * parts_of(g->m, c->columns);
 }
 
 static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
@@ -56,7 +59,7 @@ static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machi
 
 /* The least workspace is that of the smallest tiles. */
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
-  const choice least = {1, 64, 2, 0.0};
+  const choice least = {.rows = 64, .columns = 64, .stages = 2};
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy != ATTUNE_EQUIVALENT) return false;
   if (machine->capability != 90 || g->m < LEAST_SIDE || g->n < LEAST_SIDE || g->k < LEAST_SIDE) return false;
   if (g->m > INT32_MAX / 4 || g->n > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
@@ -68,45 +71,26 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
 static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
   const double bytes = (double)blocks_of(g, c) * (double)g->batch * 64.0 * STEP * 10.0;
   const double rounds = (double)parts_of(tiles_of(g, c) * g->batch, machine->processors);
-  const double share = c->columns == 128 && c->rows == 2 ? 1.0
-                       : c->rows == 2                    ? 1.33
-                                                         : 1.5; /* what shared memory costs */
-  const double step = 6.0 * 64.0 * c->rows * c->columns * STEP / 2048.0 * share / 1700.0;
+  const double share = c->columns == 128 && c->rows == 128 ? 1.0
+                       : c->rows == 128                    ? 1.33
+                                                           : 1.5; /* what shared memory costs */
+  const double step = 6.0 * c->rows * c->columns * STEP / 2048.0 * share / 1700.0;
   return 4.0 + bytes / 3.4e6 + rounds * (2.5 + (double)parts_of(g->k, STEP) * step);
-}
-
-static bool format(at_configuration *out, const choice *c) {
-  char tile[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", 64 * c->rows, c->columns) &&
-         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "stages", c->stages);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  int rows = 0;
-  *c = (choice){0};
-  if (!at_gemm_pair(text, "tile", &rows, &c->columns) || !at_gemm_number(text, "stages", MOST_STAGES, &c->stages))
-    return false;
-  c->rows = rows / 64;
-  if ((rows != 64 && rows != 128) || (c->columns != 64 && c->columns != 128)) return false;
-  return format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   choice list[MOST_CHOICES];
   int count = 0, given = 0;
-  for (int rows = 1; rows <= 2; rows++)
+  for (int rows = 64; rows <= 128; rows += 64)
     for (int columns = 64; columns <= 128; columns += 64) {
-      choice c = {rows, columns, MOST_STAGES, 0.0};
+      choice c = {.rows = rows, .columns = columns, .stages = MOST_STAGES};
       while (c.stages > 1 && !fits(g, &c, machine)) c.stages--;
       if (c.stages < 2) continue;
       c.cost = cost_of(g, &c, machine);
       count = AT_GEMM_INSERT(list, count, MOST_CHOICES, &c);
     }
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++)
-    if (format(&out[given], &list[i])) given++;
+    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
   return given;
 }
 
@@ -117,20 +101,19 @@ static int grain_of(const at_gemm *g, int64_t columns, int64_t ld, int64_t strid
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
                    const at_configuration *text) {
   choice c;
-  if (!parse(&c, text) || c.stages < 2 || !fits(g, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
   const int d = grain_of(g, g->n, g->ldd, g->stride_d);
-  const at_gemm_define all[] = {{"ROWS", c.rows},
-                                {"COLUMNS", c.columns},
-                                {"STAGES", c.stages},
+  const at_gemm_define all[] = {{"ROWS", c.rows / 64},
                                 {"X_K", !g->trans_b},
                                 {"Y_K", g->trans_a},
                                 {"BYTES_X", grain_of(g, at_gemm_cols_b(g), g->ldb, g->stride_b)},
                                 {"BYTES_Y", grain_of(g, at_gemm_cols_a(g), g->lda, g->stride_a)},
                                 {"BYTES_D", d < 8 ? 4 : 8},
                                 {"READS_C", g->c != AT_C_NONE}};
+  at_gemm_define_tunables(out, &tunables, &c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
-  const unsigned threads = (unsigned)(128 * c.rows + 32);
+  const unsigned threads = (unsigned)(2 * c.rows + 32);
   out->config = (at_jit_config){.grid = {(unsigned)tiles_of(g, &c), (unsigned)g->batch},
                                 .block = {threads},
                                 .shared_bytes = (unsigned)(c.stages * stage_bytes(&c)) + STATIC_BYTES,
@@ -141,13 +124,15 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_bf16x6_family = {
-    .name = "bf16x6",
-    .file = "bf16x6.cu",
+static const at_gemm_kernels family = {
+    .file = "sm90_wgmma_bf16x6.cu",
     .entry = "at_bf16x6",
-    .text = at_gemm_sm80_mma_bf16x6_cuh,
+    .text = at_gemm_sm90_wgmma_bf16x6_cuh,
     .before_apart = true,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_wgmma_bf16x6 = {
+    .name = "sm90_wgmma_bf16x6", .version = 1, AT_GEMM_KERNEL_SLOTS(family, tunables)};

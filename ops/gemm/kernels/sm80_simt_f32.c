@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_simt.c: the family of sm80_simt.cuh and block_tile.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
+ * sm80_simt_f32.c: the family of sm80_simt_f32.cuh and block_tile.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
  * and those whose tiles do not fill the processors. */
-#include <string.h>
-
 #include "ops/gemm/kernels/block_tile.h"
 
-#include "gemm_sm80_simt_cuh.h"
 #include "gemm_block_tile_cuh.h"
+#include "gemm_sm80_simt_f32_cuh.h"
 
 enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2 };
 
 static const double HOPELESS = 1.4;       /* times the best guess: not tried */
 static const double CYCLE = 1.0 / 1900.0; /* microseconds */
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                           \
+  PAIR("tile", tm, "TM", 16, 256, tn, "TN", 16, 256, AT_POWERS, "rows and columns of D that a block computes") \
+  NUMBER("step", step, "BK", 8, 128, AT_POWERS, "of k, by a block at a time")                                  \
+  PAIR("warps", warps_m, "WARPS_M", 1, MOST_WARPS, warps_n, "WARPS_N", 1, MOST_WARPS, AT_POWERS,               \
+       "warps of a block along the rows and the columns")                                                      \
+  NUMBER("along", warps_k, "WARPS_K", 1, MOST_WARPS, AT_POWERS, "warps that share a step")                     \
+  NUMBER("lanes", lanes, "LANES_M", 4, 8, AT_POWERS,                                                           \
+         "lanes of a warp along the rows; the others lie along the columns")                                   \
+  NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps that a block has in shared memory or on the way there")  \
+  NUMBER("splitk", split, "SPLIT", 1, 8, 0,                                                                    \
+         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")              \
+  NUMBER("parts", parts, "PARTS", 1, MOST_PARTS, 0,                                                            \
+         "clusters that share k further: their sums go to the workspace, and another launch adds them up")     \
+  NUMBER("bound", bound, "BOUND", 0, 1, 0,                                                                     \
+         "1: sums lie in registers so that a product finds what it takes in different banks")
+
 /* A configuration, read. */
 typedef struct choice {
-  int tm, tn, step, warps_m, warps_n, warps_k, lanes, stages, split, parts;
-  bool bound;  /* sums lie in registers by pairs */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
@@ -33,7 +48,7 @@ static double above(double x, double least) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy == ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
-  if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n >= 8 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 16) <= INT32_MAX / 64;
 }
@@ -51,7 +66,7 @@ static int cols_of(const choice *c) {
   return c->tn / c->warps_n / (32 / c->lanes);
 }
 
-/* As at_tile of sm80_simt.cuh. */
+/* As at_tile of sm80_simt_f32.cuh. */
 static int stage_bytes(const shape *s, const choice *c) {
   return (c->tm + (s->x_k ? 4 : 0) + c->tn + (s->y_k ? 4 : 0)) * c->step * 4;
 }
@@ -167,36 +182,6 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   return (most + 0.12 * (sum - most)) * deep + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char tile[24], warps[24];
-  size_t at = 0, at_warps = 0;
-  *out = (at_configuration){""};
-  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
-         at_append(warps, sizeof warps, &at_warps, "%dx%d", c->warps_m, c->warps_n) &&
-         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
-         at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
-         at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
-         at_configuration_put(out, "bound", c->bound);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  int64_t bound = 0;
-  *c = (choice){0};
-  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
-      !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
-      !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "lanes", 8, &c->lanes) ||
-      !at_gemm_number(text, "stages", 16, &c->stages) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts) || !at_configuration_get(text, "bound", &bound))
-    return false;
-  c->bound = bound == 1;
-  if (c->tm > 256 || c->tn > 256 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
-  return at_is_power_of_two(c->tm) && at_is_power_of_two(c->tn) && at_is_power_of_two(c->step) &&
-         at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_n) && at_is_power_of_two(c->warps_k) &&
-         (c->lanes == 4 || c->lanes == 8) && format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
 /* Tiles with warps over them and along k, and the lanes of a warp along m. */
 static const uint16_t tiles[][6] = {
     {256, 128, 4, 2, 1, 8}, {256, 128, 4, 2, 1, 4}, {256, 128, 2, 4, 1, 8}, {128, 128, 2, 2, 1, 4},
@@ -229,8 +214,16 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
                         parts = r == 0 ? 1
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
-          choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
-                      tile[5], stages[g], shares[h], (int)parts, false,   0.0};
+          choice c = {.tm = tile[0],
+                      .tn = tile[1],
+                      .step = steps[d],
+                      .warps_m = tile[2],
+                      .warps_n = tile[3],
+                      .warps_k = tile[4],
+                      .lanes = tile[5],
+                      .stages = stages[g],
+                      .split = shares[h],
+                      .parts = (int)parts};
           c.bound = is_better_bound(s, &c);
           if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
@@ -268,7 +261,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     }
     taken[i] = of_tile < (wide ? 8 : 3) && (wide || (alike < 2 && same < 1 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
-    if (format(&out[given], &list[i])) given++;
+    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
   }
   return given;
 }
@@ -277,17 +270,7 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
                    const at_gemm_machine *machine) {
   const int64_t each = at_gemm_parts(tiles_of(s, c) * s->batch * c->split * c->parts, machine->processors),
                 resident = resident_of(s, c, machine);
-  const at_gemm_define all[] = {{"TM", c->tm},
-                                {"TN", c->tn},
-                                {"BK", c->step},
-                                {"STAGES", c->stages},
-                                {"WARPS_M", c->warps_m},
-                                {"WARPS_N", c->warps_n},
-                                {"WARPS_K", c->warps_k},
-                                {"LANES_M", c->lanes},
-                                {"SPLIT", c->split},
-                                {"PARTS", c->parts},
-                                {"X_K", s->x_k},
+  const at_gemm_define all[] = {{"X_K", s->x_k},
                                 {"Y_K", s->y_k},
                                 {"BYTES_X", s->grain_x},
                                 {"BYTES_Y", s->grain_y},
@@ -299,8 +282,8 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
                                 {"RAGGED_K", s->k % c->step != 0},
                                 {"EARLY", 0},
                                 {"WHOLE", is_whole(s, c)},
-                                {"BOUND", c->bound},
                                 {"BLOCKS", (int)(each < resident ? each : resident)}};
+  at_gemm_define_tunables(out, &tunables, c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
@@ -308,24 +291,26 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
   at_gemm_launch_spec_swap(out, &s);
   define(out, g, &s, &c, machine);
   const int shared = at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts, shared_bytes(&s, &c), machine);
-  at_gemm_launch_spec_launch(out, &s,
-                        &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
+  at_gemm_launch_spec_launch(
+      out, &s, &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
   out->workspace_bytes = workspace_of(&s, &c);
   return true;
 }
 
-const at_gemm_kernels at_gemm_simt_family = {
-    .name = "simt",
-    .file = "simt.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_simt_f32.cu",
     .entry = "at_simt",
     .text = at_gemm_block_tile_cuh,
-    .first = {at_gemm_sm80_simt_cuh},
+    .first = {at_gemm_sm80_simt_f32_cuh},
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_simt_f32 = {
+    .name = "sm80_simt_f32", .version = 2, AT_GEMM_KERNEL_SLOTS(family, tunables)};

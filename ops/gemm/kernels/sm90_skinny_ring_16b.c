@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_skinny_tma_ring_16b.c: the family of sm90_skinny_tma_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
-#include <string.h>
-
+ * sm90_skinny_ring_16b.c: the family of sm90_skinny_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
 #include "ops/gemm/kernels/block_tile.h"
 
-#include "gemm_sm90_skinny_tma_ring_16b_cuh.h"
+#include "gemm_sm90_skinny_ring_16b_cuh.h"
 
 enum {
   MOST_N = 16,
@@ -19,12 +17,23 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+  NUMBER("rows", rows, NULL, 16, 32, AT_POWERS, "rows of D (columns where m is the small size) of a warp")            \
+  PAIR("warps", warps_m, "WARPS_M", 1, 16, warps_k, "WARPS_K", 1, 16, AT_POWERS,                                      \
+       "warps of a block along the rows and along k")                                                                 \
+  NUMBER("step", step, "STEP", 64, 1024, AT_POWERS, "of k, that a warp copies at a time")                             \
+  NUMBER("stages", stages, "STAGES", 2, MOST_STAGES, 0, "steps that a warp has in shared memory or on the way there") \
+  NUMBER("splitk", split, "SPLIT", 1, 8, AT_POWERS, "blocks, a cluster, that share k")                                \
+  NUMBER("early", early, "EARLY", 0, MOST_EARLY, 0,                                                                   \
+         "steps whose bytes a warp asks the L2 cache for before the work in front of it is done")
+
 /* A configuration, read. */
 typedef struct choice {
-  int rows, warps_m, warps_k, step, stages, split;
-  int early;   /* steps whose bytes a warp asks for before what came before is done */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
@@ -113,31 +122,6 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   return greater(memory, level2) + 0.06 * lesser(memory, level2) + each + (few + brief) * large / 50e6;
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char warps[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
-         at_configuration_put(out, "rows", c->rows) && at_configuration_put_text(out, "warps", warps) &&
-         at_configuration_put(out, "step", c->step) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  int64_t early = 0;
-  *c = (choice){0};
-  if (!at_gemm_number(text, "rows", 32, &c->rows) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
-      !at_gemm_number(text, "step", 1024, &c->step) || !at_gemm_number(text, "stages", MOST_STAGES, &c->stages) ||
-      !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "early", &early) || early < 0 ||
-      early > MOST_EARLY)
-    return false;
-  c->early = (int)early;
-  if (c->warps_m > 16 || c->warps_k > 16) return false;
-  return at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->step) &&
-         at_is_power_of_two(c->split) && format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
   c.cost = cost_of(s, &c, machine);
@@ -145,17 +129,24 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
 }
 
 /* Those that were once among the best on an H200: rows, warps, step, stages, splitk. */
-static const choice few[] = {
-    {16, 2, 4, 128, 3, 1, 0, 0}, {16, 2, 4, 256, 2, 1, 0, 0}, {16, 2, 8, 128, 2, 1, 0, 0}, {16, 1, 4, 128, 3, 1, 0, 0},
-    {16, 1, 4, 256, 2, 1, 0, 0}, {16, 1, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 256, 3, 1, 0, 0},
-    {16, 8, 2, 128, 2, 1, 0, 0}, {16, 4, 2, 128, 2, 1, 0, 0}, {16, 8, 1, 128, 3, 1, 0, 0}, {16, 4, 1, 256, 2, 1, 0, 0},
-    {16, 2, 4, 128, 3, 2, 0, 0}, {16, 2, 2, 256, 3, 2, 0, 0}, {16, 2, 1, 128, 3, 4, 0, 0}, {16, 4, 1, 128, 3, 4, 0, 0},
-    {32, 4, 2, 128, 2, 1, 0, 0}, {32, 4, 1, 128, 3, 1, 0, 0}, {16, 1, 1, 128, 2, 1, 0, 0}, {16, 1, 1, 256, 2, 1, 0, 0},
+static const uint16_t few[][6] = {
+    {16, 2, 4, 128, 3, 1}, {16, 2, 4, 256, 2, 1}, {16, 2, 8, 128, 2, 1}, {16, 1, 4, 128, 3, 1}, {16, 1, 4, 256, 2, 1},
+    {16, 1, 2, 128, 3, 1}, {16, 2, 2, 128, 3, 1}, {16, 2, 2, 256, 3, 1}, {16, 8, 2, 128, 2, 1}, {16, 4, 2, 128, 2, 1},
+    {16, 8, 1, 128, 3, 1}, {16, 4, 1, 256, 2, 1}, {16, 2, 4, 128, 3, 2}, {16, 2, 2, 256, 3, 2}, {16, 2, 1, 128, 3, 4},
+    {16, 4, 1, 128, 3, 4}, {32, 4, 2, 128, 2, 1}, {32, 4, 1, 128, 3, 1}, {16, 1, 1, 128, 2, 1}, {16, 1, 1, 256, 2, 1},
 };
 
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) count = consider(s, machine, few[i], list, count, most);
+  for (size_t i = 0; i < AT_COUNT(few); i++) {
+    const choice c = {.rows = few[i][0],
+                      .warps_m = few[i][1],
+                      .warps_k = few[i][2],
+                      .step = few[i][3],
+                      .stages = few[i][4],
+                      .split = few[i][5]};
+    count = consider(s, machine, c, list, count, most);
+  }
   return count;
 }
 
@@ -168,7 +159,12 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
       for (int step = 64; step <= 512; step *= 2)
         for (int stages = 2; stages <= 6; stages++)
           for (int split = 1; split <= 4; split *= 2) {
-            const choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 0, 0.0};
+            const choice c = {.rows = rows,
+                              .warps_m = warps[w][0],
+                              .warps_k = warps[w][1],
+                              .step = step,
+                              .stages = stages,
+                              .split = split};
             count = consider(s, machine, c, list, count, most);
           }
   return count;
@@ -184,7 +180,7 @@ static bool is_alike(const choice *a, const choice *b) {
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
-  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* skinny does a vector in less time */
+  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
   const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < most); i++) {
@@ -194,7 +190,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1;
     for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
       list[i].early = early;
-      if (format(&out[given], &list[i])) given++;
+      if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
     }
   }
   return given;
@@ -204,14 +200,13 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
   at_gemm_launch_spec_swap(out, &s);
   const at_gemm_define all[] = {
-      {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"WARPS_M", c.warps_m},
-      {"WARPS_K", c.warps_k},    {"SPLIT", c.split},    {"STEP", c.step},
-      {"STAGES", c.stages},      {"EARLY", c.early},    {"BLOCKS", resident_of(&s, &c, machine)},
+      {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"BLOCKS", resident_of(&s, &c, machine)},
       {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
+  at_gemm_define_tunables(out, &tunables, &c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
   out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
                                 .block = {(unsigned)(32 * warps_of(&c))},
@@ -221,12 +216,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_ring_family = {
-    .name = "ring",
-    .file = "ring.cu",
+static const at_gemm_kernels family = {
+    .file = "sm90_skinny_ring_16b.cu",
     .entry = "at_ring",
-    .text = at_gemm_sm90_skinny_tma_ring_16b_cuh,
+    .text = at_gemm_sm90_skinny_ring_16b_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm90_skinny_ring_16b = {
+    .name = "sm90_skinny_ring_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family, tunables)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_heuristic.c: which configurations of sm90_wgmma.cuh a search tries for a problem, best guess first. Figures of an
+ * sm90_wgmma_16b_heuristic.c: which configurations of sm90_wgmma_16b.cuh a search tries for a problem, best guess first. Figures of an
  * H200. */
-#include "ops/gemm/kernels/sm90_wgmma_heuristic.h"
+#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 
@@ -218,7 +218,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
       const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
                             second = variant_of(&s, list[i], 1);
       if ((v > 0 && is_variant(&c, &first)) || (v > 1 && is_variant(&c, &second))) continue;
-      if (at_wgmma_format(&out[given], &c)) given++;
+      if (at_tunables_format(&at_wgmma_tunables, &out[given], &c)) given++;
     }
   }
   return given;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_mmajor_f32.c: the family of sm80_skinny_mmajor_f32.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
+ * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
  * same transposed. */
 #include <string.h>
 
 #include "ops/gemm/kernels/skinny_shape.h"
 
-#include "gemm_sm80_skinny_mmajor_f32_cuh.h"
+#include "gemm_sm80_skinny_mmajor_cuh.h"
 
 enum {
   MOST_N = 64,
@@ -20,12 +20,29 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
+#define TUNABLES(NUMBER, PAIR, WORD)                                                                                \
+  NUMBER("lanes", lanes, "LANES", 8, 32, AT_POWERS,                                                                 \
+         "lanes of a warp along the rows; the others take other parts of k")                                        \
+  NUMBER("columns", cols, "COLS", 1, MOST_COLS, AT_POWERS,                                                          \
+         "columns of D (rows where m is the small size) that a block computes")                                     \
+  PAIR("warps", warps_m, "WARPS_M", 1, 16, warps_k, "WARPS_K", 1, 16, AT_POWERS,                                    \
+       "warps of a block along the rows and along k")                                                               \
+  NUMBER("splitk", split, "SPLIT", 1, 8, AT_POWERS,                                                                 \
+         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")                   \
+  NUMBER("ahead", ahead, "AHEAD", 1, 16, AT_POWERS,                                                                 \
+         "loads of 16 bytes that a thread has on the way; through shared memory: that its loop has side by side")   \
+  NUMBER("chunk", chunk, "CHUNK", 1, 512, AT_POWERS, "k that a warp brings of the small matrix at a time")          \
+  NUMBER("rooms", rooms, NULL, 0, MOST_ROOMS, 0,                                                                    \
+         "0: the large matrix goes from memory into registers; 4 or 8: it comes through shared memory, and a warp " \
+         "has so many chunks of it there or on the way")
+
 /* A configuration, read. */
 typedef struct choice {
-  int lanes, cols, warps_m, warps_k, split, ahead, chunk;
-  int rooms;   /* chunks of the large matrix in shared memory or on the way there; 0: it goes into registers */
+  AT_TUNABLE_FIELDS(TUNABLES)
   double cost; /* microseconds, by the model */
 } choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_skinny_shape shape;
 
@@ -40,7 +57,7 @@ static double above(double x, double least) {
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
   if (s.half || s.large_k || machine->capability < 80) return false;
-  if (s.m <= 64 && s.k <= 64) return false;              /* tiny_batched's */
+  if (s.m <= 64 && s.k <= 64) return false;              /* sm80_batched_smem's */
   if (s.m * s.batch < 1024 && s.k > 16384) return false; /* too few rows share a long k */
   return s.n <= (s.sum == 8 ? MOST_N_F64 : MOST_N) && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
 }
@@ -135,51 +152,13 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
          each * (1.0 + 0.6 * (mine / busy - 1.0));
 }
 
-static bool format(at_configuration *out, const choice *c) {
-  char warps[24];
-  size_t at = 0;
-  *out = (at_configuration){""};
-  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
-         at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "columns", c->cols) &&
-         at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "ahead", c->ahead) && at_configuration_put(out, "chunk", c->chunk) &&
-         at_configuration_put(out, "rooms", c->rooms);
-}
-
-static bool parse(choice *c, const at_configuration *text) {
-  at_configuration again;
-  int64_t rooms = 0;
-  *c = (choice){0};
-  if (!at_gemm_number(text, "lanes", 32, &c->lanes) || !at_gemm_number(text, "columns", MOST_COLS, &c->cols) ||
-      !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "ahead", 16, &c->ahead) || !at_gemm_number(text, "chunk", 512, &c->chunk) ||
-      !at_configuration_get(text, "rooms", &rooms) || rooms < 0 || rooms > MOST_ROOMS)
-    return false;
-  c->rooms = (int)rooms;
-  if (c->warps_m > 16 || c->warps_k > 16) return false;
-  return at_is_power_of_two(c->lanes) && at_is_power_of_two(c->cols) && at_is_power_of_two(c->warps_m) &&
-         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
-         at_is_power_of_two(c->chunk) && format(&again, c) && strcmp(again.text, text->text) == 0;
-}
-
-static bool same(const choice *a, const choice *b) {
-  return a->lanes == b->lanes && a->cols == b->cols && a->warps_m == b->warps_m && a->warps_k == b->warps_k &&
-         a->split == b->split && a->ahead == b->ahead && a->chunk == b->chunk && a->rooms == b->rooms;
-}
-
 /* Adds c, if it fits, in its place by cost; the worst falls out. */
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   for (int i = 0; i < count; i++)
-    if (same(&list[i], &c)) return count;
+    if (at_tunables_equal(&tunables, &list[i], &c)) return count;
   c.cost = cost_of(s, &c, machine);
-  int at = count;
-  while (at > 0 && list[at - 1].cost > c.cost) at--;
-  if (at >= most) return count;
-  const int kept = count < most ? count : most - 1;
-  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
-  list[at] = c;
-  return kept + 1;
+  return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 /* The least number of columns that holds n; MOST_COLS where none does. */
@@ -189,26 +168,26 @@ static int columns_of(const shape *s) {
   return cols;
 }
 
-/* Those of which a search tries the best guesses: lanes, columns, warps along m and k, splitk, ahead, (chunk,) rooms. */
-static const choice few[] = {
-    {16, 0, 1, 16, 2, 4, 0, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0, 0},
-    {16, 0, 1, 8, 2, 16, 0, 0, 0}, {16, 0, 1, 8, 1, 8, 0, 0, 0},  {16, 0, 2, 4, 2, 16, 0, 0, 0},
-    {16, 0, 4, 1, 1, 4, 0, 0, 0},  {16, 0, 2, 2, 1, 4, 0, 0, 0},  {16, 0, 1, 4, 1, 4, 0, 0, 0},
-    {32, 0, 1, 8, 2, 8, 0, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0, 0},  {32, 0, 1, 16, 2, 16, 0, 0, 0},
-    {32, 0, 2, 4, 2, 8, 0, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0, 0},
-    {32, 0, 1, 4, 1, 8, 0, 0, 0},  {8, 0, 1, 16, 1, 4, 0, 0, 0},  {8, 0, 1, 16, 1, 8, 0, 0, 0},
-    {8, 0, 1, 8, 1, 16, 0, 0, 0},  {8, 0, 2, 8, 2, 8, 0, 0, 0},   {8, 0, 4, 2, 2, 16, 0, 0, 0},
-    {8, 0, 2, 8, 1, 4, 0, 0, 0},   {8, 0, 1, 8, 1, 4, 0, 0, 0},   {16, 0, 1, 16, 2, 4, 0, 4, 0},
-    {16, 0, 1, 8, 2, 8, 0, 4, 0},  {8, 0, 1, 16, 1, 4, 0, 4, 0},  {8, 0, 1, 8, 1, 8, 0, 4, 0},
-    {16, 0, 1, 16, 1, 4, 0, 4, 0},
+/* Those of which a search tries the best guesses: lanes, warps along m and k, splitk, ahead, rooms. */
+static const uint8_t few[][6] = {
+    {16, 1, 16, 2, 4, 0}, {16, 1, 16, 1, 4, 0},  {16, 1, 8, 2, 8, 0},  {16, 1, 8, 2, 16, 0}, {16, 1, 8, 1, 8, 0},
+    {16, 2, 4, 2, 16, 0}, {16, 4, 1, 1, 4, 0},   {16, 2, 2, 1, 4, 0},  {16, 1, 4, 1, 4, 0},  {32, 1, 8, 2, 8, 0},
+    {32, 1, 8, 1, 8, 0},  {32, 1, 16, 2, 16, 0}, {32, 2, 4, 2, 8, 0},  {32, 2, 8, 1, 4, 0},  {32, 4, 1, 1, 4, 0},
+    {32, 1, 4, 1, 8, 0},  {8, 1, 16, 1, 4, 0},   {8, 1, 16, 1, 8, 0},  {8, 1, 8, 1, 16, 0},  {8, 2, 8, 2, 8, 0},
+    {8, 4, 2, 2, 16, 0},  {8, 2, 8, 1, 4, 0},    {8, 1, 8, 1, 4, 0},   {16, 1, 16, 2, 4, 4}, {16, 1, 8, 2, 8, 4},
+    {8, 1, 16, 1, 4, 4},  {8, 1, 8, 1, 8, 4},    {16, 1, 16, 1, 4, 4},
 };
 
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
   int count = 0;
   for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = few[i];
-    c.cols = columns_of(s);
-    if (machine->capability < 90) c.split = 1;
+    choice c = {.lanes = few[i][0],
+                .cols = columns_of(s),
+                .warps_m = few[i][1],
+                .warps_k = few[i][2],
+                .split = machine->capability < 90 ? 1 : few[i][3],
+                .ahead = few[i][4],
+                .rooms = few[i][5]};
     c.chunk = chunk_of(s, &c);
     count = consider(s, machine, c, list, count, MOST_FEW);
   }
@@ -222,7 +201,12 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
     for (size_t w = 0; w < AT_COUNT(warps); w++)
       for (int split = 1; split <= 8; split *= 2)
         for (int ahead = 2; ahead <= 16; ahead *= 2) {
-          choice c = {lanes, columns_of(s), warps[w][0], warps[w][1], split, ahead, 0, 0, 0.0};
+          choice c = {.lanes = lanes,
+                      .cols = columns_of(s),
+                      .warps_m = warps[w][0],
+                      .warps_k = warps[w][1],
+                      .split = split,
+                      .ahead = ahead};
           c.chunk = chunk_of(s, &c);
           for (int times = 1; times <= 2; times++, c.chunk *= 2)
             count = consider(s, machine, c, list, count, MOST_CHOICES);
@@ -236,7 +220,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   const int count = wide ? collect_all(&s, machine, list) : collect_few(&s, machine, list);
   int given = 0;
   for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
+      given++;
   return given;
 }
 
@@ -244,16 +229,10 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
                    const at_configuration *text) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
-  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   const int rows = block_rows(&s, &c), tiles_n = (int)((s.n + c.cols - 1) / c.cols);
   at_gemm_skinny_shape_start(out, g, &s);
-  at_gemm_define_add(out, "LANES", c.lanes);
-  at_gemm_define_add(out, "COLS", c.cols);
-  at_gemm_define_add(out, "WARPS_M", c.warps_m);
-  at_gemm_define_add(out, "WARPS_K", c.warps_k);
-  at_gemm_define_add(out, "SPLIT", c.split);
-  at_gemm_define_add(out, "AHEAD", c.ahead);
-  at_gemm_define_add(out, "CHUNK", c.chunk);
+  at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "ROOMS", c.rooms ? c.rooms : ROOMS);
   at_gemm_define_add(out, "STAGED", c.rooms > 0);
   at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c, machine));
@@ -267,12 +246,14 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   return true;
 }
 
-const at_gemm_kernels at_gemm_rows_family = {
-    .name = "rows",
-    .file = "rows.cu",
+static const at_gemm_kernels family = {
+    .file = "sm80_skinny_mmajor.cu",
     .entry = "at_rows",
-    .text = at_gemm_sm80_skinny_mmajor_f32_cuh,
+    .text = at_gemm_sm80_skinny_mmajor_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
 };
+
+const at_implementation at_gemm_sm80_skinny_mmajor = {
+    .name = "sm80_skinny_mmajor", .version = 2, AT_GEMM_KERNEL_SLOTS(family, tunables)};

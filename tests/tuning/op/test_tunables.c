@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_tunables.c: lists of tunables: a choice as text and back, what is out of bounds, and what no list writes. */
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tuning/op/tunables.h"
+
+static const char *const kinds[] = {"none", "some", "all", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD)                                       \
+  PAIR("tile", tm, "TM", 16, 256, tn, NULL, 1, 100, 0, "rows and columns") \
+  NUMBER("stages", stages, "STAGES", 0, 16, 0, "steps")                    \
+  NUMBER("lanes", lanes, NULL, 4, 32, AT_POWERS, "lanes")                  \
+  WORD("kind", kind, "KIND", kinds, AT_LEFT_OUT, "kinds")                  \
+  NUMBER("wide", wide, NULL, 1, 3, AT_LEFT_OUT, "left out or so many")
+
+typedef struct choice {
+  AT_TUNABLE_FIELDS(TUNABLES)
+  double cost;
+} choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
+
+static bool parses(choice *c, const char *text) {
+  at_configuration given = {""};
+  snprintf(given.text, sizeof given.text, "%s", text);
+  return at_tunables_parse(&tunables, c, &given);
+}
+
+static void there_and_back(void **state) {
+  (void)state;
+  at_configuration text;
+  choice c = {.tm = 128, .tn = 48, .stages = 0, .lanes = 8, .cost = 3.5}, back = {.kind = 2, .wide = 3, .cost = 7.0};
+  assert_true(at_tunables_format(&tunables, &text, &c));
+  assert_string_equal(text.text, "tile=128x48,stages=0,lanes=8");
+  assert_true(at_tunables_parse(&tunables, &back, &text));
+  assert_true(at_tunables_equal(&tunables, &c, &back));
+  assert_true(back.cost == 7.0); /* no tunable */
+  c.kind = 1, c.wide = 2;
+  assert_false(at_tunables_equal(&tunables, &c, &back));
+  assert_true(at_tunables_format(&tunables, &text, &c));
+  assert_string_equal(text.text, "tile=128x48,stages=0,lanes=8,kind=some,wide=2");
+  assert_true(at_tunables_parse(&tunables, &back, &text));
+  assert_true(at_tunables_equal(&tunables, &c, &back));
+  back.tn = 47;
+  assert_false(at_tunables_equal(&tunables, &c, &back));
+}
+
+static void bounds(void **state) {
+  (void)state;
+  static const char *const good[] = {"tile=16x1,stages=0,lanes=4", "tile=256x100,stages=16,lanes=32",
+                                     "tile=17x3,stages=1,lanes=16,kind=all,wide=3"};
+  static const char *const bad[] = {
+      "tile=15x1,stages=0,lanes=4",        "tile=257x1,stages=0,lanes=4",        "tile=16x0,stages=0,lanes=4",
+      "tile=16x101,stages=0,lanes=4",      "tile=16x1,stages=-1,lanes=4",        "tile=16x1,stages=17,lanes=4",
+      "tile=16x1,stages=0,lanes=2",        "tile=16x1,stages=0,lanes=64",        "tile=16x1,stages=0,lanes=12",
+      "tile=16x1,stages=0,lanes=4,wide=4", "tile=16x1,stages=4294967296,lanes=4"};
+  choice c = {0};
+  for (size_t i = 0; i < AT_COUNT(good); i++)
+    if (!parses(&c, good[i])) fail_msg("%s is refused", good[i]);
+  for (size_t i = 0; i < AT_COUNT(bad); i++)
+    if (parses(&c, bad[i])) fail_msg("%s is taken", bad[i]);
+}
+
+/* What says the same in other words is no configuration: a winner is found by its text. */
+static void other_texts(void **state) {
+  (void)state;
+  static const char *const bad[] = {"",
+                                    "tile=16x1",
+                                    "tile=16x1,stages=0,lanes=4,",
+                                    ",tile=16x1,stages=0,lanes=4",
+                                    "stages=0,tile=16x1,lanes=4",
+                                    "tile=16x1,stages=0,lanes=4,lanes=4",
+                                    "tile=16x1,stages=0,lanes=4,more=1",
+                                    "tile=016x1,stages=0,lanes=4",
+                                    "tile=16x+1,stages=0,lanes=4",
+                                    "tile=16X1,stages=0,lanes=4",
+                                    "tile=16,stages=0,lanes=4",
+                                    "tile=16x1x1,stages=0,lanes=4",
+                                    "tile=16x1,stages=0 ,lanes=4",
+                                    "tile=16x1,stages=,lanes=4",
+                                    "tile=16x1,stages=0,lanes=4,kind=none",
+                                    "tile=16x1,stages=0,lanes=4,kind=most",
+                                    "tile=16x1,stages=0,lanes=4,wide=0"};
+  choice c = {0};
+  for (size_t i = 0; i < AT_COUNT(bad); i++)
+    if (parses(&c, bad[i])) fail_msg("%s is taken", bad[i]);
+}
+
+static void fields_of_each_size(void **state) {
+  (void)state;
+  typedef struct sizes {
+    uint8_t one;
+    uint16_t two;
+    int32_t four;
+    int64_t eight;
+  } sizes;
+  const at_tunable rows[] = {{.key = "one", .of = {{NULL, 0, 255, offsetof(sizes, one), 1}}},
+                             {.key = "two", .of = {{NULL, 0, 65535, offsetof(sizes, two), 2}}},
+                             {.key = "four", .of = {{NULL, -9, 1 << 30, offsetof(sizes, four), 4}}},
+                             {.key = "eight", .of = {{NULL, -9, 1 << 30, offsetof(sizes, eight), 8}}}};
+  const at_tunables list = {rows, AT_COUNT(rows)};
+  const sizes c = {200, 60000, -7, 1 << 30};
+  sizes back = {255, 0, 0, -1};
+  at_configuration text;
+  assert_true(at_tunables_format(&list, &text, &c));
+  assert_string_equal(text.text, "one=200,two=60000,four=-7,eight=1073741824");
+  assert_true(at_tunables_parse(&list, &back, &text));
+  assert_true(back.one == 200 && back.two == 60000 && back.four == -7 && back.eight == 1 << 30);
+}
+
+static void a_text_that_does_not_fit(void **state) {
+  (void)state;
+  static char key[AT_CONFIGURATION_CHARS];
+  memset(key, 'k', sizeof key - 1);
+  const at_tunable row = {.key = key, .of = {AT_TUNABLE_VALUE(stages, NULL, 0, 9)}};
+  const at_tunables one = {&row, 1};
+  at_configuration text;
+  const choice c = {0};
+  assert_false(at_tunables_format(&one, &text, &c));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(there_and_back),
+      cmocka_unit_test(bounds),
+      cmocka_unit_test(other_texts),
+      cmocka_unit_test(fields_of_each_size),
+      cmocka_unit_test(a_text_that_does_not_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
