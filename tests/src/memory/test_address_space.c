@@ -85,7 +85,7 @@ static int first_use(rlim_t bytes) {
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 10;
-  alarm(120); /* it hung for ever */
+  alarm(300); /* it hung for ever */
   attune_status status = attune_device_get(&host, "host");
   if (status == ATTUNE_OK) status = attune_tuner_create(&tuner, &options);
   if (status == ATTUNE_OK) status = attune_gemm(tuner, attune_stream_default(host), &p, &o);
@@ -100,7 +100,7 @@ static int first_use(rlim_t bytes) {
 static void every_limit(void **state) {
   (void)state;
   int worked = 0;
-  for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 20 : 80) {
+  for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 40 : 160) {
     int end = 0;
     const pid_t child = fork();
     assert_true(child >= 0);
