@@ -247,8 +247,8 @@ static bool has_threads(void) {
   return threads_startable == threads_wanted;
 }
 
-/* How many times, `most` at most, there is address space for a thread. One after the other, as it is taken: how much may be
- * mapped at once is another matter. */
+/* How many times, `most` at most, there is address space for a thread. One after the other, as it is taken: how much
+ * may be mapped at once is another matter. */
 static int room_for(size_t bytes, int most) {
   void *maps[2 * THREADS_MOST + SLACK];
   int mapped = 0;
@@ -260,16 +260,16 @@ static int room_for(size_t bytes, int most) {
   return mapped;
 }
 
-/* What the program, attune's threads and the C library (64 MiB a thread that allocates) take later counts against the same
- * limit (ulimit -v, ulimit -d). */
+/* What the program, attune's threads and the C library (64 MiB a thread that allocates) take later counts against the
+ * same limit (ulimit -v, ulimit -d). */
 static bool is_limited(void) {
   struct rlimit space, data;
   return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
          (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
-/* Is there room for the threads that it starts and, under a limit, for as many callers and what else is to come; else for
- * one of each: then it gets no more threads. */
+/* Is there room for the threads that it starts and, under a limit, for as many callers and what else is to come; else
+ * for one of each: then it gets no more threads. */
 static bool has_room(const family *f) {
   const int threads = threads_of_library(), all = 2 * threads + SLACK, one = 1 + SLACK;
   if (f->thread_bytes == 0) return true;
@@ -283,8 +283,8 @@ static size_t wanted_bytes(const family *f) {
   return f->thread_bytes * (size_t)(is_limited() ? 1 + SLACK : threads_of_library());
 }
 
-/* Under a limit it takes now what memory it needs for its threads, by a product of all of them, and for its callers; more
- * callers than that wait for each other. */
+/* Under a limit it takes now what memory it needs for its threads, by a product of all of them, and for its callers;
+ * more callers than that wait for each other. */
 static void take_memory(int index) {
   enum { SIZE = 256 };
   at_cblas *library = &libraries[index];

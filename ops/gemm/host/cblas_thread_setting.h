@@ -34,8 +34,8 @@ void at_cblas_thread_setting_init(at_cblas_thread_setting *gate, int (*get_threa
  * interface, so nothing comes of it unless it holds what get_threads says, now and after each change. */
 void at_cblas_thread_setting_show(at_cblas_thread_setting *gate, const volatile int *setting);
 
-/* At most so many calls inside at once from now on: for each of them the library has memory, and it may get no more. Before
- * the first call. */
+/* At most so many calls inside at once from now on: for each of them the library has memory, and it may get no more.
+ * Before the first call. */
 void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most);
 
 /* Between these the library runs with `threads` (1..65535); a gate without setter takes no notice of them. Any thread.

@@ -64,8 +64,9 @@ static int call_with_nothing_left(void) {
   (void)attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE);
   while (started < CALLERS && pthread_create(&threads[started], NULL, call_often, memory[started]) == 0) started++;
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  (void)attune_tune(tuner, host, "gemm f64 nn 48x48x48 strict", 30.0, 1, NULL);
-  (void)attune_tune(tuner, host, "gemm f32 nn 300x300x300 strict", 30.0, 1, NULL);
+  const attune_tune_options options = {.budget_ms = 30.0, .force = 1};
+  (void)attune_tune(tuner, host, "gemm f64 nn 48x48x48 strict", &options, NULL);
+  (void)attune_tune(tuner, host, "gemm f32 nn 300x300x300 strict", &options, NULL);
   return atomic_load(&wrong) == 0 ? 0 : 15;
 }
 
@@ -85,7 +86,7 @@ static int first_use(rlim_t bytes) {
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 10;
-  alarm(120); /* it hung for ever */
+  alarm(300); /* it hung for ever */
   attune_status status = attune_device_get(&host, "host");
   if (status == ATTUNE_OK) status = attune_tuner_create(&tuner, &options);
   if (status == ATTUNE_OK) status = attune_gemm(tuner, attune_stream_default(host), &p, &o);
@@ -100,7 +101,7 @@ static int first_use(rlim_t bytes) {
 static void every_limit(void **state) {
   (void)state;
   int worked = 0;
-  for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 20 : 80) {
+  for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 40 : 160) {
     int end = 0;
     const pid_t child = fork();
     assert_true(child >= 0);
