@@ -32,9 +32,9 @@ typedef struct at_clock_state {
   int foreign;   /* other processes that compute on the device; -1: not known */
 } at_clock_state;
 
-/* The tables of a backend. A device lacks what a table that is NULL is for, and at_needs says so in the table's own words.
- * A table that is there has all its slots: where there is nothing to do a slot does nothing, and a slot may still refuse
- * with a message of its own. X(name, what the device lacks): devices have all of the first five. */
+/* The tables of a backend. A device lacks what a table that is NULL is for, and at_needs says so in the table's own
+ * words. A table that is there has all its slots: where there is nothing to do a slot does nothing, and a slot may
+ * still refuse with a message of its own. X(name, what the device lacks): devices have all of the first five. */
 #define AT_BACKEND_TABLES(X)                                                                                    \
   X(device, "calls of its own")                                                                                   \
   X(telemetry, "telemetry")                                                                                       \
@@ -61,11 +61,12 @@ typedef struct at_backend_device {
   attune_status (*synchronize)(attune_device *device);
   /* Waits for the work of all streams that attune has, except those in a capture. No capture of the program breaks. */
   attune_status (*wait_streams)(attune_device *device);
-  /* Between the two no call that attune makes in this thread breaks a capture of another thread, also calls of libraries
-   * that make calls of their own. relax returns what restore takes. */
+  /* Between the two no call that attune makes in this thread breaks a capture of another thread, also calls of
+   * libraries that make calls of their own. relax returns what restore takes. */
   int (*relax)(const attune_device *device);
   void (*restore)(int before);
-  /* Between the two the device is the one that libraries of its vendor work on in this thread, and relax is in force. */
+  /* Between the two the device is the one that libraries of its vendor work on in this thread, and relax is in
+   * force. */
   attune_status (*enter)(attune_device *device, at_entered *out);
   void (*leave)(const at_entered *entered);
   /* Makes what the first work would make, and says whether there is a context. */
@@ -123,7 +124,8 @@ typedef struct at_backend_async {
   attune_status (*free)(attune_stream *stream, void *pointer);
 } at_backend_async;
 
-/* Managed memory, which memory->free frees. check: whether there is some, and with `advised` whether it may be advised. */
+/* Managed memory, which memory->free frees. check: whether there is some, and with `advised` whether it may be
+ * advised. */
 typedef struct at_backend_managed {
   attune_status (*check)(attune_device *device, bool advised);
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);
@@ -144,8 +146,8 @@ typedef struct at_backend_vm {
 
 /* What processes share. */
 typedef struct at_backend_ipc {
-  /* Mapped memory for another process, as a descriptor that the caller closes; and, as vm->map, a mapping of what such a
-   * descriptor, which stays the caller's, is of. vm->unmap ends that too. */
+  /* Mapped memory for another process, as a descriptor that the caller closes; and, as vm->map, a mapping of what such
+   * a descriptor, which stays the caller's, is of. vm->unmap ends that too. */
   attune_status (*page_export)(attune_device *device, uint64_t handle, int *out_descriptor);
   attune_status (*page_import)(attune_device *device, void *address, size_t bytes, int descriptor,
                                uint64_t *out_handle);
@@ -206,8 +208,8 @@ typedef struct at_backend_random {
 
 /* Captures and graphs. */
 typedef struct at_backend_graph {
-  /* Capture what `stream` is given between the two. Without stream->capture the graph is instantiated and uploaded; with
-   * it (attune_graph_capture_begin) instantiate does that. A failed end leaves the stream usable. */
+  /* Capture what `stream` is given between the two. Without stream->capture the graph is instantiated and uploaded;
+   * with it (attune_graph_capture_begin) instantiate does that. A failed end leaves the stream usable. */
   attune_status (*capture_begin)(attune_stream *stream);
   attune_status (*capture_end)(attune_stream *stream, at_graph **out);
   /* Of a capture of attune's or the program's: *id is attune's before, and 0 where there is none. */

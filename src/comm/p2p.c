@@ -251,7 +251,7 @@ static attune_status move_piece(const scene *s, int by, int rank, const at_move 
   if (p.rows == 1 || p.bytes == p.pitch)
     return copy(s, (way){by, move->gather ? -1 : rank, move->gather ? rank : -1}, to, from, p.bytes * p.rows);
   return s->streams[by]->device->backend.memory->copy_rows(s->streams[by], to, move->gather ? p.pitch : p.bytes, from,
-                                                    move->gather ? p.bytes : p.pitch, p.bytes, p.rows);
+                                                           move->gather ? p.bytes : p.pitch, p.bytes, p.rows);
 }
 
 /* The root's own piece comes last: the others do not wait for it. What is gathered is pushed by each rank's stream. */

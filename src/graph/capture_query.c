@@ -104,8 +104,7 @@ static attune_status check_device(const attune_device *device) {
 attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
   uint64_t used = 0, reserved = 0;
   attune_status status = check_device(device);
-  if (status == ATTUNE_OK && device->backend.graph)
-    status = device->backend.graph->memory(device, &used, &reserved);
+  if (status == ATTUNE_OK && device->backend.graph) status = device->backend.graph->memory(device, &used, &reserved);
   if (out_used) *out_used = used;
   if (out_reserved) *out_reserved = reserved;
   return status;

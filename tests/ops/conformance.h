@@ -98,8 +98,8 @@ typedef struct conform_scene {
   int patience_ms;
 } conform_scene;
 
-static inline void conform_open_scene(conform_scene *s, const at_op_test *op_test, const void *problem, attune_device *device,
-                                      at_random *const random[2], int patience_ms) {
+static inline void conform_open_scene(conform_scene *s, const at_op_test *op_test, const void *problem,
+                                      attune_device *device, at_random *const random[2], int patience_ms) {
   const at_op *op = op_test->op;
   *s = (conform_scene){.op_test = op_test, .op = op, .problem = problem, .patience_ms = patience_ms};
   OK(attune_stream_create(&s->stream, device));

@@ -8,15 +8,15 @@
 
 typedef struct at_op_test {
   const at_op *op;
-  /* What every implementation has to get right. case_at: problem `index` of case_count, the same one in every run; false:
-   * a case that needs no implementation. */
+  /* What every implementation has to get right. case_at: problem `index` of case_count, the same one in every run;
+   * false: a case that needs no implementation. */
   int (*case_count)(void);
   bool (*case_at)(int index, void *problem);
   /* The plainest way to compute a problem, on buffers in host memory, laid out as at_operand_type.buffers says. */
   void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
-  /* The public functions, attune_NAME, attune_NAME_plan_create and attune_NAME_plan_run, called as a program would, for a
-   * normalised problem and the operands that bind makes. Each makes the public problem and operands from these, calls,
-   * and returns what the function returned. */
+  /* The public functions, attune_NAME, attune_NAME_plan_create and attune_NAME_plan_run, called as a program would, for
+   * a normalised problem and the operands that bind makes. Each makes the public problem and operands from these,
+   * calls, and returns what the function returned. */
   attune_status (*call)(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
   attune_status (*plan_create)(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
                                const void *operands);

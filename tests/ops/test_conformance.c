@@ -49,7 +49,8 @@ static void describe(const at_op_test *op_test, const void *problem, const char 
   assert_int_equal(strncmp(text, op->name, strlen(op->name)), 0);
   FAILS(op->problem->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
   OK(op->problem->family(problem, family, sizeof family));
-  assert_true(op->problem->distance(problem, read) == 0.0 && op->problem->flops(problem) > 0.0 && op->problem->bytes(problem) > 0.0);
+  assert_true(op->problem->distance(problem, read) == 0.0 && op->problem->flops(problem) > 0.0 &&
+              op->problem->bytes(problem) > 0.0);
   memcpy(copy, problem, bytes);
   op->problem->fold(copy, device);
   assert_memory_equal(copy, problem, bytes); /* folded twice is folded */

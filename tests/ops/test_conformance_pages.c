@@ -35,7 +35,8 @@ static bool reads_column(const at_op *op, const char *name) {
       count++;
     }
   if (op->problem->from_fields(fields, count, out, sizeof out, label, sizeof label) == ATTUNE_OK)
-    fail_msg("problem->from_fields of %s takes \"?\" in column %s; should refuse what it cannot read (columns.h)", op->name, name);
+    fail_msg("problem->from_fields of %s takes \"?\" in column %s; should refuse what it cannot read (columns.h)",
+             op->name, name);
   snprintf(unknown, sizeof unknown, "\"%s\" is no column of %s", name, op->name);
   return strstr(attune_last_message(), unknown) == NULL;
 }
@@ -104,7 +105,8 @@ static void write_and_configure(const at_op_test *op_test, const void *problem, 
 
 static void words_and_keys(void **state) {
   (void)state;
-  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
+  for (int i = 0; i < at_op_count; i++)
+    assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
 }
 
 /* ---- tables of tunables ---- */

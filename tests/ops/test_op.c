@@ -29,10 +29,9 @@ typedef struct slot {
   { #name, offsetof(type, name) }
 #define OF_PROBLEM(name) SLOT(at_problem_type, name)
 
-static const slot of_problem[] = {OF_PROBLEM(format),      OF_PROBLEM(parse),       OF_PROBLEM(family),
-                                  OF_PROBLEM(distance),    OF_PROBLEM(columns),     OF_PROBLEM(from_fields),
-                                  OF_PROBLEM(flops),       OF_PROBLEM(bytes),       OF_PROBLEM(fold),
-                                  OF_PROBLEM(deterministic)};
+static const slot of_problem[] = {
+    OF_PROBLEM(format),      OF_PROBLEM(parse), OF_PROBLEM(family), OF_PROBLEM(distance), OF_PROBLEM(columns),
+    OF_PROBLEM(from_fields), OF_PROBLEM(flops), OF_PROBLEM(bytes),  OF_PROBLEM(fold),     OF_PROBLEM(deterministic)};
 static const slot of_problem_optional[] = {OF_PROBLEM(show), OF_PROBLEM(draws)};
 static const slot of_operands[] = {SLOT(at_operand_type, buffers), SLOT(at_operand_type, bind)};
 static const slot of_operands_optional[] = {SLOT(at_operand_type, spans)};
@@ -52,8 +51,8 @@ static at_special_values specials;
 static at_prepared_calls calls;
 static at_timed_call timed_call;
 
-/* Each with its slots, those that it needs and those that it may have besides. `both`: slots that go together with those
- * of another table. */
+/* Each with its slots, those that it needs and those that it may have besides. `both`: slots that go together with
+ * those of another table. */
 static const struct {
   slot table;
   bool optional;
@@ -61,13 +60,14 @@ static const struct {
   size_t bytes, both;
   const slot *needs, *may;
   size_t needs_count, may_count;
-} tables[] = {{SLOT(at_op, problem), false, &problem, sizeof problem, 0, of_problem, of_problem_optional,
-               AT_COUNT(of_problem), AT_COUNT(of_problem_optional)},
-              {SLOT(at_op, operands), false, &operands, sizeof operands, 1, of_operands, of_operands_optional,
-               AT_COUNT(of_operands), AT_COUNT(of_operands_optional)},
-              {SLOT(at_op, reference), false, &reference, sizeof reference, 0, of_reference, NULL, AT_COUNT(of_reference), 0},
-              {SLOT(at_op, specials), true, &specials, sizeof specials, 1, of_specials, NULL, AT_COUNT(of_specials), 0},
-              {SLOT(at_op, calls), true, &calls, sizeof calls, 0, of_calls, NULL, AT_COUNT(of_calls), 0}};
+} tables[] = {
+    {SLOT(at_op, problem), false, &problem, sizeof problem, 0, of_problem, of_problem_optional, AT_COUNT(of_problem),
+     AT_COUNT(of_problem_optional)},
+    {SLOT(at_op, operands), false, &operands, sizeof operands, 1, of_operands, of_operands_optional,
+     AT_COUNT(of_operands), AT_COUNT(of_operands_optional)},
+    {SLOT(at_op, reference), false, &reference, sizeof reference, 0, of_reference, NULL, AT_COUNT(of_reference), 0},
+    {SLOT(at_op, specials), true, &specials, sizeof specials, 1, of_specials, NULL, AT_COUNT(of_specials), 0},
+    {SLOT(at_op, calls), true, &calls, sizeof calls, 0, of_calls, NULL, AT_COUNT(of_calls), 0}};
 static const slot optional[] = {SLOT(at_op, each_library), SLOT(at_op, problem_size), SLOT(at_op, plans_most),
                                 SLOT(at_op, timed_call)};
 

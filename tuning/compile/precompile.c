@@ -247,7 +247,7 @@ static void release(attune_precompile *a) {
 static uint64_t free_memory(void) {
   attune_device *host = NULL;
   uint64_t available = 0, total = 0;
-  if (attune_device_get(&host, "host") != ATTUNE_OK || 
+  if (attune_device_get(&host, "host") != ATTUNE_OK ||
       host->backend.memory->info(host, &available, &total) != ATTUNE_OK)
     return 0;
   return available;

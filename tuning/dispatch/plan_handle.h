@@ -10,7 +10,8 @@
 #include "tuning/tuner/tuner.h"
 
 /* A plan of the caller's for the key, whose problem is in place, into *out. `flags` are the operation's: they come back
- * in (*out)->caller_flags, for its own checks at a run. `as`: see at_problem_type.show. Errors: those of at_dispatch_miss. */
+ * in (*out)->caller_flags, for its own checks at a run. `as`: see at_problem_type.show. Errors: those of
+ * at_dispatch_miss. */
 attune_status at_plan_handle_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const at_op *op,
                                     at_key *key, int as, int flags);
 

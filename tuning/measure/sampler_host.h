@@ -17,9 +17,9 @@ attune_status at_sampler_alone_host(at_sampler *profile, at_timing_target *subje
 /* One more launch, timed into subject->once_ns. */
 attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject);
 
-/* A call of a plan as a program makes it, by the public function and a look-up that hits, so that what dispatch costs is
- * part of a measured time: at_op.timed_call. create is NOT_FOUND where the public function would not come to the plan,
- * which outlives the call; run makes calls number from to to-1 of `calls`, which outlive it too. */
+/* A call of a plan as a program makes it, by the public function and a look-up that hits, so that what dispatch costs
+ * is part of a measured time: at_op.timed_call. create is NOT_FOUND where the public function would not come to the
+ * plan, which outlives the call; run makes calls number from to to-1 of `calls`, which outlive it too. */
 typedef struct at_timed_call {
   attune_status (*create)(void **out, const at_plan *plan, const at_bare_calls *calls, attune_stream *stream);
   attune_status (*run)(void *call, attune_stream *stream, int from, int to);

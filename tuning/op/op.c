@@ -20,11 +20,11 @@ static bool filled(const void *table, size_t offset) {
 #define SLOT(type, name) \
   { #name, offsetof(type, name) }
 
-static const slot of_problem[] = {
-    SLOT(at_problem_type, format),        SLOT(at_problem_type, parse),   SLOT(at_problem_type, family),
-    SLOT(at_problem_type, distance),      SLOT(at_problem_type, columns), SLOT(at_problem_type, from_fields),
-    SLOT(at_problem_type, flops),         SLOT(at_problem_type, bytes),   SLOT(at_problem_type, fold),
-    SLOT(at_problem_type, deterministic)};
+static const slot of_problem[] = {SLOT(at_problem_type, format),  SLOT(at_problem_type, parse),
+                                  SLOT(at_problem_type, family),  SLOT(at_problem_type, distance),
+                                  SLOT(at_problem_type, columns), SLOT(at_problem_type, from_fields),
+                                  SLOT(at_problem_type, flops),   SLOT(at_problem_type, bytes),
+                                  SLOT(at_problem_type, fold),    SLOT(at_problem_type, deterministic)};
 static const slot of_operands[] = {SLOT(at_operand_type, buffers), SLOT(at_operand_type, bind)};
 static const slot of_reference[] = {SLOT(at_reference_type, create), SLOT(at_reference_type, compare),
                                     SLOT(at_reference_type, destroy)};
@@ -70,8 +70,9 @@ static attune_status check_tables(const at_op *op) {
     if (status != ATTUNE_OK) return status;
   }
   if (op->specials && !op->specials->scalars != !op->operands->scalars)
-    return at_fail(ATTUNE_INTERNAL, "operation %s has %s->scalars alone; should have it of operands and specials, or none",
-                   op->name, op->specials->scalars ? "specials" : "operands");
+    return at_fail(ATTUNE_INTERNAL,
+                   "operation %s has %s->scalars alone; should have it of operands and specials, or none", op->name,
+                   op->specials->scalars ? "specials" : "operands");
   if (op->timed_call && !op->calls)
     return at_fail(ATTUNE_INTERNAL, "operation %s has timed_call alone; should have calls, which it makes", op->name);
   return ATTUNE_OK;

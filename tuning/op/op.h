@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * op.h: what the tuner must know of an operation: its problems as plain bytes and as text, its operands, its reference.
- * ops/ fills one at_op for each operation; what only tests ask of it is tests/ops/op_test.h's. Helpers: problem_text.h and
- * columns.h parse texts and columns, contract.h has alignment and workspace. Every byte of a problem is set, also those that
- * nothing uses. tests/support/toy/toy_op.c is a small operation, wide_op.c one at all bounds. */
+ * ops/ fills one at_op for each operation; what only tests ask of it is tests/ops/op_test.h's. Helpers: problem_text.h
+ * and columns.h parse texts and columns, contract.h has alignment and workspace. Every byte of a problem is set, also
+ * those that nothing uses. tests/support/toy/toy_op.c is a small operation, wide_op.c one at all bounds. */
 #ifndef AT_OP_H
 #define AT_OP_H
 
@@ -69,7 +69,8 @@ typedef struct at_column {
   int column; /* 1-based, for messages */
 } at_column;
 
-/* An operation is a table for each thing that the tuner asks of it. What is not called optional must be there: at_op_check. */
+/* An operation is a table for each thing that the tuner asks of it. What is not called optional must be there:
+ * at_op_check. */
 
 /* What its problems are: bytes, text, and what they cost. */
 typedef struct at_problem_type {
@@ -109,7 +110,8 @@ typedef struct at_operand_type {
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   int (*scalars)(const void *problem, at_scalar out[AT_MAX_SCALARS]);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars, void *operands);
-  /* Optional: numbers of the problem by which a call sees at once that its operands do not overlap; a plan keeps them. */
+  /* Optional: numbers of the problem by which a call sees at once that its operands do not overlap; a plan keeps
+   * them. */
   void (*spans)(const void *problem, uintptr_t out[AT_PLAN_SPANS]);
 } at_operand_type;
 
@@ -138,9 +140,9 @@ typedef struct at_special_values {
   const char *(*name)(int bit); /* NULL: no such rule */
 } at_special_values;
 
-/* Calls of the public function with a tuner, made ready, so that they are timed as a program makes them: `problem` as its
- * caller has it, not folded, and the operands of calls->copies, which outlive them. run makes calls number from to to-1, as
- * at_bare_calls has it. A problem that draws may not be captured so. */
+/* Calls of the public function with a tuner, made ready, so that they are timed as a program makes them: `problem` as
+ * its caller has it, not folded, and the operands of calls->copies, which outlive them. run makes calls number from to
+ * to-1, as at_bare_calls has it. A problem that draws may not be captured so. */
 typedef struct at_prepared_calls {
   attune_status (*create)(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
   attune_status (*run)(void *calls, attune_stream *stream, int from, int to);
@@ -170,7 +172,8 @@ typedef struct at_op {
   const at_reference_type *reference;
   const at_special_values *specials; /* optional */
   const at_prepared_calls *calls;    /* optional: else `attune bench` times launches */
-  /* Optional: at_timed_call_by_look_up (single_plan_tuner.h), so that the host's short calls are timed with their look-up. */
+  /* Optional: at_timed_call_by_look_up (single_plan_tuner.h), so that the host's short calls are timed with their
+   * look-up. */
   const struct at_timed_call *timed_call;
 } at_op;
 

@@ -11,8 +11,9 @@ attune_status at_instrumented_launch(const at_plan *plan, const char *call, cons
   char problem[AT_PROBLEM_CHARS] = "";
   bool named = false;
   if (at_instrumented() & AT_INSTRUMENT_NAMES) {
-    const attune_status shown = plan->op->problem->show ? plan->op->problem->show(plan->problem, as, problem, sizeof problem)
-                                               : plan->op->problem->format(plan->problem, problem, sizeof problem);
+    const attune_status shown = plan->op->problem->show
+                                    ? plan->op->problem->show(plan->problem, as, problem, sizeof problem)
+                                    : plan->op->problem->format(plan->problem, problem, sizeof problem);
     if (shown != ATTUNE_OK) *problem = 0;
     named = at_instrument_name("%s: %.500s, %s", call, problem, plan->implementation->name);
   }

@@ -91,7 +91,8 @@ attune_status at_find_other_threads(attune_tuner *tuner, const at_op *op, const 
 
 attune_status at_guess_other_threads(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                      attune_decision *out, at_plan **plan) {
-  if (op->problem->deterministic(problem)) return ATTUNE_NOT_FOUND; /* what runs may not change, so nothing can watch it */
+  if (op->problem->deterministic(problem))
+    return ATTUNE_NOT_FOUND; /* what runs may not change, so nothing can watch it */
   const attune_status status = at_find_other_threads(tuner, op, problem, device, out);
   return status == ATTUNE_OK ? at_plan_of_decision(op, problem, device, out, plan) : status;
 }

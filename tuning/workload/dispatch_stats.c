@@ -82,7 +82,8 @@ static void estimate(attune_tuner *tuner, at_dispatch_stats_item *item) {
   if (!e->untuned && d->time_ns > 0.0 && d->default_time_ns > 0.0)
     e->saved_ns = (d->default_time_ns - d->time_ns) * (double)e->calls;
   e->flops = op ? op->problem->flops(problem) : 0.0;
-  if (op && op->problem->show && op->problem->show(problem, item->as, text, sizeof text) == ATTUNE_OK && strcmp(text, d->problem) != 0)
+  if (op && op->problem->show && op->problem->show(problem, item->as, text, sizeof text) == ATTUNE_OK &&
+      strcmp(text, d->problem) != 0)
     item->problem = strdup(text);
 }
 

@@ -361,7 +361,8 @@ static double estimate_ns(attune_tuner *tuner, attune_device *device, const char
   const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
   const double processors = device->properties.processors > 0 ? device->properties.processors : 1;
   const double flops_a_ns = processors * (host ? 30.0 : 400.0), bytes_a_ns = host ? 10.0 : 2000.0;
-  const double arithmetic = op->problem->flops(problem) / flops_a_ns, traffic = op->problem->bytes(problem) / bytes_a_ns;
+  const double arithmetic = op->problem->flops(problem) / flops_a_ns,
+               traffic = op->problem->bytes(problem) / bytes_a_ns;
   return (host ? 50.0 : 3000.0) + (arithmetic > traffic ? arithmetic : traffic);
 }
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/ir/canonical.h"
-#include "ops/elementwise/call/public_call.h"
 #include "ops/elementwise/call/call_binding.h"
+#include "ops/elementwise/call/public_call.h"
+#include "ops/elementwise/ir/canonical.h"
 #include "ops/elementwise/ir/user_function.h"
 #include "tuning/op/registry.h"
 
@@ -149,4 +149,5 @@ static attune_status calls_run(void *calls, attune_stream *stream, int from, int
   return status;
 }
 
-const at_prepared_calls at_elementwise_prepared_calls = {.create = calls_create, .run = calls_run, .destroy = calls_destroy};
+const at_prepared_calls at_elementwise_prepared_calls = {
+    .create = calls_create, .run = calls_run, .destroy = calls_destroy};

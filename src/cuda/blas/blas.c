@@ -189,5 +189,6 @@ void at_cuda_blas_close(attune_stream *stream) {
   at_cuda_blas_keep(stream);
   if (state->workspace) (void)device->backend.memory->free(device, state->workspace);
   state->workspace = NULL;
-  for (at_cuda_retired *old = state->retired; old; old = old->next) (void)device->backend.memory->free(device, old->workspace);
+  for (at_cuda_retired *old = state->retired; old; old = old->next)
+    (void)device->backend.memory->free(device, old->workspace);
 }

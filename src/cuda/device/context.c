@@ -35,7 +35,8 @@ attune_device *at_cuda_device_at(int ordinal) {
   attune_device *device = NULL;
   const int count = attune_device_count();
   for (int i = 0; i < count; i++)
-    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend.kind == ATTUNE_DEVICE_CUDA && device->ordinal == ordinal)
+    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend.kind == ATTUNE_DEVICE_CUDA &&
+        device->ordinal == ordinal)
       return device;
   return NULL;
 }

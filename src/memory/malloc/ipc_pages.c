@@ -137,7 +137,8 @@ static attune_status export_pages(const range *r, uint64_t page, at_ipc_answer *
   attune_device *device = r->segment->heap->pool->allocator->device;
   attune_status status = ATTUNE_OK;
   for (; page < r->count && answer->count < AT_IPC_BATCH && status == ATTUNE_OK; page++) {
-    status = device->backend.ipc->page_export(device, r->segment->handles[r->first + page], &descriptors[answer->count]);
+    status =
+        device->backend.ipc->page_export(device, r->segment->handles[r->first + page], &descriptors[answer->count]);
     if (status == ATTUNE_OK) answer->count++;
   }
   if (status == ATTUNE_OK) return ATTUNE_OK;

@@ -57,7 +57,8 @@ static bool is_captured(at_stream_cache *front) {
 /* A stream without work in flight needs no event. */
 static bool is_busy(at_stream_cache *front) {
   if (!front || front->life == AT_STREAM_CACHE_CLOSED) return false;
-  return front->life != AT_STREAM_CACHE_OPEN || front->stream->device->backend.stream->query(front->stream) != ATTUNE_OK;
+  return front->life != AT_STREAM_CACHE_OPEN ||
+         front->stream->device->backend.stream->query(front->stream) != ATTUNE_OK;
 }
 
 /* One event for each stream that the pool's blocks were freed on, and one for that of the latest replay: replays of

@@ -206,7 +206,8 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   if (pool->managed && !*waited) (void)device->backend.device->wait_streams(device);
   if (pool->managed) *waited = true;
   if (!own || pool->managed) {
-    (void)device->backend.memory->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
+    (void)device->backend.memory->free(device,
+                                       segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
   const bool waits = pool->own_allocator || device->backend.kind == ATTUNE_DEVICE_HOST;

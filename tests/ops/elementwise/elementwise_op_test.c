@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_op_test.c: elementwise as the conformance tests see it. Cases: rows of words, as a workload has them, of every kind of expression, dtype and layout. Those that are aligned to
- * less than 16 bytes have rows with gaps: what lies in one piece is walked from its first aligned element on, where the
- * operands allow it, and is then another problem (call_bind.c). */
+ * elementwise_op_test.c: elementwise as the conformance tests see it. Cases: rows of words, as a workload has them, of
+ * every kind of expression, dtype and layout. Those that are aligned to less than 16 bytes have rows with gaps: what
+ * lies in one piece is walked from its first aligned element on, where the operands allow it, and is then another
+ * problem (call_bind.c). */
 #include <stdlib.h>
 
 #include <attune/elementwise_cuda.h>
@@ -88,8 +89,7 @@ static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], co
 
 /* ---- the public calls ---- */
 
-static attune_status call(attune_tuner *tuner, attune_stream *stream, const void *problem,
-                                  const void *operands) {
+static attune_status call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands) {
   at_written_call w;
   attune_status status = at_write_call(&w, problem, operands);
   const at_user_function *f = w.function;
@@ -100,8 +100,8 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const void
   return status;
 }
 
-static attune_status plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
-                                              const void *problem, const void *operands) {
+static attune_status plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
+                                 const void *operands) {
   at_written_call w;
   attune_status status = at_write_call(&w, problem, operands);
   const at_user_function *f = w.function;
@@ -112,8 +112,8 @@ static attune_status plan_create(attune_plan **out, attune_tuner *tuner, attune_
   return status;
 }
 
-/* The plan's problem is not folded, and its inputs and scalars may have another order than the problem that the plan was
- * made from: those of the call are in the latter's. */
+/* The plan's problem is not folded, and its inputs and scalars may have another order than the problem that the plan
+ * was made from: those of the call are in the latter's. */
 static attune_status plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
   const at_call_binding *p = plan->own;
   const int outputs = p->expression->output_count, inputs = p->expression->input_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm_cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so that
- * each pair of values meets many times without a list of all products. */
+ * gemm_cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so
+ * that each pair of values meets many times without a list of all products. */
 #include "tests/ops/gemm/gemm_cases.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const struct {
 } SHAPES[] = {{1, 1, 1, 0},   {2, 3, 1, 0},    {7, 5, 3, 0},    {16, 16, 16, 0}, {17, 31, 13, 0},  {33, 1, 65, 0},
               {1, 29, 40, 0}, {1, 1, 300, 0},  {64, 63, 65, 0}, {5, 130, 2, 0},  {129, 4, 70, 0},  {3, 3, 1100, 1},
               {96, 97, 1, 0}, {31, 48, 33, 0}, {32, 32, 32, 0}, {8, 100, 24, 0}, {260, 25, 19, 1}, {70, 50, 520, 1},
-              {0, 4, 5, 0},   {4, 0, 5, 2},    {4, 5, 0, 0},    {6, 5, 4, -1},  {96, 8, 512, 1}};
+              {0, 4, 5, 0},   {4, 0, 5, 2},    {4, 5, 0, 0},    {6, 5, 4, -1},   {96, 8, 512, 1}};
 enum { KIND_COUNT = 6, TRANSPOSES = 4, LAYOUTS = 2, SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
 
 int at_gemm_case_count(void) {

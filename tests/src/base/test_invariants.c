@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_invariants.c: builds with assertions end at once where a structure is misused from inside: queue, blocks and their
- * tree, captures, the plan table. Each misuse in a child, which ends by SIGABRT. */
+ * test_invariants.c: builds with assertions end at once where a structure is misused from inside: queue, blocks and
+ * their tree, captures, the plan table. Each misuse in a child, which ends by SIGABRT. */
 #include "tests/support/check.h"
 
 #include <signal.h>
@@ -166,12 +166,17 @@ static void misuse_ends_the_process(void **state) {
   static const struct {
     void (*fn)(void);
     const char *name;
-  } all[] = {MISUSE(wait_for_what_was_not_given), MISUSE(give_a_queue_no_function),
+  } all[] = {MISUSE(wait_for_what_was_not_given),
+             MISUSE(give_a_queue_no_function),
              MISUSE(close_a_queue_from_inside),
-             MISUSE(insert_a_block_twice),        MISUSE(change_a_size_in_the_tree),
-             MISUSE(cut_a_block_to_nothing),      MISUSE(swallow_a_stranger),
-             MISUSE(cache_without_the_lock),      MISUSE(drop_a_capture_too_often),
-             MISUSE(end_a_capture_of_another_graph), MISUSE(put_a_plan_of_another_operation),
+             MISUSE(insert_a_block_twice),
+             MISUSE(change_a_size_in_the_tree),
+             MISUSE(cut_a_block_to_nothing),
+             MISUSE(swallow_a_stranger),
+             MISUSE(cache_without_the_lock),
+             MISUSE(drop_a_capture_too_often),
+             MISUSE(end_a_capture_of_another_graph),
+             MISUSE(put_a_plan_of_another_operation),
              MISUSE(count_anew_without_the_lock)};
 #undef MISUSE
   for (size_t i = 0; i < AT_COUNT(all); i++) {

@@ -117,14 +117,14 @@ static void tables_are_whole(void **state) {
   const char *const kinds[] = {"host", "cuda"};
   (void)state;
   for (size_t b = 0; b < AT_COUNT(backends); b++) {
-#define AT_BACKEND_TABLE(name, what)                                                                             \
-  if (backends[b]->name) {                                                                                       \
-    uintptr_t slots[sizeof *backends[b]->name / sizeof(uintptr_t)];                                              \
-    memcpy(slots, backends[b]->name, sizeof slots);                                                              \
-    for (size_t i = 0; i < AT_COUNT(slots); i++)                                                                 \
-      if (!slots[i]) fail_msg("%s: table " #name " has no slot %zu", kinds[b], i);              \
-  } else if (AT_TABLE_##name <= AT_TABLE_event) {                                                                \
-    fail_msg("%s has no table " #name, kinds[b]);                                               \
+#define AT_BACKEND_TABLE(name, what)                                               \
+  if (backends[b]->name) {                                                         \
+    uintptr_t slots[sizeof *backends[b]->name / sizeof(uintptr_t)];                \
+    memcpy(slots, backends[b]->name, sizeof slots);                                \
+    for (size_t i = 0; i < AT_COUNT(slots); i++)                                   \
+      if (!slots[i]) fail_msg("%s: table " #name " has no slot %zu", kinds[b], i); \
+  } else if (AT_TABLE_##name <= AT_TABLE_event) {                                  \
+    fail_msg("%s has no table " #name, kinds[b]);                                  \
   }
     AT_BACKEND_TABLES(AT_BACKEND_TABLE)
 #undef AT_BACKEND_TABLE

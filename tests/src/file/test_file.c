@@ -73,7 +73,8 @@ ssize_t __wrap_at_file_pwrite(int descriptor, const void *in, size_t bytes, off_
 static int begin_all(void **state) {
   (void)state;
   if (host_devices_begin() != 0) return -1;
-  for (int i = 0; i < HOST_DEVICES; i++) host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA; /* files go through buffers */
+  for (int i = 0; i < HOST_DEVICES; i++)
+    host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA; /* files go through buffers */
   as_gpu = streams[0];
   attune_device *host = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&as_host, host) != ATTUNE_OK) return -1;

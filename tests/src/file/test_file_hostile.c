@@ -90,7 +90,8 @@ static int begin_all(void **state) {
   (void)state;
   if (host_devices_begin() != 0) return -1;
   at_parallel(4, nothing, NULL); /* the pool's threads first: one on the stack of a joined one is a leak to valgrind */
-  for (int i = 0; i < HOST_DEVICES; i++) host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA; /* files go through buffers */
+  for (int i = 0; i < HOST_DEVICES; i++)
+    host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA; /* files go through buffers */
   as_gpu = streams[0];
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&as_host, host) != ATTUNE_OK) return -1;
   snprintf(folder, sizeof folder, "/tmp/attune-file-XXXXXX");

@@ -269,7 +269,8 @@ static void calls_are_the_public_ones(void **state) {
     for (int i = 0; i < op_test->case_count(); i += EVERY) {
       size_t bytes = 0;
       memset(problem, 0, sizeof problem);
-      if (!op_test->case_at(i, problem) || at_operand_bytes(op, problem, &bytes) != ATTUNE_OK || bytes > BYTES) continue;
+      if (!op_test->case_at(i, problem) || at_operand_bytes(op, problem, &bytes) != ATTUNE_OK || bytes > BYTES)
+        continue;
       check_calls(tuner, op_test, problem);
       checked++;
     }
