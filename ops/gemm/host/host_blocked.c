@@ -79,6 +79,7 @@ static bool options_parse(at_blocked_options *out, const at_gemm *g, const at_co
   out->path = (at_blocked_path)c.path;
   out->threads = c.threads;
   if (c.split) out->split = (at_blocked_split)(c.split - 1);
+  if (c.threads == 1) c.split = 0; /* a team's winner, for one thread (tuning/tuner/other_threads.c) */
   if (c.vectors) out->vectors = c.vectors;
   if (c.mc) out->mc = c.mc;
   if (c.kc) out->kc = c.kc;

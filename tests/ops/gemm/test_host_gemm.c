@@ -354,7 +354,6 @@ static void test_unknown_configurations(void **unused) {
                                         "path=direct,kernel=portable,threads=1,vectors=1,ways=2",
                                         "path=direct,vectors=1,kernel=portable,threads=1",
                                         "path=direct,kernel=portable,threads=1,vectors=1,mc=64",
-                                        "path=direct,kernel=portable,threads=1,split=m,vectors=1",
                                         "path=stream,kernel=portable,threads=1"}; /* m and n are not thin */
   static const char *const cblas[] = {"", "library=openblas-0.0.1,threads=1", "library=none", "threads=1"};
   static const int64_t cube[4] = {64, 64, 64, 1}, small[4] = {8, 8, 8, 1};

@@ -205,12 +205,21 @@ static struct flock gate_lock(void) {
   return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = GATE, .l_len = 1};
 }
 
-/* Until somebody waits for the turn. */
+/* What a waiter writes of itself, by hand. */
+typedef struct waiter {
+  uint64_t place;
+  int64_t pid, since;
+  uint64_t beat;
+} waiter;
+
+/* Until somebody waits for the turn, and has written who it is. */
 static void wait_for_a_waiter(void) {
   const int file = open_lease_file();
-  for (struct flock lock = {.l_type = F_UNLCK}; lock.l_type == F_UNLCK; (void)nap(NULL)) {
+  struct flock lock = {.l_type = F_UNLCK};
+  for (waiter w = {.pid = 0}; lock.l_type == F_UNLCK || w.pid == 0; (void)nap(NULL)) {
     lock = gate_lock();
     assert_int_equal(fcntl(file, F_OFD_GETLK, &lock), 0);
+    if (pread(file, &w, sizeof w, WAITER_AT) != sizeof w) w.pid = 0;
   }
   close(file);
 }
@@ -220,23 +229,16 @@ static void a_stopped_waiter_keeps_nobody_away(void **state) {
   (void)state;
   holder h = start_holder();
   wait_for_it(&h);
-  holder waiter = start_holder();
+  holder second = start_holder();
   wait_for_a_waiter();
-  stop(&waiter);
+  stop(&second);
   assert_int_equal(end_holder(&h, 0), 0);
   OK(at_device_lease_try(&device));
-  assert_int_equal(kill(waiter.pid, SIGCONT), 0);
+  assert_int_equal(kill(second.pid, SIGCONT), 0);
   at_device_lease_release(&device);
-  wait_for_it(&waiter);
-  assert_int_equal(end_holder(&waiter, 0), 0);
+  wait_for_it(&second);
+  assert_int_equal(end_holder(&second, 0), 0);
 }
-
-/* What a waiter writes of itself, by hand. */
-typedef struct waiter {
-  uint64_t place;
-  int64_t pid, since;
-  uint64_t beat;
-} waiter;
 
 static int hold_gate(const waiter *w) {
   struct flock lock = gate_lock();
