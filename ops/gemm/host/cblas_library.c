@@ -268,11 +268,15 @@ static bool is_limited(void) {
          (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
+/* BLIS ends the process where malloc fails: under a limit it is opened where much is free. */
+#define FREE_UNIT ((size_t)128 << 20)
+enum { FREE_LEAST = 16 };
+
 /* Is there room for the threads that it starts and, under a limit, for as many callers and what else is to come; else
  * for one of each: then it gets no more threads. */
 static bool has_room(const family *f) {
   const int threads = threads_of_library(), all = 2 * threads + SLACK, one = 1 + SLACK;
-  if (f->thread_bytes == 0) return true;
+  if (f->thread_bytes == 0) return !is_limited() || room_for(FREE_UNIT, FREE_LEAST) == FREE_LEAST;
   if (!is_limited()) return room_for(f->thread_bytes, threads) == threads;
   const int room = room_for(f->thread_bytes, all);
   narrow = narrow || room < all;
@@ -280,6 +284,7 @@ static bool has_room(const family *f) {
 }
 
 static size_t wanted_bytes(const family *f) {
+  if (f->thread_bytes == 0) return FREE_UNIT * FREE_LEAST;
   return f->thread_bytes * (size_t)(is_limited() ? 1 + SLACK : threads_of_library());
 }
 
