@@ -284,7 +284,6 @@ static bool has_room(const family *f) {
 }
 
 static size_t wanted_bytes(const family *f) {
-  if (f->thread_bytes == 0) return FREE_UNIT * FREE_LEAST;
   return f->thread_bytes * (size_t)(is_limited() ? 1 + SLACK : threads_of_library());
 }
 
@@ -318,7 +317,7 @@ static int open_all(void) {
       continue;
     }
     if (!room) {
-      cramped = &families[i];
+      if (families[i].thread_bytes) cramped = &families[i];
       continue;
     }
     if (!looked) alone = narrow || !has_threads();
