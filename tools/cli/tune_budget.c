@@ -69,7 +69,7 @@ double tune_budget_needed_ms(const tune_run *run) {
     double look_ms = FEW_CALLS * call_ns(it) * 1e-6;
     if (look_ms < LOOK_LEAST_MS) look_ms = LOOK_LEAST_MS;
     if (look_ms < LONGER * it->too_short_ms) look_ms = LONGER * it->too_short_ms;
-    if (it->outcome == OUTCOME_LEFT && (!least_ms || look_ms < least_ms)) least_ms = look_ms;
+    if (it->outcome == OUTCOME_LEFT && (least_ms == 0.0 || look_ms < least_ms)) least_ms = look_ms;
   }
   return least_ms;
 }
