@@ -86,6 +86,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
  * copy. */
 static void symbol(void *handle, const char *name, void *function_out) {
   void *address = dlsym(handle, name);
+  if (!address) (void)dlerror(), (void)dlerror(); /* the program's next is not about this; the second frees the text */
   memcpy(function_out, &address, sizeof address);
 }
 
