@@ -239,13 +239,14 @@ static void publish(const job *j, const attune_decision *winner) {
   }
 }
 
-/* What is left of the tuner's whole budget bounds the problem's. */
+/* What is left of the tuner's whole budget bounds the problem's. Less than a hundredth is nothing: a wait that ends with
+ * the budget begins a little before it is counted. */
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
   const double left_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
   if (j->most_ns <= 0.0 || left_ns < j->most_ns) j->most_ns = left_ns;
-  if (left_ns <= 0.0)
+  if (left_ns <= j->tuner->total_budget_ns * 0.01)
     return at_fail(ATTUNE_BUDGET_EXHAUSTED,
                    "all %.0f ms that the tuner may spend are spent (options.total_budget_ms); create one with more",
                    j->tuner->total_budget_ns * 1e-6);
