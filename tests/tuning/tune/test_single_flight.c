@@ -314,9 +314,10 @@ static void the_next_goes_on_at_once(void **state) {
     assert_int_equal(all->searches[0], 1);
     attune_tuner *tuner = tuner_of(0.0);
     attune_decision decision;
-    assert_int_equal(
-        attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.no_wait = 1}, &decision), ATTUNE_OK);
+    assert_int_equal(attune_explain(tuner, device, problem_of(problem, 0), &decision), ATTUNE_OK);
     assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
+    assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.no_wait = 1}, NULL),
+                     ATTUNE_OK); /* nobody has it; what noise left unsure is measured again */
     attune_tuner_destroy(tuner);
   }
   print_message("%d holders killed; the longest from a kill to the next one's end: %lld ms\n", kills,
