@@ -22,6 +22,7 @@ static _Thread_local at_visitor visitor;
 static _Thread_local bool ends_process; /* this thread runs exit() */
 static _Thread_local uint32_t entries;  /* of this thread, from outside */
 static atomic_bool closed;
+static atomic_bool given_up; /* exit() went on although threads were inside: they begin no further call */
 static atomic_int without_slot;       /* threads inside that have no slot */
 static atomic_int waits_without_slot; /* of them, those that wait for a device */
 static atomic_int renewals;
@@ -47,6 +48,7 @@ static void close_gate(void) {
   atomic_store(&closed, true);
   at_in_flight_barrier(&visitor);
   while (wait_for_others(at_now_ns() - start) && at_patience_nap(&patience)) continue;
+  atomic_store(&given_up, true);
 }
 
 static void after_fork(void *unused, bool child) {
@@ -99,8 +101,8 @@ bool at_vendor_enter(at_vendor what) {
     } else {
       enter_without_slot(mine);
     }
-  } else if (!ends_process) {
-    return true; /* whoever waits for this thread waits until it leaves for good */
+  } else if (!ends_process && AT_LIKELY(!atomic_load_explicit(&given_up, memory_order_acquire))) {
+    return true; /* exit() waits for this thread until it leaves for good */
   }
   if (AT_LIKELY(!atomic_load_explicit(&closed, memory_order_acquire))) return true;
   if (ends_process && what == AT_VENDOR_DRIVER) return true;

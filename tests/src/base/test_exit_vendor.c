@@ -19,6 +19,7 @@
 #include "src/cuda/jit/kernel_compile.h"
 #include "src/cuda/library/nvml.h"
 #include "src/cuda/context/state.h"
+#include "src/process/exit.h"
 #include "src/process/fork.h"
 #include "src/process/vendor.h"
 #include "tests/support/child.h"
@@ -75,6 +76,26 @@ static void wait_once(void) {
   for (volatile bool never = true; never;) continue;
 }
 
+/* Waits for a device until exit() has given it up, and goes on in a call that it had begun. */
+static atomic_bool kept_out;
+static void wait_long(void) {
+  if (!at_vendor_enter(AT_VENDOR_DRIVER)) return;
+  at_vendor_wait_begin();
+  atomic_fetch_add(&calls, 1);
+  while (!at_exit_begun()) usleep(1000);
+  usleep(2000000);
+  at_vendor_wait_end();
+  if (at_vendor_enter(AT_VENDOR_LIBRARY)) _exit(24);
+  at_vendor_leave();
+  atomic_store(&kept_out, true);
+  for (;;) pause();
+}
+
+static void wait_for_it(void) {
+  for (int i = 0; i < 1000 && !atomic_load(&kept_out); i++) usleep(10000);
+  if (!atomic_load(&kept_out)) _exit(25);
+}
+
 static void (*work)(void);
 
 static void *work_on(void *unused) {
@@ -110,6 +131,11 @@ static bool set_up(const char *library) {
     at_vendor_opened();
     return true;
   }
+  if (strcmp(library, "waits_long") == 0) {
+    work = wait_long;
+    at_vendor_opened();
+    return true;
+  }
   const bool is_nvml = strcmp(library, "nvml") == 0;
   if (!dlopen(is_nvml ? FAKES "/nvml/libnvidia-ml.so.1" : FAKES "/13/libcublas.so.13", RTLD_NOW | RTLD_LOCAL))
     return false;
@@ -121,12 +147,14 @@ static int end_by(const char *library, const char *way) {
   pthread_t thread;
   alarm(strcmp(library, "waits") == 0 ? 40 : 100); /* it hangs, or waits for who is inside */
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-  if (strcmp(library, "waits") != 0) atexit(call_late);
+  if (strncmp(library, "waits", 5) != 0) atexit(call_late);
+  if (strcmp(library, "waits_long") == 0) atexit(wait_for_it);
   if (!set_up(library)) return 2;
-  for (int i = 0; i < (work == wait_once ? 1 : THREADS); i++)
+  const bool one = work == wait_once || work == wait_long;
+  for (int i = 0; i < (one ? 1 : THREADS); i++)
     if (pthread_create(&thread, NULL, work_on, NULL) != 0) return 3;
   const bool first = strcmp(library, "nvrtc_first") == 0;
-  while (!first && atomic_load(&calls) < (work == wait_once ? 1 : 20)) usleep(100);
+  while (!first && atomic_load(&calls) < (one ? 1 : 20)) usleep(100);
   usleep((useconds_t)((unsigned)getpid() * 2654435761u % (first ? 400000u : 3000u)));
   if (strcmp(way, "thread") == 0) {
     if (pthread_create(&thread, NULL, exit_elsewhere, NULL) != 0) return 3;
@@ -184,12 +212,18 @@ static void waits_are_cut(void **state_of_test) {
   ends("waits", NULL);
 }
 
+static void a_wait_that_was_given_up_stays_out(void **state_of_test) {
+  (void)state_of_test;
+  ends("waits_long", NULL);
+}
+
 int main(int argc, char **argv) {
   device.backend = at_cuda_backend;
   if (argc > 2) return end_by(argv[1], argv[2]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(cublaslt_is_left), cmocka_unit_test(nvml_is_left),
                                      cmocka_unit_test(nvrtc_is_left),
                                      cmocka_unit_test(nvrtc_is_left_in_its_first_call),
-                                     cmocka_unit_test(waits_are_cut)};
+                                     cmocka_unit_test(waits_are_cut),
+                                     cmocka_unit_test(a_wait_that_was_given_up_stays_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
