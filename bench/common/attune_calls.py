@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attune's calls for Python programs that measure them beside others. Tuner, structs and typed functions are the Python
+"""attune's calls for Python programs that compare them with others. Tuner, structs and typed functions are the Python
 package's (bindings/python); here are prepared calls without the package's look at arrays, and the functions that only
 measurements need."""
 import ctypes

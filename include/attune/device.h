@@ -4,11 +4,11 @@
  * Fork. A child may use the host, whatever the parent's threads were doing. It makes its own streams and events; its
  * tuners keep working; a search that was under way stays the parent's. A capture that was under way counts as such in
  * the child, where attune_device_synchronize and attune_memory_empty_cache fail with CAPTURING, until its graph is
- * destroyed there. If a CBLAS library is computing a product, fork
- * waits for it. A child of a fork beside exit() in another thread computes by attune's own loops, tunes nothing, and
- * ends by _exit. A child of a fork within a stream's function has the signal mask of the thread that made the stream.
- * CUDA does not survive a fork: if the parent had looked for devices before, cuda devices fail in the
- * child with DEVICE_ERROR. Start a new process instead (posix_spawn, exec), or look for devices in the child first.
+ * destroyed there. A fork waits for products that a CBLAS library is computing. If another thread is in exit() at the
+ * fork, the child computes by attune's own loops, cannot tune, and should end by _exit. A child of a fork within a
+ * stream's function has the signal mask of the thread that made the stream. CUDA does not survive a fork: if the parent
+ * had looked for devices before, cuda devices fail in the child with DEVICE_ERROR. Start a new process instead
+ * (posix_spawn, exec), or look for devices in the child first.
  *
  * Exit. The process may end at any time, with work in flight. exit() and a return from main wait for a product that a
  * CBLAS library is computing and for threads inside the libraries of GPUs (for a compilation until it ends, for a

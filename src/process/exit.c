@@ -37,7 +37,7 @@ void at_exit_renew_inside(void) {
   if (!at_exit_begun()) (void)atexit(run_calls);
 }
 
-/* `held`: no fork comes meanwhile, whose child would have the C library's lock as it is then. */
+/* `held`: no fork can happen in here, whose child would inherit the lock of the C library. */
 static bool ask(bool held) {
   if (held) at_exit_renew_inside();
   if (held) at_loading_release();

@@ -9,19 +9,18 @@
 
 /* Attune sees exit() from now on. Called at its first use, long before it opens a library.
  *
- * exit() is asked when attune is loaded, too, and a child of fork has what its parent asked: asking takes a lock of the
- * C library which another thread may have held at the fork (exit() itself often does), and which the child then never
- * gets. */
+ * Attune also registers its function with atexit when it is loaded, and a child of fork inherits that: atexit takes a
+ * lock of the C library that another thread may hold at the fork (exit() often does), and the child never gets it. */
 void at_exit_watch(void);
 
-/* Asks exit() again, in a child too, so that attune's functions come before those that a library of a vendor has asked
- * for since. */
+/* Registers attune's function again, in a child too, so that it runs before those that a vendor's library has
+ * registered since. */
 void at_exit_renew(void);
 
-/* The same, unless a library is being opened or a fork is under way just now: then false. */
+/* As at_exit_renew, but does nothing and returns false while a library is being opened or a fork is under way. */
 bool at_exit_try_renew(void);
 
-/* As at_exit_renew, where a vendor's library has just taken the C library's lock itself: waits for no fork. */
+/* As at_exit_renew, right after a vendor's library has called atexit itself: does not wait for a fork. */
 void at_exit_renew_inside(void);
 
 /* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes no

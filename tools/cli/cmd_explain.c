@@ -172,7 +172,7 @@ static void measured_lines(const attune_decision *d, bool alone) {
            cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
            cli_percent_text(placement, d->placement_spread));
   line("time", text);
-  if (d->unsure) { /* the note says why; the times are told, and no margin is made of them */
+  if (d->unsure) { /* the note says why; the times are printed without a margin */
     snprintf(text, sizeof text, "not known: %s by %s", cli_time_text(time_text, d->default_time_ns),
              d->default_implementation);
     line("over default", text);

@@ -33,7 +33,7 @@ static void add_known(search *s) {
   s->known_one = contender; /* not where it is the default: then it claims nothing */
 }
 
-/* Has what they need made beside the search, and adds them. */
+/* Adds them, and has what they need compiled while the search runs. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
   const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
   for (int i = 0; i < taken; i++) {

@@ -19,7 +19,7 @@
 #define MIXED \
   ((uint64_t)1 << 35) /* threads want several counts: nobody goes the short way, for it makes changes dear */
 #define ENDED ((uint64_t)1 << 36) /* by the process's end: nobody enters any more */
-#define LIMITED ((uint64_t)1 << 37) /* to `most` calls: nobody goes the short way, on which they are not counted */
+#define LIMITED ((uint64_t)1 << 37) /* to `most` calls: none takes the short way, which does not count them */
 #define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: nobody enters while there is any */
 #define HELD ((uint64_t)0xffff << 40)
 #define LASTING (WAITING | MIXED | HELD | ENDED | LIMITED) /* what opening a closed gate leaves alone */

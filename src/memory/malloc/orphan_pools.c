@@ -212,7 +212,7 @@ void at_pools_reap(at_allocator *allocator) {
   }
 }
 
-/* --- the steps of a pool that nobody holds: abandoned, then waiting for its events, then idle --- */
+/* --- the steps of a pool without a holder: abandoned, then waiting for its events, then idle --- */
 
 void at_pool_abandon(at_allocator *allocator, attune_pool *pool) {
   if (pool->references > 0 || pool->life == AT_POOL_ABANDONED) return;
