@@ -309,10 +309,10 @@ typedef struct attune_trial {
 typedef int (*attune_trial_fn)(void *user, const attune_trial *trial);
 
 /* Calls `fn` for the candidates that the search for the stored winner of `problem` on `device` raced, and those that
- * failed or were wrong, the fastest first, at most 32: as the databases have them. Where no winner holds they are of the
- * latest search, on the host of the latest with as many CPU threads. Those that a first look ruled out are reported by the
- * log alone, at level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored), BAD_DATA, IO_ERROR,
- * OUT_OF_MEMORY. Any thread. */
+ * failed or were wrong, the fastest first, at most 32: as the databases have them. Where no winner holds they are of
+ * the latest search, on the host of the latest with as many CPU threads. Those that a first look ruled out are reported
+ * by the log alone, at level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored), BAD_DATA,
+ * IO_ERROR, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem,
                                              attune_trial_fn fn, void *user);
 

@@ -40,8 +40,8 @@ ATTUNE_API attune_status attune_workload_read(attune_workload **out, const char 
 ATTUNE_API attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device);
 
 /* What one call of the default takes for `problem` (its text) on `device`, about, into *out_ns: as measured, if the
- * tuner's database knows it, else estimated from the sizes. Measures nothing. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (also
- * of a problem that is too large to be measured there; *out_ns is set all the same). Any thread. */
+ * tuner's database knows it, else estimated from the sizes. Measures nothing. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY
+ * (also of a problem that is too large to be measured there; *out_ns is set all the same). Any thread. */
 ATTUNE_API attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
                                                   const char *problem);
 

@@ -95,13 +95,15 @@ void *at_alloc_large(size_t bytes) {
   return memory;
 }
 
-/* The days since 1970 as year, month and day: Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013), civil_from_days. */
+/* The days since 1970 as year, month and day: Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013),
+ * civil_from_days. */
 void at_utc_text(char out[AT_UTC_CHARS], int64_t seconds) {
   const int64_t first = -62167219200, last = 253402300799; /* of the years 0 and 9999 */
   const int64_t at = seconds < first ? first : seconds > last ? last : seconds;
   const int64_t days = (at - ((at % 86400 + 86400) % 86400)) / 86400, second = at - days * 86400;
   const int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, doe = z - era * 146097;
-  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365, doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365,
+                doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
   const int64_t mp = (5 * doy + 2) / 153, month = mp < 10 ? mp + 3 : mp - 9, year = yoe + era * 400 + (month <= 2);
   snprintf(out, AT_UTC_CHARS, "%04d-%02d-%02d %02d:%02d:%02d UTC", (int)year % 10000, (int)month % 100,
            (int)(doy - (153 * mp + 2) / 5 + 1) % 100, (int)(second / 3600) % 100, (int)(second / 60 % 60),

@@ -69,8 +69,8 @@ void at_one_line(char *text);
 /* Copies text into out[size], always terminated; false when it did not fit. */
 bool at_copy_text(char *out, size_t size, const char *text);
 
-/* Seconds since 1970 as "2026-11-27 16:40:47 UTC". Not by the C library: its functions take a lock of the time zone, which a
- * child of fork may find held for ever. Years 0 to 9999; others are cut to these. */
+/* Seconds since 1970 as "2026-11-27 16:40:47 UTC". Not by the C library: its functions take a lock of the time zone,
+ * which a child of fork may find held for ever. Years 0 to 9999; others are cut to these. */
 #define AT_UTC_CHARS 32
 void at_utc_text(char out[AT_UTC_CHARS], int64_t seconds);
 

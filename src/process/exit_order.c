@@ -43,7 +43,7 @@ static bool is_vendor(const char *path) {
   return false;
 }
 
-/* The loader has made addresses of the offsets in a library's dynamic section, except where the section is read-only. */
+/* The loader turns the offsets in a library's dynamic section into addresses, unless the section is read-only. */
 static uintptr_t address(const struct dl_phdr_info *info, ElfW(Addr) value) {
   return value < info->dlpi_addr ? info->dlpi_addr + value : value;
 }

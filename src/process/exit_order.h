@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exit_order.h: exit() calls the functions that were registered last first, and a vendor's library registers some in the
- * middle of its calls, at the first use of this or that. exit() in another thread would call those before attune's, while
- * the thread is still inside. */
+ * exit_order.h: exit() calls the functions that were registered last first, and a vendor's library registers some in
+ * the middle of its calls, at the first use of this or that. exit() in another thread would call those before attune's,
+ * while the thread is still inside. */
 #ifndef AT_EXIT_ORDER_H
 #define AT_EXIT_ORDER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_conformance_pages.c: what the pages say of each operation is what it has: the columns of a workload's row, the
- * words of its problems' texts, the keys of its configurations on the host, and its tables of tunables, which are made of
- * the code's: with --print it prints docs/configurations.md as it should be. test_docs.py compares the rest. */
+ * words of its problems' texts, the keys of its configurations on the host, and its tables of tunables, which are made
+ * of the code's: with --print it prints docs/configurations.md as it should be. test_docs.py compares the rest. */
 #include "tests/ops/conformance.h"
 #include "tests/ops/documented.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search_collect.c: what a search looks at: the winner so far, every implementation's configurations, and neighbours of the
- * best of them. */
+ * search_collect.c: what a search looks at: the winner so far, every implementation's configurations, and neighbours of
+ * the best of them. */
 #include "tuning/search/search_parts.h"
 
 #include <stdlib.h>
@@ -119,14 +119,16 @@ static at_candidate *next_leader(search *s, bool new_kind) {
 
 attune_status at_search_widen(search *s) {
   attune_status status = ATTUNE_OK;
-  for (int wave = 0; wave < AT_SEARCH_WAVES && status == ATTUNE_OK && at_now_ns() < at_search_until(s, s->times->widen_until); wave++) {
+  for (int wave = 0;
+       wave < AT_SEARCH_WAVES && status == ATTUNE_OK && at_now_ns() < at_search_until(s, s->times->widen_until);
+       wave++) {
     int added = 0;
     for (int i = 0; i < (wave ? LEADERS : KINDS); i++) {
       at_candidate *leader = next_leader(s, wave == 0);
       if (!leader) break;
       leader->widened = true;
-      const int count =
-          leader->implementation->neighbours(leader->implementation, s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+      const int count = leader->implementation->neighbours(leader->implementation, s->problem, s->device,
+                                                           &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) {
         at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
         if (contender) contender->leader = leader;

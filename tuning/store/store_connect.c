@@ -160,8 +160,8 @@ static attune_status check_version(at_store *store) {
   return check_schema(store);
 }
 
-/* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and another
- * version's. */
+/* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and
+ * another version's. */
 static attune_status identify(at_store *store, bool make, bool *empty) {
   int64_t application = 0, pages = 0;
   attune_status status = read_int(store, "PRAGMA application_id", &application);

@@ -239,8 +239,8 @@ static void publish(const job *j, const attune_decision *winner) {
   }
 }
 
-/* What is left of the tuner's whole budget bounds the problem's. Less than a hundredth is nothing: a wait that ends with
- * the budget begins a little before it is counted. */
+/* What is left of the tuner's whole budget bounds the problem's. Less than a hundredth is nothing: a wait that ends
+ * with the budget begins a little before it is counted. */
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;

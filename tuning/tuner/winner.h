@@ -24,8 +24,8 @@ bool at_compiles_first(const at_op *op, const void *problem, attune_device *devi
 attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               attune_decision *out);
 
-/* The whole fingerprint of the row that at_find_winner finds, and the store that has it; where none holds, of the latest
- * row of a store that is of as many CPU threads as are here. NOT_FOUND: there is none. */
+/* The whole fingerprint of the row that at_find_winner finds, and the store that has it; where none holds, of the
+ * latest row of a store that is of as many CPU threads as are here. NOT_FOUND: there is none. */
 attune_status at_find_winner_row(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                  char *out, size_t size, at_store **store);
 

@@ -29,6 +29,19 @@ typedef struct at_gemm_mapped_arguments {
   at_tensor_map maps[2];
 } at_gemm_mapped_arguments;
 
+/* For the models: of two numbers, none NaN. */
+AT_INLINE int at_lesser_int(int x, int y) {
+  return x < y ? x : y;
+}
+
+AT_INLINE double at_lesser(double x, double y) {
+  return x < y ? x : y;
+}
+
+AT_INLINE double at_greater(double x, double y) {
+  return x > y ? x : y;
+}
+
 /* A macro of a kernel's text. */
 typedef struct at_gemm_define {
   const char *name;

@@ -47,10 +47,6 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
-static int lesser(int x, int y) {
-  return x < y ? x : y;
-}
-
 /* Sums and products a cycle of a processor's tensor cores, by mma.sync. */
 static double products_of(const shape *s) {
   return s->in == 8 ? 110.0 : s->in == 4 ? 550.0 : 1150.0;
@@ -194,14 +190,10 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-static double above(double x, double least) {
-  return x > least ? x : least;
-}
-
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
             by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
-  const int blocks = lesser(lesser(by_shared, by_registers), 2048 / threads);
+  const int blocks = at_lesser_int(at_lesser_int(by_shared, by_registers), 2048 / threads);
   return blocks < 1 ? 1 : blocks;
 }
 
@@ -224,7 +216,7 @@ static double step_cycles(const shape *s, const choice *c) {
 
 /* Microseconds. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = above(at_gemm_usable(c->split, machine), 1.0),
+  const double processors = at_greater(at_gemm_usable(c->split, machine), 1.0),
                tiles = (double)tiles_of(s, c) * (double)s->batch;
   const double ranks = c->split * c->parts, blocks = tiles * ranks;
   const double steps = (double)at_gemm_parts(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
@@ -234,7 +226,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double used = blocks < processors ? blocks / processors : 1.0;
   const double pair = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
   const double late = grain_x(s, c) < 4 || grain_y(s, c) < 4 ? 1100.0 / busy : 0.0; /* cycles till loads come */
-  const double compute = whole * mine * above(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * pair);
+  const double compute = whole * mine * at_greater(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * pair);
   const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
   const double flight = used * busy *
                         (!is_copied(s, c) ? 1
@@ -248,9 +240,9 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
                        : s->m <= c->tm ? 1.0
                                        : 1.0 + (s->in == 2 ? 70.0 : 8.0) / (c->tm * s->in);
   const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
-               level2 = moved / ((s->in == 2 ? 5.3e6 : 6.3e6) * processors / 132.0) / above(used, 0.0) *
+               level2 = moved / ((s->in == 2 ? 5.3e6 : 6.3e6) * processors / 132.0) / at_greater(used, 0.0) *
                         (flight < 1.0 ? 1.0 / flight : 1.0);
-  double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
+  double most = at_greater(memory, at_greater(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
   const double each = 0.9 + copied + (c->split > 1 ? (s->in == 8 ? 1.6 : 0.6) : 0.0);
   const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)sums_in_workspace(s, c) / 2e6 : 0.0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_simt_f32.c: the family of sm80_simt_f32.cuh and block_tile.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
- * and those whose tiles do not fill the processors. */
+ * sm80_simt_f32.c: the family of sm80_simt_f32.cuh and block_tile.cuh: products of f32 in f32, where vendors leave
+ * time: small, odd, deep ones and those whose tiles do not fill the processors. */
 #include "ops/gemm/kernels/block_tile.h"
 
 #include "gemm_block_tile_cuh.h"
@@ -36,14 +36,6 @@ typedef struct choice {
 static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
-
-static int lesser(int x, int y) {
-  return x < y ? x : y;
-}
-
-static double above(double x, double least) {
-  return x > least ? x : least;
-}
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy == ATTUNE_REDUCED) return false;
@@ -115,7 +107,7 @@ static int units_of(const shape *s, const choice *c) {
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
             by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
-  const int blocks = lesser(lesser(by_shared, by_registers), 2048 / threads);
+  const int blocks = at_lesser_int(at_lesser_int(by_shared, by_registers), 2048 / threads);
   return blocks < 1 ? 1 : blocks;
 }
 
@@ -158,7 +150,7 @@ static double step_cycles(const shape *s, const choice *c) {
 
 /* Microseconds. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = above(at_gemm_usable(c->split, machine), 1.0),
+  const double processors = at_greater(at_gemm_usable(c->split, machine), 1.0),
                tiles = (double)tiles_of(s, c) * (double)s->batch;
   const double ranks = c->split * c->parts, blocks = tiles * ranks;
   const double steps = (double)at_gemm_parts(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
@@ -173,8 +165,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double in = ((double)s->m + (double)s->n) * (double)s->k * 4, out = (double)s->m * (double)s->n * 4;
   const double memory = (in + out) * (double)s->batch / 4.25e6 / rate,
-               level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0);
-  const double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
+               level2 = moved / (5.3e6 * processors / 132.0) / at_greater(used, 0.0);
+  const double most = at_greater(memory, at_greater(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * 4.0 * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
   const double each = 0.9 + copied + (c->split > 1 ? 1.4 : 0.0);
   const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)workspace_of(s, c) / 2e6 : 0.0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_simt_f32.cuh: how threads multiply tiles of f32 without tensor cores, for block_tile.cuh's kernel, which stands behind it. In shared
- * memory a tile is lines of one k each, whichever way it lies in memory: what lies along k is turned by its copies, of an
- * element each. A warp's lanes are LANES_M x LANES_N; each makes RM x RN sums, in blocks of 4 x 4 that are LANES_M or
- * LANES_N blocks apart. */
+ * sm80_simt_f32.cuh: how threads multiply tiles of f32 without tensor cores, for block_tile.cuh's kernel, which stands
+ * behind it. In shared memory a tile is lines of one k each, whichever way it lies in memory: what lies along k is
+ * turned by its copies, of an element each. A warp's lanes are LANES_M x LANES_N; each makes RM x RN sums, in blocks of
+ * 4 x 4 that are LANES_M or LANES_N blocks apart. */
 #ifndef TM
 #define TM 64
 #define TN 64

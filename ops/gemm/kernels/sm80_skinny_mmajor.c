@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows times one of few columns, or the
- * same transposed. */
+ * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows
+ * times one of few columns, or the same transposed. */
 #include <string.h>
 
 #include "ops/gemm/kernels/skinny_shape.h"
@@ -48,10 +48,6 @@ typedef at_gemm_skinny_shape shape;
 
 static int largest(int x, int y) {
   return x > y ? x : y;
-}
-
-static double above(double x, double least) {
-  return x > least ? x : least;
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
@@ -126,7 +122,7 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
 static double step_cost(const shape *s, const choice *c) {
   const double sums = c->cols * s->wide * (s->sum == 8 ? 2.0 : 1.0), lines = c->cols * s->in / 16.0,
                copies = c->cols * (32.0 / c->lanes) / 32.0;
-  return above((1.2 * sums + lines + 4.0 * copies + 8.0) / 4.0, 4.0 * above(lines, 1.0) + 4.0 + 2.0 * copies);
+  return at_greater((1.2 * sums + lines + 4.0 * copies + 8.0) / 4.0, 4.0 * at_greater(lines, 1.0) + 4.0 + 2.0 * copies);
 }
 
 /* Microseconds: memory and sums beside each other, and what comes before and after. Figures of an H200; on others the
@@ -139,7 +135,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double clusters = tiles_m * tiles_n * (double)s->batch, blocks = clusters * c->split;
   const double share = (double)(((s->k + parts - 1) / parts + c->chunk - 1) / c->chunk * c->chunk);
   const double uneven = at_gemm_uneven(machine, clusters, c->split);
-  const double mine = above(blocks / processors, 1.0), busy = mine > resident ? resident : mine;
+  const double mine = at_greater(blocks / processors, 1.0), busy = mine > resident ? resident : mine;
   const int loads = c->rooms ? (c->rooms - 1) * c->chunk / (32 / c->lanes) : c->ahead; /* on their way */
   const double flight = busy * warps * 512.0 * loads / 30000.0;
   const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (0.75 + 0.25 * tiles_n);
@@ -148,7 +144,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double compute = blocks * warps * share / (32.0 / c->lanes) * step_cost(s, c) / processors * cycle;
   const double sums = (double)rows * c->cols * s->sum * c->warps_k;
   const double each = 0.6 + (sums / 64.0 + 300.0) * cycle + (c->split > 1 ? 0.5 : 0.0); /* of a block */
-  return (above(memory, compute) + 0.1 * (memory < compute ? memory : compute)) * uneven + 1.0 +
+  return (at_greater(memory, compute) + 0.1 * (memory < compute ? memory : compute)) * uneven + 1.0 +
          each * (1.0 + 0.6 * (mine / busy - 1.0));
 }
 

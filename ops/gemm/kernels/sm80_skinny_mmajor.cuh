@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_mmajor.cuh: products D (m x n) = L (m x k) S (k x n) of f32 and f64 whose large L lies along m; n is small. L goes from
- * memory into registers once, 16 bytes a load, AHEAD loads ahead, or through shared memory, where each lane finds what it
- * copied itself. Of a warp's lanes LANES lie along the rows and
- * 32 / LANES, its groups, along k. WARPS_K warps of a block share its rows and the sums over k; SPLIT blocks, a cluster,
- * share k further. Each warp brings its part of S itself, CHUNK of k at a time into ROOMS rooms of shared memory, turned
- * on the way where S lies along k: no warp waits for another before all of its sums are done. Sums are added up in a
- * fixed order. kernel.cuh stands in front of it. */
+ * sm80_skinny_mmajor.cuh: products D (m x n) = L (m x k) S (k x n) of f32 and f64 whose large L lies along m; n is
+ * small. L goes from memory into registers once, 16 bytes a load, AHEAD loads ahead, or through shared memory, where
+ * each lane finds what it copied itself. Of a warp's lanes LANES lie along the rows and 32 / LANES, its groups, along
+ * k. WARPS_K warps of a block share its rows and the sums over k; SPLIT blocks, a cluster, share k further. Each warp
+ * brings its part of S itself, CHUNK of k at a time into ROOMS rooms of shared memory, turned on the way where S lies
+ * along k: no warp waits for another before all of its sums are done. Sums are added up in a fixed order. kernel.cuh
+ * stands in front of it. */
 #ifndef LANES
 #define LANES 16
 #define COLS 16

@@ -117,10 +117,6 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   return chunk_of(s, c) > 0 && shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-static double above(double x, double least) {
-  return x > least ? x : least;
-}
-
 /* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the
  * processors, and what comes before and after. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
@@ -132,7 +128,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
   if (resident > by_shared) resident = by_shared;
   if (resident < 1) resident = 1;
-  const double mine = above(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
+  const double mine = at_greater(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
   const double uneven = at_gemm_uneven(machine, blocks / c->split, c->split);
   const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
@@ -153,10 +149,10 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
     sums = products / 1024.0;
     shared = depth * 4.0 * (1.0 + (double)c->cols / (16.0 * c->per));
   }
-  const double compute = above(sums, shared) * cycle;
+  const double compute = at_greater(sums, shared) * cycle;
   const double after = (double)rows * c->cols * (c->warps_k + c->split) / (warps * 32.0) * 3.0 * cycle;
   const double each = 1.0 + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
-  return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
+  return (at_greater(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
          each * (1.0 + 0.6 * (whole / busy - 1.0));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_skinny_ring_16b.c: the family of sm90_skinny_ring_16b.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
+ * sm90_skinny_ring_16b.c: the family of sm90_skinny_ring_16b.cuh: a large matrix of halves times one of up to 16
+ * columns, both along k. */
 #include "ops/gemm/kernels/block_tile.h"
 
 #include "gemm_sm90_skinny_ring_16b_cuh.h"
@@ -92,34 +93,27 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-static double greater(double x, double y) {
-  return x > y ? x : y;
-}
-
-static double lesser(double x, double y) {
-  return x < y ? x : y;
-}
-
 /* Microseconds: memory or the L2 cache, and what comes before and after. Fitted to 250 times of an H200. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const double processors = machine->processors, scale = processors / 132.0;
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
   const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
-  const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = lesser(blocks, places);
+  const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = at_lesser(blocks, places);
   const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
-               steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = lesser(c->stages, steps);
+               steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = at_lesser(c->stages, steps);
   const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c), flight = at_once * ring / (processors * 176e3),
-               used = lesser(at_once / processors, 1.0);
+               used = at_lesser(at_once / processors, 1.0);
   const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
                small = tiles * (double)s->n * (double)s->k * 2.0;
   const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
-  const double memory = large / 4.35e6 / scale / lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
+  const double memory = large / 4.35e6 / scale / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
                level2 = (large + small) / 5.3e6 / scale;
-  const double warps = lesser(blocks / processors, resident) * warps_of(c), few = 12.0 / warps; /* too few to be busy */
+  const double warps = at_lesser(blocks / processors, resident) * warps_of(c),
+               few = 12.0 / warps; /* too few to be busy */
   const double each =
       0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
   const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
-  return greater(memory, level2) + 0.06 * lesser(memory, level2) + each + (few + brief) * large / 50e6;
+  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / 50e6;
 }
 
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {

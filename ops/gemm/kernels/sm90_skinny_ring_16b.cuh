@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_skinny_ring_16b.cuh: products of a large matrix of halves and one of up to 16 columns, both along k: D (m x n) = L (m x k) S (k x n).
- * Each warp has PER x 16 rows of L and a ring of STAGES places of its own in shared memory, into which it copies its lines,
- * STEP of k at a time: no warp waits for all others before all of its sums are done. The WARPS_M warps of a team have the
- * same part of k and one ring of S. WARPS_K teams, and the SPLIT blocks of a cluster, share k. Sums are made by tensor
- * cores and added up in a fixed order. kernel.cuh stands in front of it.
+ * sm90_skinny_ring_16b.cuh: products of a large matrix of halves and one of up to 16 columns, both along k: D (m x n) =
+ * L (m x k) S (k x n). Each warp has PER x 16 rows of L and a ring of STAGES places of its own in shared memory, into
+ * which it copies its lines, STEP of k at a time: no warp waits for all others before all of its sums are done. The
+ * WARPS_M warps of a team have the same part of k and one ring of S. WARPS_K teams, and the SPLIT blocks of a cluster,
+ * share k. Sums are made by tensor cores and added up in a fixed order. kernel.cuh stands in front of it.
  *
  * A lane's 8 elements along k are those of two instructions; which k an instruction takes for which does not matter as long
  * as L and S agree. Rows and columns beyond the matrices are whatever lay there: their sums go nowhere. */

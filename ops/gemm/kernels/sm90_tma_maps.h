@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_tma_maps.h: where the tensor copies of sm90_wgmma_16b.cuh find A and B: as they lie, or, where they cannot take these, padded
- * copies in the workspace. */
+ * sm90_tma_maps.h: where the tensor copies of sm90_wgmma_16b.cuh find A and B: as they lie, or, where they cannot take
+ * these, padded copies in the workspace. */
 #ifndef AT_GEMM_SM90_TMA_MAPS_H
 #define AT_GEMM_SM90_TMA_MAPS_H
 

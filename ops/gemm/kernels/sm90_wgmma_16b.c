@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b.c: the family of sm90_wgmma_16b.cuh: products of halves by Hopper's warpgroups, from tiles that tensor maps bring. */
+ * sm90_wgmma_16b.c: the family of sm90_wgmma_16b.cuh: products of halves by Hopper's warpgroups, from tiles that tensor
+ * maps bring. */
 #include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 #include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b.cuh: products of halves by warpgroups: D (m x n) = X (m x k) Y (k x n). The last warps of a block copy tiles by
- * tensor maps into STAGES places, one after the other, each with two barriers: `full` when its bytes are there, `empty` when
- * all have multiplied them. The other warps, GROUPS x 128 threads, multiply, and write D. The blocks of a cluster stand side
- * by side along m and n, where each copies a part of what they share to all of them, and along k, where they send each other
- * their sums at the end. Without a shared k a block goes from tile to tile, and the copies run ahead of it. PARTS clusters may share k
- * too: their sums go to the workspace, and the same kernel, launched again with a.phase = 1, adds them. All sums are added
- * in a fixed order. kernel.cuh, sm90_wgmma_16b_tile.cuh and sm90_wgmma_16b_epilogue.cuh stand in front of it. */
+ * sm90_wgmma_16b.cuh: products of halves by warpgroups: D (m x n) = X (m x k) Y (k x n). The last warps of a block copy
+ * tiles by tensor maps into STAGES places, one after the other, each with two barriers: `full` when its bytes are
+ * there, `empty` when all have multiplied them. The other warps, GROUPS x 128 threads, multiply, and write D. The
+ * blocks of a cluster stand side by side along m and n, where each copies a part of what they share to all of them, and
+ * along k, where they send each other their sums at the end. Without a shared k a block goes from tile to tile, and the
+ * copies run ahead of it. PARTS clusters may share k too: their sums go to the workspace, and the same kernel, launched
+ * again with a.phase = 1, adds them. All sums are added in a fixed order. kernel.cuh, sm90_wgmma_16b_tile.cuh and
+ * sm90_wgmma_16b_epilogue.cuh stand in front of it. */
 
 /* Where blocks are within their cluster. */
 struct at_rank {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b_config.c: configurations of sm90_wgmma_16b.cuh: what they take, whether they can be, how they are written. */
+ * sm90_wgmma_16b_config.c: configurations of sm90_wgmma_16b.cuh: what they take, whether they can be, how they are
+ * written. */
 #include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
 enum { ALIGNED = 1024, BARRIER_BYTES = 16, UNIT = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b_epilogue.cuh: from a warpgroup's sums to D: through shared memory, so that lines of D are written as wide as they may
- * be. sm90_wgmma_16b_tile.cuh stands in front of it. */
+ * sm90_wgmma_16b_epilogue.cuh: from a warpgroup's sums to D: through shared memory, so that lines of D are written as
+ * wide as they may be. sm90_wgmma_16b_tile.cuh stands in front of it. */
 
 /* Without C elements of 16 bits are made of the sums at once; otherwise the sums pass. */
 #define ROUNDED (OUT >= 2 && !READS_C)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b_heuristic.c: which configurations of sm90_wgmma_16b.cuh a search tries for a problem, best guess first. Figures of an
- * H200. */
+ * sm90_wgmma_16b_heuristic.c: which configurations of sm90_wgmma_16b.cuh a search tries for a problem, best guess
+ * first. Figures of an H200. */
 #include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
@@ -11,14 +11,6 @@ static const double CYCLE = 1.0 / 1700.0;   /* microseconds */
 static const double MEMORY = 4.2e6;         /* bytes a microsecond */
 static const double INTO_PROCESSOR = 1.0e5; /* likewise what a processor takes in from the L2 cache */
 
-static double greater(double x, double y) {
-  return x > y ? x : y;
-}
-
-static double lesser(double x, double y) {
-  return x < y ? x : y;
-}
-
 static double rounded_up(double x) {
   return (double)(int64_t)(x + 0.9999);
 }
@@ -26,7 +18,7 @@ static double rounded_up(double x) {
 /* Cycles of a processor for 64 of k of a tile: tensor cores, which read both factors from shared memory as they go. */
 static double slice_cycles(const at_wgmma_choice *c) {
   const double width = c->tn, products = width * 2.0, picked = 64.0 + width; /* of 64 rows */
-  return c->tm / 64 * greater(products, picked);
+  return c->tm / 64 * at_greater(products, picked);
 }
 
 static double bytes_of(const at_wgmma_shape *s) {
@@ -53,7 +45,7 @@ static double exchange_of(const at_wgmma_choice *c) {
 /* Bytes of 64 of k of a tile that are read: rows outside the matrix are not. */
 static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const int columns = s->y_k ? c->tn : (c->tn + 63) / 64 * 64;
-  return 128.0 * (lesser(c->tm, (double)s->m) + lesser(columns, (double)s->n));
+  return 128.0 * (at_lesser(c->tm, (double)s->m) + at_lesser(columns, (double)s->n));
 }
 
 /* Blocks or clusters that ask memory for the same line of the larger factor at the same time. */
@@ -66,15 +58,15 @@ static int64_t readers_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int cluster = at_wgmma_cluster(c), at_once = at_wgmma_clusters(c, machine);
   const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
-  const double processors = lesser((double)at_once * cluster / c->blocks, machine->processors);
+  const double processors = at_lesser((double)at_once * cluster / c->blocks, machine->processors);
   const double mean = works * cluster / processors, most = rounded_up(mean), rounds = rounded_up(works / at_once);
   const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
                steps = slices / c->deep;
   /* Bytes on their way: 40 KB a processor are what memory wants. */
-  const double ahead = lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
-               flight = lesser(works * cluster, (double)at_once * cluster) * ahead * slice_bytes(s, c) * c->deep /
+  const double ahead = at_lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
+               flight = at_lesser(works * cluster, (double)at_once * cluster) * ahead * slice_bytes(s, c) * c->deep /
                         (machine->processors * 40960.0);
-  const double rate = machine->processors / 132.0 * lesser(flight, 1.0) * (0.55 + 0.45 * lesser(mean, 1.0));
+  const double rate = machine->processors / 132.0 * at_lesser(flight, 1.0) * (0.55 + 0.45 * at_lesser(mean, 1.0));
   const double waves = at_wgmma_whole(c) && rounds > 1.0 ? rounds * at_once / works : 1.0,
                uneven = waves * (mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean);
   const double together = mean <= 1.0 && readers_of(s, c) > 1 ? 1.3 : 1.0;
@@ -93,7 +85,7 @@ static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const a
   const double coarse = c->deep > 1 && (c->tn > 64 || pads)                      ? 1.06
                         : c->deep == 1 && c->tn <= 64 && c->blocks == 1 && !pads ? 1.02
                                                                                  : 1.0;
-  const double longest = late * crowded * coarse * greater(memory, greater(level2, tensor));
+  const double longest = late * crowded * coarse * at_greater(memory, at_greater(level2, tensor));
   const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));

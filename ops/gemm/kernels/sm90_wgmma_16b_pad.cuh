@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b_pad.cuh: a kernel of its own, launched before sm90_wgmma_16b.cuh's where tensor copies cannot take X or Y as they lie: it
- * copies the one or both to the workspace, X first, in lines that begin at multiples of 128 bytes. What is between a line's
- * end and the next one's begin is of no account: tensor copies put zeros there. kernel.cuh stands in front of it. */
+ * sm90_wgmma_16b_pad.cuh: a kernel of its own, launched before sm90_wgmma_16b.cuh's where tensor copies cannot take X
+ * or Y as they lie: it copies the one or both to the workspace, X first, in lines that begin at multiples of 128 bytes.
+ * What is between a line's end and the next one's begin is of no account: tensor copies put zeros there. kernel.cuh
+ * stands in front of it. */
 #ifndef PAD_X
 #define PAD_X 1
 #define PAD_Y 1

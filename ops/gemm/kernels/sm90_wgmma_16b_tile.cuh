@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_16b_tile.cuh: the sizes of sm90_wgmma_16b.cuh's kernels; how tiles of X and Y come into shared memory by tensor maps, and how a
- * warpgroup multiplies them from there. A tile lies in lines of 128 bytes, 64 elements along k or along its rows, whose
- * 16-byte pieces change places from line to line as the hardware wants it. kernel.cuh stands in front of it. */
+ * sm90_wgmma_16b_tile.cuh: the sizes of sm90_wgmma_16b.cuh's kernels; how tiles of X and Y come into shared memory by
+ * tensor maps, and how a warpgroup multiplies them from there. A tile lies in lines of 128 bytes, 64 elements along k
+ * or along its rows, whose 16-byte pieces change places from line to line as the hardware wants it. kernel.cuh stands
+ * in front of it. */
 #ifndef TM
 #define TM 128
 #define TN 128

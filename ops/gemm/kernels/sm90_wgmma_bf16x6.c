@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_bf16x6.c: the family of sm90_wgmma_bf16x6.cuh: f32 products by tensor cores, under the contract `equivalent` alone. */
+ * sm90_wgmma_bf16x6.c: the family of sm90_wgmma_bf16x6.cuh: f32 products by tensor cores, under the contract
+ * `equivalent` alone. */
 #include "ops/gemm/kernels/kernel.h"
 
 #include "gemm_sm90_wgmma_bf16x6_cuh.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_wgmma_bf16x6.cuh: f32 products by the tensor cores of bf16, as exact as those in f32. Each element is the sum of three bf16
- * numbers, 8 bits each: x = x0 + x1 + x2 without a rest. Of the nine products of two such sums the six largest are added,
- * the small ones first; the three that are left out are below 2^-24 of the largest (Henry, Tang, Heinecke: Leveraging the
- * bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019). Tensor cores cut off what they add
- * to large sums, so every 64 steps along k have a sum of their own, which is added by f32 instructions.
+ * sm90_wgmma_bf16x6.cuh: f32 products by the tensor cores of bf16, as exact as those in f32. Each element is the sum of
+ * three bf16 numbers, 8 bits each: x = x0 + x1 + x2 without a rest. Of the nine products of two such sums the six
+ * largest are added, the small ones first; the three that are left out are below 2^-24 of the largest (Henry, Tang,
+ * Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019). Tensor
+ * cores cut off what they add to large sums, so every 64 steps along k have a sum of their own, which is added by f32
+ * instructions.
  *
  * The kernel before, with BEFORE, writes the three parts of op(B)' (the rows of the product) and of A (its columns) to the workspace, as the
  * tiles of shared memory lie: lines of 64 steps along k, whose eight pieces of 16 bytes are turned by the line's number.

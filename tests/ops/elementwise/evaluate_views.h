@@ -26,8 +26,9 @@ static inline char *evaluate_address(const at_view *view, const at_element *elem
 }
 
 /* The expression over whole tensors: outputs are written in their own dtype, which may differ from the node's. */
-static inline attune_status at_evaluate_views(const at_expression *expression, const at_view *outputs, const at_view *inputs,
-                                const at_constant *scalars, const at_random_draws *draws, at_rounding rounding) {
+static inline attune_status at_evaluate_views(const at_expression *expression, const at_view *outputs,
+                                              const at_view *inputs, const at_constant *scalars,
+                                              const at_random_draws *draws, at_rounding rounding) {
   at_element element = {.scalars = scalars, .draws = draws};
   const at_shape *shape = &outputs[0].shape;
   at_layout layout; /* for its checks */
@@ -43,7 +44,8 @@ static inline attune_status at_evaluate_views(const at_expression *expression, c
     at_evaluate(values, expression, &element, rounding);
     for (int i = 0; i < expression->output_count; i++) {
       const at_node *node = &expression->nodes[expression->outputs[i]];
-      const at_wide_value value = at_wide_value_cast(outputs[i].dtype, (attune_dtype)node->dtype, values[expression->outputs[i]]);
+      const at_wide_value value =
+          at_wide_value_cast(outputs[i].dtype, (attune_dtype)node->dtype, values[expression->outputs[i]]);
       at_wide_value_store(outputs[i].dtype, evaluate_address(&outputs[i], &element), value);
     }
     evaluate_step(&element, shape);

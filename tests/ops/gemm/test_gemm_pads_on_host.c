@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_pads_on_host.c: the kernel of sm90_wgmma_16b_pad.cuh, compiled by the C++ compiler with gemm_on_host.h and run on the
- * host: lines of any length, distance and address, of one factor or both, arrive where the tensor maps expect them. */
+ * test_gemm_pads_on_host.c: the kernel of sm90_wgmma_16b_pad.cuh, compiled by the C++ compiler with gemm_on_host.h and
+ * run on the host: lines of any length, distance and address, of one factor or both, arrive where the tensor maps
+ * expect them. */
 #include "tests/support/check.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_ring.c: which problems the family sm90_skinny_ring_16b takes, and how its kernels are launched. Needs no GPU. */
+ * test_gemm_ring.c: which problems the family sm90_skinny_ring_16b takes, and how its kernels are launched. Needs no
+ * GPU. */
 #include "tests/support/check.h"
 
 #include "tests/ops/gemm/gemm_problem.h"

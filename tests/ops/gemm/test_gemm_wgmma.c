@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_wgmma.c: which problems the family sm90_wgmma_16b takes, and how its kernels are launched: maps of tensors, places,
- * copies. Needs no GPU. */
+ * test_gemm_wgmma.c: which problems the family sm90_wgmma_16b takes, and how its kernels are launched: maps of tensors,
+ * places, copies. Needs no GPU. */
 #include "tests/support/check.h"
 
 #include "tests/ops/gemm/gemm_problem.h"

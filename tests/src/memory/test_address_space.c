@@ -70,8 +70,8 @@ static int call_with_nothing_left(void) {
   return atomic_load(&wrong) == 0 ? 0 : 15;
 }
 
-/* In a child. 0: products came out, right; REFUSED: with a message; ENDED: by OpenBLAS, whose own malloc failed once the
- * program had taken all the rest, which only OpenBLAS could mend (README, "Limits"); else what is wrong. */
+/* In a child. 0: products came out, right; REFUSED: with a message; ENDED: by OpenBLAS, whose own malloc failed once
+ * the program had taken all the rest, which only OpenBLAS could mend (README, "Limits"); else what is wrong. */
 enum { REFUSED = 50, ENDED = 1 };
 
 static int first_use(rlim_t bytes) {

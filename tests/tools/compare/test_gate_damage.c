@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_damage.c: a result file whose numbers changed on their way is told as damaged, and where. ATTUNE_TEST_FLIPS: how many bits are flipped, one at a time. */
+ * test_gate_damage.c: a result file whose numbers changed on their way is told as damaged, and where.
+ * ATTUNE_TEST_FLIPS: how many bits are flipped, one at a time. */
 #include "tests/tools/compare/gate_fixture.h"
 
 enum { VISITS = 6, MANY_VISITS = 120 };

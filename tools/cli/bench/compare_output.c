@@ -52,7 +52,8 @@ static void print_side(const char *side, const gate_comparison *c, const gate_ru
 static void print_notes(const gate_comparison *c) {
   const gate_run *const runs[] = {c->base, c->head};
   for (int i = 0; i < 2; i++) {
-    char *note = gate_import_note(runs[i], c->rule.floor, c->rule.floor_count > 0), *clean = note ? cli_clean(note) : NULL;
+    char *note = gate_import_note(runs[i], c->rule.floor, c->rule.floor_count > 0),
+         *clean = note ? cli_clean(note) : NULL;
     if (clean) printf("%s: %s.\n", i ? "head" : "base", clean);
     free(clean);
     free(note);

@@ -27,8 +27,8 @@ gate_estimate gate_paired_shift(const double *differences, int count, double lev
 gate_estimate gate_group_shift(const double *first, int first_count, const double *second, int second_count,
                                double level);
 
-/* Their median, and the interval of two of the values (which it sorts) that the sign test gives: whatever the values' distribution
- * is, it holds the median of that with at least this chance; and it holds the median of the values. */
+/* Their median, and the interval of two of the values (which it sorts) that the sign test gives: whatever the values'
+ * distribution is, it holds the median of that with at least this chance; and it holds the median of the values. */
 gate_estimate gate_median_estimate(double *values, int count, double level);
 
 /* Sorts values[count]; the median of sorted or unsorted values (which it sorts), 0 without values. */

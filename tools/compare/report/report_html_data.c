@@ -72,8 +72,8 @@ static int put_safely(const char *text, size_t size, void *out) {
 bool gate_page_data(FILE *out, const gate_page *page) {
   const gate_comparison *c = page->comparison;
   json_t *json = json_pack("{s:{s:s, s:s}, s:o, s:o, s:o}", "counted", "base", gate_import_counted(c->base), "head",
-                           gate_import_counted(c->head), "rows", rows_json(page), "histories", histories_json(page), "roofs",
-                           roofs_json(page));
+                           gate_import_counted(c->head), "rows", rows_json(page), "histories", histories_json(page),
+                           "roofs", roofs_json(page));
   const bool good =
       json && json_dump_callback(json, put_safely, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6)) == 0;
   json_decref(json);

@@ -26,7 +26,7 @@ char *gate_text(gate_markup markup, const char *text);
 /* Numbers; "-" for what is not known. Each returns `out` or a constant. */
 #define GATE_CELL 48
 const char *gate_time_text(char out[GATE_CELL], double ns);                           /* "12.3 us" */
-const char *gate_change_text(char out[GATE_CELL], double ratio);                      /* 1.032: "+3.2 %"; 10000: "10000x" */
+const char *gate_change_text(char out[GATE_CELL], double ratio); /* 1.032: "+3.2 %"; 10000: "10000x" */
 const char *gate_interval_text(char out[GATE_CELL], const gate_judgement *judged);    /* "+1.1 to +5.2 %" */
 const char *gate_rate_text(char out[GATE_CELL], double per_second, const char *unit); /* "B/s": "12.3 GB/s" */
 const char *gate_share_text(char out[GATE_CELL], double fraction);                    /* 0.834: "83.4 %" */

@@ -22,8 +22,8 @@ char *gate_import(const char *const *paths, size_t count, gate_run *run);
 bool gate_import_is_one_process(const gate_run *run);
 /* "repetitions", or "processes": what its visits are. */
 const char *gate_import_counted(const gate_run *run);
-/* What cannot be told from it, a sentence or two for the caller to free; NULL: it is none, or of several processes. `floor`: the
- * change that counts; `others`: some cases have floors of their own. */
+/* What cannot be told from it, a sentence or two for the caller to free; NULL: it is none, or of several processes.
+ * `floor`: the change that counts; `others`: some cases have floors of their own. */
 char *gate_import_note(const gate_run *run, double floor, bool others);
 
 /* import_criterion.c: the cases of a file into *run, each with one visit. NULL, or why it is not what it should be. */

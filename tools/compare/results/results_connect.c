@@ -104,9 +104,10 @@ static char *check_version(const char *path, int64_t version) {
     return gate_say("%s was made by a newer attune (result file version %lld, this one reads %d); update attune", path,
                     (long long)version, GATE_FILE_VERSION);
   if (version < GATE_FILE_VERSION)
-    return gate_say("%s was made by an older attune (result file version %lld, this one reads %d) and is left as it is; save "
-                    "to another file",
-                    path, (long long)version, GATE_FILE_VERSION);
+    return gate_say(
+        "%s was made by an older attune (result file version %lld, this one reads %d) and is left as it is; save "
+        "to another file",
+        path, (long long)version, GATE_FILE_VERSION);
   return NULL;
 }
 

@@ -193,9 +193,10 @@ static char *open_readers(const gate_file *file, readers *out, int64_t run, cons
   *out = (readers){NULL, NULL, NULL};
   char *error = gate_sql_prepare(file, &out->cases, cases);
   if (!error)
-    error = gate_sql_prepare(file, &out->visits,
-                             "SELECT id, round, calls, clock_mhz, throttled, load, checksum FROM visit WHERE bench_case = ? "
-                             "ORDER BY round, id");
+    error = gate_sql_prepare(
+        file, &out->visits,
+        "SELECT id, round, calls, clock_mhz, throttled, load, checksum FROM visit WHERE bench_case = ? "
+        "ORDER BY round, id");
   if (!error)
     error =
         gate_sql_prepare(file, &out->samples, "SELECT ns, cpu_ns, start FROM sample WHERE visit = ? ORDER BY ordinal");
