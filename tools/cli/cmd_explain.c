@@ -244,6 +244,7 @@ static int add_trial(void *user, const attune_trial *t) {
 
 static void print_trials(trial_report *r, bool alone, bool wide) {
   line("trials", "times of the race, in which the candidates take turns");
+  line("", "a vendor's call may be listed twice: called directly (default), and through attune");
   if (alone) line("", "winner and default were then measured again, each alone: these times stand above");
   cli_table_print(&r->table, stdout, wide);
 }

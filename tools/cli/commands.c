@@ -55,7 +55,7 @@ static const cli_option show_options[] = {
 static const cli_option explain_options[] = {DB,
                                              DEVICE,
                                              {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE,
-                                              "Also list the other candidates that were measured, fastest first"},
+                                              "Also list the candidates of the race, fastest first; `candidates` counts those that a first look ruled out, too"},
                                              JSON,
                                              WIDE,
                                              END};

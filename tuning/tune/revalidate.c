@@ -88,12 +88,12 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   const at_candidate *base = r->race.contenders[0], *winner = r->winner;
   out->samples = winner->count;
   out->time_ns = r->claim.rounds ? r->claim.time_ns : at_race_time(winner, NULL);
-  out->speedup = winner == base ? 1.0 : winner->speedup;
+  /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune, and no faster. */
+  const bool chosen = winner != base && winner != r->standard;
+  out->speedup = winner == base || (!chosen && winner->speedup > 1.0) ? 1.0 : winner->speedup;
   out->error = winner == base ? 0.0 : winner->error;
   out->default_time_ns = out->time_ns * out->speedup;
   if (out->verdict == ATTUNE_VERDICT_WRONG) return;
-  /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune. */
-  const bool chosen = winner != base && winner != r->standard;
   const double claim = stored->time_ns > 0.0 ? stored->default_time_ns / stored->time_ns : 1.0;
   const double most = out->speedup + SIGMAS * out->error;
   out->verdict = chosen && most < SLOWER                          ? ATTUNE_VERDICT_SLOWER

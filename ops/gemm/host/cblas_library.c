@@ -235,7 +235,7 @@ static void before_exit(void) {
   for (int i = 0; i < library_count; i++) at_cblas_thread_setting_end(&libraries[i].gate);
 }
 
-enum { THREADS_MOST = 256, SLACK = 2 };
+enum { THREADS_MOST = 256, SLACK = 2, SPARE = 16 };
 
 static int threads_of_library(void) {
   return at_cblas_cpus() < THREADS_MOST ? at_cblas_cpus() : THREADS_MOST;
@@ -251,7 +251,7 @@ static bool has_threads(void) {
 /* How many times, `most` at most, there is address space for a thread. One after the other, as it is taken: how much
  * may be mapped at once is another matter. */
 static int room_for(size_t bytes, int most) {
-  void *maps[2 * THREADS_MOST + SLACK];
+  void *maps[2 * THREADS_MOST + SPARE];
   int mapped = 0;
   for (; mapped < most; mapped++) {
     maps[mapped] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -273,10 +273,10 @@ static bool is_limited(void) {
 #define FREE_UNIT ((size_t)128 << 20)
 enum { FREE_LEAST = 16 };
 
-/* Is there room for the threads that it starts and, under a limit, for as many callers and what else is to come; else
- * for one of each: then it gets no more threads. */
+/* Is there room for the threads that it starts? Under a limit much has to be free for it to get threads, for a fork ends
+ * them, and each takes its memory again: a thread that cannot tries for ever. With little free it gets none. */
 static bool has_room(const family *f) {
-  const int threads = threads_of_library(), all = 2 * threads + SLACK, one = 1 + SLACK;
+  const int threads = threads_of_library(), all = 2 * threads + SPARE, one = 1 + SLACK;
   if (f->thread_bytes == 0) return !is_limited() || room_for(FREE_UNIT, FREE_LEAST) == FREE_LEAST;
   if (!is_limited()) return room_for(f->thread_bytes, threads) == threads;
   const int room = room_for(f->thread_bytes, all);

@@ -82,8 +82,10 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
   print_differences(c);
   cli_table_print(&table, stdout, o->common.wide);
   gate_put_headline(stdout, c);
-  fputs(": ", stdout);
-  gate_put_counts(stdout, c);
+  if (c->counts[GATE_UNSURE] < c->row_count) { /* else the headline has said it */
+    fputs(": ", stdout);
+    gate_put_counts(stdout, c);
+  }
   puts(c->alternated ? "; they alternated" : "; they did not alternate");
   const gate_basis basis = gate_basis_of(c);
   if (basis.rows) {
