@@ -76,11 +76,11 @@ static inline bool zero(const double *x) {
   return bits << 1 == 0;
 }
 
-/* Zero, or so small that it may become zero in a narrower type than f64. */
+/* Zero, or so small that it may become zero in a narrower type than f64. The upper half tells. */
 static inline bool tiny(const double *x) {
   uint64_t bits;
   memcpy(&bits, x, sizeof bits);
-  return bits << 1 < (uint64_t)(1023 - 126) << 53;
+  return (uint32_t)(bits >> 32) << 1 < (uint32_t)(1023 - 126) << 21;
 }
 
 /* What addresses of these elements are multiples of; 8 where they are none. */
@@ -193,6 +193,7 @@ AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream,
   at_gemm_use use;
   at_cached_call *recent = at_call_guess(problem);
   if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
+  __asm__("" : "+r"(recent)); /* one register from here on, where the compiler would keep three for later */
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
     return call_searched(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);
@@ -237,7 +238,9 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
         "the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
-  return at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
+  status = at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
+  if (status == ATTUNE_OK && !(flags & (FLAG_C | FLAG_SWAP))) (*out)->plain = stream->device;
+  return status;
 }
 
 static attune_status fail_run(const attune_plan *plan, const attune_gemm_operands *o) {
@@ -300,23 +303,26 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
-  if (AT_LIKELY(!at_instrumented())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream, true, false);
+  if (AT_LIKELY(!at_instrumented()))
+    return swap ? run_swapped(plan->origin, o, stream) : run_plan(plan->origin, o, stream, true, false);
   at_gemm_operands run = *o;
   if (swap) {
     run.a = o->b;
     run.b = o->a;
   }
   const attune_status status = at_gemm_check_apart(at_gemm_of(plan->problem), &run, true, swap);
-  return status == ATTUNE_OK ? at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap) : status;
+  return status == ATTUNE_OK ? at_gemm_run_watched(plan->origin, at_gemm_of(plan->problem), &run, stream, swap)
+                             : status;
 }
 
-/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). D is
- * compared before the run is counted, while the addresses are in registers: the count's store would have them read
- * again. */
+/* A plain plan (without C, A and B in their places), not the first run of the thread: no stack is needed
+ * (call_guessed). D is compared before the run is counted, while the addresses are in registers: the count's store
+ * would have them read again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
-  if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
+  if (AT_UNLIKELY(!plan) || AT_UNLIKELY(!stream) || AT_UNLIKELY(!o) || AT_UNLIKELY(plan->plain != stream->device) ||
       AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
       AT_UNLIKELY(!at_gemm_apart_at_once(plan, o, false)) || AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
-  return plan->launch(plan, o, stream);
+  const at_plan *origin = plan->origin;
+  return origin->launch(origin, o, stream);
 }

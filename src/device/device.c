@@ -24,6 +24,7 @@ static void add_device(const at_backend *backend, int ordinal) {
   attune_device *device = &table[table_count];
   *device = (attune_device){.backend = *backend, .ordinal = ordinal, .index = table_count};
   device->properties.kind = backend->kind;
+  device->alignment_mask = backend->kind == ATTUNE_DEVICE_HOST ? 15 : 127;
   if (backend->kind == ATTUNE_DEVICE_HOST)
     (void)at_copy_text(device->name, sizeof device->name, backend->name);
   else

@@ -12,16 +12,8 @@
 /* `plan` is first: at_plan_destroy frees the whole. */
 typedef struct caller_plan {
   at_plan plan;
-  const at_plan *origin;    /* the plan table's, which lives as long as the tuner */
   attune_decision decision; /* when it was made; a kept one (decision.h) */
 } caller_plan;
-
-/* What is queued or captured on the host keeps a pointer to the plan that was launched: it is the table's, so that the
- * caller may destroy this one at any time. Plans beyond the table's bound do the same (plan_lru.c). */
-static attune_status launch_origin(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const at_plan *origin = ((const caller_plan *)(const void *)plan)->origin;
-  return origin->launch(origin, operands, stream);
-}
 
 static bool names(const attune_decision *decision, const at_plan *plan) {
   return strcmp(decision->implementation, plan->implementation->name) == 0 &&
@@ -63,13 +55,14 @@ attune_status at_plan_handle_create(attune_plan **out, attune_tuner *tuner, attu
   const at_plan_entry *entry = at_call_entry_after_miss(tuner, key);
   made->plan = *plan;
   made->plan.borrowed = true;
-  made->origin = plan;
-  if (!plan->counted && stream->device->properties.kind == ATTUNE_DEVICE_HOST) made->plan.launch = launch_origin;
+  made->plan.origin =
+      !plan->counted && stream->device->properties.kind == ATTUNE_DEVICE_HOST ? plan : &made->plan; /* or plan_lru.c */
   made->plan.id = entry ? at_call_cache_plan_id(atomic_fetch_add_explicit(&plans, 1, memory_order_relaxed) + 1) : 0;
   made->plan.caller_guess = at_call_cache_plan_hint(&made->plan);
   made->plan.tuner = tuner->id;
   made->plan.entry = entry;
   made->plan.caller_flags = flags;
+  made->plan.plain = NULL;
   *out = &made->plan;
   return ATTUNE_OK;
 }

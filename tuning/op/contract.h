@@ -20,7 +20,8 @@ static inline uint8_t at_alignment_of(uintptr_t bits) {
 
 /* The same, as far as the device tells classes apart. */
 static inline uint8_t at_alignment_on(const attune_device *device, uintptr_t bits) {
-  return at_alignment_of(bits & ((uintptr_t)at_device_alignment(device) - 1));
+  const unsigned low = ((unsigned)bits & device->alignment_mask) | AT_ALIGNMENT;
+  return (uint8_t)(low & -low);
 }
 
 /* A class read from words, as keys of the device have it. */

@@ -84,6 +84,11 @@ struct attune_plan {
   const at_op *op;
   size_t workspace_bytes;
   int caller_flags;                 /* the op's, for plans handed to callers */
+  const attune_device *plain;       /* likewise, set by the op: `device` if a run needs no more than the op's quick
+                                       checks; NULL: it takes the long way */
+  const struct attune_plan *origin; /* likewise, what a run launches: what is queued or captured on the host keeps a
+                                       pointer to it, while the caller may destroy this plan at any time, so there it is
+                                       the plan table's, which lives as long as the tuner; else this plan itself */
   uint16_t caller_guess;            /* likewise: where a thread keeps its guess (call_cache.h) */
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
   uint64_t id;                      /* likewise: a number that never comes again, so that its runs are counted */

@@ -86,8 +86,10 @@ _Static_assert(AT_CALL_CACHE_THREADS == 1 << 10, "at_call_cache_place takes ten 
 
 /* The place's recents if it is this thread's, else NULL. */
 static inline at_call_cache *at_call_cache_at(unsigned place, uintptr_t thread) {
-  if (AT_UNLIKELY(atomic_load_explicit(&at_call_cache_threads[place].thread, memory_order_relaxed) != thread)) return NULL;
-  at_call_cache *mine = at_call_cache_threads[place].recents;
+  const at_call_cache_thread *at = &at_call_cache_threads[place];
+  __asm__("" : "+r"(at)); /* its address once, not once for each field */
+  if (AT_UNLIKELY(atomic_load_explicit(&at->thread, memory_order_relaxed) != thread)) return NULL;
+  at_call_cache *mine = at->recents;
   if (!mine) __builtin_unreachable(); /* it is there before the thread's number is */
   return mine;
 }

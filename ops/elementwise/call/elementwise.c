@@ -75,8 +75,8 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   const attune_status status = check_run(plan, prepared, operands);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_plan_handle_count(plan, stream);
-  if (AT_UNLIKELY(at_instrumented())) return at_elementwise_run_watched(plan, prepared, operands, stream);
-  return at_run_launch(plan, prepared, operands, stream);
+  if (AT_UNLIKELY(at_instrumented())) return at_elementwise_run_watched(plan->origin, prepared, operands, stream);
+  return at_run_launch(plan->origin, prepared, operands, stream);
 }
 
 attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,

@@ -303,7 +303,8 @@ static void long_ones(void **state) {
 }
 
 int main(void) {
-  gpu = (attune_device){.backend.kind = ATTUNE_DEVICE_CUDA, .properties = {.kind = ATTUNE_DEVICE_CUDA}};
+  gpu = (attune_device){
+      .backend.kind = ATTUNE_DEVICE_CUDA, .alignment_mask = 127, .properties = {.kind = ATTUNE_DEVICE_CUDA}};
   const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(spellings),
                                      cmocka_unit_test(neighbours), cmocka_unit_test(bad_texts),
                                      cmocka_unit_test(long_ones)};

@@ -271,8 +271,8 @@ static void operands_are_in_the_text(void **state) {
 /* A GPU tells every class apart, the host those below 16 bytes: the rest is one. */
 static void classes_fold_by_device(void **state) {
   (void)state;
-  static attune_device host = {.properties = {.kind = ATTUNE_DEVICE_HOST}},
-                       gpu = {.properties = {.kind = ATTUNE_DEVICE_CUDA}};
+  static attune_device host = {.alignment_mask = 15, .properties = {.kind = ATTUNE_DEVICE_HOST}},
+                       gpu = {.alignment_mask = 127, .properties = {.kind = ATTUNE_DEVICE_CUDA}};
   for (int alignment = 1; alignment <= AT_ALIGNMENT; alignment *= 2) {
     at_gemm g = {.alignment = (uint8_t)alignment};
     at_gemm_fold(&g, &gpu);

@@ -115,20 +115,38 @@ static void *work_on(void *arg) {
 
 /* ---- the ways ---- */
 
+static pthread_t first, workers[AT_COUNT(works)];
+static atomic_bool ending; /* the process has been asked to end */
+
 static void wait_a_little(void) {
   usleep((useconds_t)((unsigned)getpid() * 2654435761u % 500000u));
 }
 
 static void *exit_elsewhere(void *unused) {
   wait_a_little();
+  atomic_store(&ending, true);
   exit(0);
   return unused;
 }
 
-/* Where it crashed, for whoever reads the log. */
-static void trace(int signal_number) {
+static void trace_here(int signal_number) {
   void *frames[48];
+  (void)signal_number;
   backtrace_symbols_fd(frames, backtrace(frames, 48), 2);
+  (void)!write(2, "\n", 1);
+}
+
+/* Where it crashed, and where the other threads were then, for the reader of the log. */
+static void trace(int signal_number) {
+  const char *when = atomic_load(&ending) ? "crashed while it ends:\n" : "crashed before it was asked to end:\n";
+  (void)!write(2, when, strlen(when));
+  trace_here(0);
+  for (size_t i = 0; i <= AT_COUNT(works); i++) {
+    const pthread_t other = i ? workers[i - 1] : first;
+    if (!other || pthread_equal(other, pthread_self())) continue;
+    (void)pthread_kill(other, SIGUSR2);
+    usleep(200000);
+  }
   signal(signal_number, SIG_DFL);
   raise(signal_number);
 }
@@ -138,6 +156,8 @@ static int end_by(const char *way) {
   void *library = NULL;
   pthread_t thread;
   options.database = ":memory:";
+  first = pthread_self();
+  signal(SIGUSR2, trace_here);
   signal(SIGSEGV, trace);
   signal(SIGABRT, trace);
   alarm((unsigned)(100 * test_patience())); /* it hangs */
@@ -146,7 +166,7 @@ static int end_by(const char *way) {
   if (api.attune_device_get(&device, test_gpu()) != ATTUNE_OK || api.attune_tuner_create(&tuner, &options) != ATTUNE_OK)
     return 3;
   for (size_t i = 0; i < AT_COUNT(works); i++)
-    if (pthread_create(&thread, NULL, work_on, (void *)(uintptr_t)i) != 0) return 4;
+    if (pthread_create(&workers[i], NULL, work_on, (void *)(uintptr_t)i) != 0) return 4;
   while (atomic_load(&at_work) < 2) usleep(1000); /* the search of the first problem may still go on */
   if (strcmp(way, "elsewhere") == 0 || strcmp(way, "thread") == 0) {
     if (pthread_create(&thread, NULL, exit_elsewhere, NULL) != 0) return 4;
@@ -154,6 +174,7 @@ static int end_by(const char *way) {
     for (;;) pause();
   }
   wait_a_little();
+  atomic_store(&ending, true);
   if (library && dlclose(library) != 0) return 5;
   if (library) wait_a_little();
   if (strcmp(way, "quick_exit") == 0) quick_exit(0);
