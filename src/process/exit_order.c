@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -28,9 +29,33 @@
 
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
 
+/* A function of a library's. Until attune's is registered after it, exit() in another thread may call this one first:
+ * then it calls attune's itself. `followed` keeps it from doing so where only the library is unloaded. */
+typedef struct registered {
+  void (*fn)(void *arg);
+  void *arg;
+  atomic_bool followed;
+} registered;
+
+static void call_in_order(void *argument) {
+  registered *r = argument;
+  void (*fn)(void *arg) = r->fn, *arg = r->arg;
+  if (atomic_load(&r->followed))
+    free(r);
+  else
+    at_exit_run();
+  fn(arg);
+}
+
 static int register_both(void (*fn)(void *), void *arg, void *library) {
-  const int status = __cxa_atexit(fn, arg, library);
+  registered *r = malloc(sizeof *r);
+  if (r) *r = (registered){fn, arg, false};
+  const int status = r ? __cxa_atexit(call_in_order, r, library) : __cxa_atexit(fn, arg, library);
   at_exit_renew_inside();
+  if (r && status == 0)
+    atomic_store(&r->followed, true);
+  else
+    free(r);
   return status;
 }
 

@@ -22,7 +22,7 @@ static _Thread_local at_visitor visitor;
 static _Thread_local bool ends_process; /* this thread runs exit() */
 static _Thread_local uint32_t entries;  /* of this thread, from outside */
 static atomic_bool closed;
-static atomic_bool given_up; /* exit() went on although threads were inside: they begin no further call */
+static atomic_bool given_up;          /* exit() went on although threads were inside: they begin no further call */
 static atomic_int without_slot;       /* threads inside that have no slot */
 static atomic_int waits_without_slot; /* of them, those that wait for a device */
 static atomic_int renewals;
@@ -49,6 +49,8 @@ static void close_gate(void) {
   at_in_flight_barrier(&visitor);
   while (wait_for_others(at_now_ns() - start) && at_patience_nap(&patience)) continue;
   atomic_store(&given_up, true);
+  at_in_flight_barrier(&visitor); /* one whose wait ended just before may have begun a call */
+  while (wait_for_others(at_now_ns() - start) && at_patience_nap(&patience)) continue;
 }
 
 static void after_fork(void *unused, bool child) {

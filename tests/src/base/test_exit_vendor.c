@@ -189,6 +189,12 @@ static void cublaslt_is_left(void **state_of_test) {
   ends("cublaslt", "late");
 }
 
+/* The process ends between any two steps of a function's registration. */
+static void cublaslt_is_left_while_it_registers(void **state_of_test) {
+  (void)state_of_test;
+  for (int i = 0; i < 3; i++) ends("cublaslt", "often");
+}
+
 static void nvml_is_left(void **state_of_test) {
   (void)state_of_test;
   ends("nvml", "at its destructor");
@@ -220,7 +226,9 @@ static void a_wait_that_was_given_up_stays_out(void **state_of_test) {
 int main(int argc, char **argv) {
   device.backend = at_cuda_backend;
   if (argc > 2) return end_by(argv[1], argv[2]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cublaslt_is_left), cmocka_unit_test(nvml_is_left),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cublaslt_is_left),
+                                     cmocka_unit_test(cublaslt_is_left_while_it_registers),
+                                     cmocka_unit_test(nvml_is_left),
                                      cmocka_unit_test(nvrtc_is_left),
                                      cmocka_unit_test(nvrtc_is_left_in_its_first_call),
                                      cmocka_unit_test(waits_are_cut),

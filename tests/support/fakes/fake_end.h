@@ -2,7 +2,7 @@
  * fake_end.h: for made libraries of vendors: with FAKE_END set a call takes a while, as a vendor's does, and the
  * process dies when one runs at or after the library's end. That begins with its destructor, or with FAKE_END=late
  * with a function of exit() that the library asks for at its third call only, as C++ does for objects within
- * functions. */
+ * functions; with FAKE_END=often it asks for many, all the time, in each of its first calls. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,7 +29,9 @@ __attribute__((destructor)) static void fake_end_last(void) {
 static void fake_work(void) {
   const char *end = getenv("FAKE_END");
   if (!end) return;
-  if (atomic_fetch_add(&fake_calls_begun, 1) == 2 && strcmp(end, "late") == 0) (void)atexit(fake_end);
+  const int call = atomic_fetch_add(&fake_calls_begun, 1);
+  if (call == 2 && strcmp(end, "late") == 0) (void)atexit(fake_end);
+  for (int i = 0; i < 10000 && call < 60 && strcmp(end, "often") == 0; i++) (void)atexit(fake_end);
   if (atomic_load(&fake_ended)) abort();
   fake_nap(2000000);
   if (atomic_load(&fake_ended)) abort();
