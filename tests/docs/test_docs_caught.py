@@ -35,7 +35,7 @@ CHANGES = (
     ("docs/attune.1", ".B attune verify\n", "", "commands: the code has verify"),
     ("docs/attune.1", "\\-\\-sample", "\\-\\-samples", "options: the code has sample"),
     ("docs/attune.1", ".SH NOTES\n", ".SH NOTES\nWith \\-\\-quick it is faster.\n", "attune has no option --quick"),
-    ("README.md", "attune show --db", "attune list --db", "README.md: attune has no command list"),
+    ("docs/reference.md", "attune show --db", "attune list --db", "docs/reference.md: attune has no command list"),
     ("docs/tutorial.md", "attune tune ", "attune tune --quickly ", "docs/tutorial.md: attune has no option --quickly"),
     ("include/attune/scan.h", NEW_FILE, "int x;", "include/attune/attune.h: the code has scan.h"),
     ("include/attune/memory.h", "this size, above 20,", "this size", "max_split_size_mb does not say that the code takes 21"),
