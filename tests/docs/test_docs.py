@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_docs.py ROOT: what the pages say of the code is what the code has, and back: environment variables, columns of the
-database and of a workload, implementations and their keys, fields of the profile, commands and options, files, names; and
-every link leads somewhere. test_docs_caught.py shows that each check finds what it is for; what only a run can tell
-(columns, words and keys of an operation) is in test_conformance.c."""
+database and of a workload, commands and options, files, names; and every link leads somewhere. test_docs_caught.py shows
+that each check finds what it is for. What the code itself prints is compared with the pages where it is printed:
+implementations and their keys in test_conformance_pages.c, fields of JSON in test_profile_report.c and test_gate_report.c."""
 import os
 import re
 import sys
@@ -126,63 +126,12 @@ def workload(tree, failures):
     compare("docs/formats.md, workload", rows(part(tree.read("docs/formats.md"), "## Workload CSV")), code, failures)
 
 
-def profile(tree, failures):
-    text = tree.read("tuning/workload/profile_report.c")
-    body = text[text.index("static void put_entry"):text.index("/* ---- the table ---- */")]
-    code = set(re.findall(r'\\"(\w+)\\": ', body)) | set(re.findall(r'put_(?:time|named)\(out, "(\w+)"', body))
-    compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
-
-
-def gate(tree, failures):
-    """Fields of a comparison's and a history's JSON."""
-    code = set()
-    for path in ("tools/compare/report/report_json.c", "tools/compare/report/report_json_parts.c"):
-        code |= set(re.findall(r'(?<!\? )"([a-z][a-z_]*)"(?=,)', re.sub(r"#include[^\n]*", "", tree.bare(path))))
-    text = tree.read("docs/formats.md")
-    page = set()
-    for heading in ("## Comparison JSON", "## History JSON"):
-        page |= rows(part(text, heading))
-    compare("docs/formats.md, comparison and history", page, code - {"complete", "interrupted", "open", "ok", "failed"}, failures)
-
-
-def operations(tree):
-    return sorted(set(re.findall(r"(?m)^AT_OPERATION\((\w+),", tree.read("ops/operations.def"))))
-
-
-def configurations(tree, failures):
-    """By operation: its implementations, and their keys."""
-    text = tree.read("docs/configurations.md")
-    compare("docs/configurations.md, operations", set(re.findall(r"(?m)^## (\w+)$", text)), set(operations(tree)), failures)
-    for op in operations(tree):
-        about = re.split(r"(?m)^## ", text.split(f"\n## {op}\n", 1)[-1])[0] if f"\n## {op}\n" in text else ""
-        names, keys, words = set(), set(), set()
-        for path in tree.sources("ops"):
-            if not path.startswith(f"ops/{op}/"):
-                continue
-            code = tree.bare(path)
-            words |= set(re.findall(r'"(\w+)(?:=[^"]*)?"', code))
-            names |= set(re.findall(r'at_implementation \w+ = \{[^;]*?\.name = "(\w+)"', code))
-            if re.search(r"at_configuration_put\([^,;]+, \w[^\",;]*\.key", code):
-                keys |= set(re.findall(r'\] = \{"(\w+)"', code))
-            keys |= set(re.findall(r'at_configuration_(?:put|get)(?:_text)?\([^,;]+, "(\w+)"', code))
-            keys |= set(re.findall(r'\b(?:NUMBER|PAIR|WORD)\("(\w+)", ', code))
-            if "at_implementation " in code:
-                keys |= set(re.findall(r'"(\w+)=%', code))
-        compare(f"docs/configurations.md, implementations of {op}", set(re.findall(r"(?m)^### (\w+)$", about)), names, failures)
-        page = rows(about) | set(re.findall(r"`(\w+)=", about))
-        failures += [f"docs/configurations.md, keys of {op}: the code has {k}, the page does not" for k in sorted(keys - page)]
-        failures += [f"docs/configurations.md, keys of {op}: the page has {k}, the code does not" for k in sorted(page - words)]
-
-
 def commands(tree, failures):
-    """The manual's marked part has each command and option; what pages say of the command is there."""
-    code = tree.bare("tools/cli/commands.c")
-    names = set(re.findall(r'\{"([a-z]+)", "[][A-Z .]*", CLI_', code))
-    options = set(re.findall(r'\{\s*"([a-z-]+)", (?:\'.\'|CLI_OPTION_\w+|0),', code))
+    """Commands and options that pages name are in the manual's marked part, which `attune --manual` prints."""
     manual = tree.read("docs/attune.1").replace("\\-", "-")
     made = manual[manual.index("attune --manual: begin"):manual.index("attune --manual: end")]
-    compare("docs/attune.1, commands", set(re.findall(r"(?m)^\.B attune (\w+)$", made)), names, failures)
-    compare("docs/attune.1, options", set(re.findall(r"--([a-z][a-z-]+)", made)) - {"manual", "help"}, options, failures)
+    names = set(re.findall(r"(?m)^\.B attune (\w+)$", made))
+    options = set(re.findall(r"--([a-z][a-z-]+)", made))
     options |= {"help", "usage", "version", "manual"}
     texts = [("docs/attune.1", manual)]
     for page in tree.pages():
@@ -285,8 +234,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names,
-          coverage)
+CHECKS = (environment, database, workload, commands, allocator, headers, links, files, names, coverage)
 
 
 def failures_of(tree):
