@@ -27,8 +27,6 @@ CHANGES = (
     ("docs/reference.md", "attune show --db", "attune list --db", "docs/reference.md: attune has no command list"),
     ("docs/tutorial.md", "attune tune ", "attune tune --quickly ", "docs/tutorial.md: attune has no option --quickly"),
     ("include/attune/scan.h", NEW_FILE, "int x;", "include/attune/attune.h: the code has scan.h"),
-    ("include/attune/memory.h", "this size, above 20,", "this size", "max_split_size_mb does not say that the code takes 21"),
-    ("include/attune/memory.h", "(or native, PyTorch's word for it)", "", "backend may be native, which it does not say"),
     ("include/attune/memory.h", " * - poison:", " * - poisoned:", "the code has poison"),
     ("docs/reference.md", "| plan.h |", "| plans.h |", "docs/reference.md: the code has plan.h"),
     ("README.md", "(docs/tutorial.md)", "(docs/tutor.md)", "README.md: there is no docs/tutor.md"),
