@@ -58,7 +58,7 @@ def only_refused(word, body, text):
 
 def names_of(text):
     """What a row says attune has: functions, types, constants; fields; and words in backquotes."""
-    names = set(re.findall(r"\b(?:attune|ATTUNE)_\w+(?<!_t)", re.sub(r"\battune_\w+\.(?=\w)", ".", text)))
+    names = set(re.findall(r"\b(?:attune|ATTUNE)_\w+", re.sub(r"\battune_\w+\.(?=\w)", ".", text)))
     fields = set(re.findall(r"(?<!\w)\.(\w+)", re.sub(r"\battune_\w+\.(?=\w)", ".", text)))
     quoted = {w for span in re.findall(r"`([^`]+)`", text) for w in re.findall(r"-{0,2}[a-z]\w+", span)} - {"attune"}
     return names, fields, quoted
