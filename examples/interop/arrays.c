@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arrays.c: pitched memory and arrays of three dimensions, of several levels and of two planes: filled from attune's memory on
- * attune's stream and read back into it; and what CUDA says of their memory. */
+ * arrays.c: pitched memory and arrays of three dimensions, of several levels and of two planes: filled from attune's
+ * memory on attune's stream and read back into it; and what CUDA says of their memory. */
 #include "examples/interop/interop.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_build.c: a graph built by hand from every kind of node, around a graph that attune captured, on attune's memory, with
- * attune's events, launched on attune's stream. */
+ * graph_build.c: a graph built by hand from every kind of node, around a graph that attune captured, on attune's
+ * memory, with attune's events, launched on attune's stream. */
 #include "examples/interop/kernels.h"
 
 #include <string.h>

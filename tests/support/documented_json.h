@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* Are all keys of the objects in `json` rows of the part? Names a missing one into *missing. Values of `fingerprint` and
- * `counts` have keys of their own. */
+/* True if all keys of the objects in `json` are rows of the part; else *missing is one that is not. The keys inside
+ * `fingerprint` and `counts` are free. */
 static inline bool documented_keys(const char *part, size_t length, const json_t *json, const char **missing) {
   const char *key = NULL;
   json_t *value = NULL;

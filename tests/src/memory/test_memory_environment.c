@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_memory_environment.c: ATTUNE_ALLOC, which a device's allocator reads once, and attune_memory_configure after it. */
+ * test_memory_environment.c: ATTUNE_ALLOC, which a device's allocator reads once, then attune_memory_configure. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
