@@ -41,7 +41,7 @@ CHANGES = (
     ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| attune_trace_mark | test_race |", "test_race has no attune_trace_mark"),
     ("docs/coverage.md", "attune_event_wrap | test_cuda_stream |", "attune_event_wrap | test_stream |", "sees only failures of"),
     ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| marks | test_trace |", "names no function, setting or command"),
-    ("docs/coverage.md", "| n/a | no transforms", "| - | no transforms", "the counts say"),
+    ("docs/coverage.md", "| n/a | attune has no FFT", "| - | attune has no FFT", "the counts say"),
     ("docs/coverage.md", "interop/driver_entry |", "interop/textures |", "has no cudaGetDriverEntryPoint"),
 )
 
