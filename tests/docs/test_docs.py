@@ -20,7 +20,7 @@ class Tree:
     """The repository; `changes` are texts by path, in place of what the files hold."""
 
     def __init__(self, root):
-        self.root, self.changes, self.kept, self.found = root, {}, {}, {}
+        self.root, self.changes, self.kept, self.found, self.asked = root, {}, {}, {}, set()
         self.paths = set()
         for path, folders, names in os.walk(root):
             folders[:] = [f for f in folders if not (f.startswith(".") and f != ".ci") and not f.startswith("build")]
@@ -28,6 +28,7 @@ class Tree:
         self.folders = {p[:i] for p in self.paths for i, letter in enumerate(p) if letter == "/"}
 
     def read(self, path):
+        self.asked.add(path)
         if path in self.changes:
             return self.changes[path]
         if path not in self.kept:
@@ -49,6 +50,7 @@ class Tree:
 
     def bare(self, path):
         """C without comments."""
+        self.asked.add(path)
         if path in self.changes:
             return COMMENT.sub(" ", self.changes[path])
         if path not in self.found:
@@ -57,6 +59,7 @@ class Tree:
 
     def findall(self, pattern, path):
         """re.findall in a file, kept."""
+        self.asked.add(path)
         if path in self.changes:
             return re.findall(pattern, self.changes[path])
         if (pattern, path) not in self.found:
