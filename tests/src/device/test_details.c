@@ -312,6 +312,8 @@ int main(int argc, char **argv) {
 #ifdef AT_WITH_CUDA
       cmocka_unit_test(visible_devices),
 #endif
-      cmocka_unit_test(states_of_all_devices), cmocka_unit_test(default_generators),      cmocka_unit_test(launches_block)};
+      cmocka_unit_test(states_of_all_devices),
+      cmocka_unit_test(default_generators),
+      cmocka_unit_test(launches_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
