@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench.c: two functions of a program as cases of `attune bench`: one that the calling thread works for, and one that gives
- * its work to a stream. By hand it lists them; they are timed by
+ * bench.c: two functions of a program as cases of `attune bench`: one that works in the calling thread, and one that gives
+ * its work to a stream. Run by hand, it lists them; to time them:
  *   attune bench --program ./bench --save results.db */
 #include <attune/attune.h>
 
@@ -40,7 +40,7 @@ static void free_numbers(void *arg) {
 /* ---- random numbers of a device ---- */
 
 typedef struct noise {
-  attune_stream *stream; /* that the memory belongs to */
+  attune_stream *stream; /* owns the memory */
   attune_generator *generator;
   void *memory;
 } noise;
@@ -57,7 +57,7 @@ static attune_status make_noise(void *arg) {
   attune_status status = attune_generator_create(&n->generator, 42);
   if (status == ATTUNE_OK) status = attune_alloc(&n->memory, n->stream, COUNT * sizeof(float));
   if (status == ATTUNE_OK) status = attune_stream_synchronize(n->stream);
-  if (status != ATTUNE_OK) free_noise(n); /* what fails is not torn down */
+  if (status != ATTUNE_OK) free_noise(n); /* a failed set-up is not torn down */
   return status;
 }
 

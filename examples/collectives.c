@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * collectives.c: the mean of arrays that lie on all GPUs of the machine, one on each, as in data-parallel training; without
- * a GPU, of the host's alone. */
+ * collectives.c: the mean of arrays on all GPUs of the machine, one on each, as in data-parallel training; without a GPU,
+ * only of the host's. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ int main(void) {
     check(attune_alloc(&gradients[d], streams[d], BYTES));
     for (int i = 0; i < COUNT; i++) numbers[i] = (float)(i + d);
     check(attune_copy(streams[d], gradients[d], numbers, BYTES));
-    check(attune_stream_synchronize(streams[d])); /* numbers is written anew */
+    check(attune_stream_synchronize(streams[d])); /* numbers is about to be overwritten */
   }
 
   /* In place; each stream's own order is all that is needed. */

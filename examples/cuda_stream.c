@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuda_stream.c: attune in a program that has CUDA streams and memory of its own: both are used as they are. */
+ * cuda_stream.c: attune in a program with its own CUDA streams and memory, which attune uses as they are. */
 #include <attune/attune.h>
 
 #include <cuda_runtime_api.h>

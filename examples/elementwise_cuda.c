@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_cuda.c: a function of one element in CUDA C as a kernel, for what no expression says: steps until a point
- * leaves the circle of radius 2 (Mandelbrot's set), over a broadcast row and column. Give it only sources that you trust. */
+ * elementwise_cuda.c: a function of one element in CUDA C as a kernel, for loops that no expression has: steps until a
+ * point leaves the circle of radius 2 (the Mandelbrot set), over a broadcast row and column. Use it only with
+ * sources that you trust. */
 #include <attune/attune.h>
 
 #include <stdio.h>

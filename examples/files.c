@@ -28,7 +28,7 @@ int main(void) {
   check(attune_random_normal(generator, stream, weights, ATTUNE_F32, COUNT, 0.0, 1.0));
   check(attune_copy(stream, &before, (float *)weights + COUNT - 1, sizeof before));
 
-  /* Past the system's cache where that goes; the offset may be any. A save waits for the stream's work. */
+  /* Bypasses the system's cache where possible; any offset will do. A save waits for the stream's work. */
   const attune_file_options options = {.write = 1, .create = 1, .truncate = 1, .direct = 1};
   check(attune_file_open(&file, path, &options));
   check(attune_file_save(file, stream, weights, BYTES, HEAD, NULL));

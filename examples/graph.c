@@ -18,10 +18,10 @@ typedef struct step {
   attune_tuner *tuner;
   attune_generator *generator;
   float *identity, *result; /* of the device */
-  int steps;                /* that are done */
+  int steps;                /* completed so far */
 } step;
 
-/* Runs on a thread of the CPU when the product is made. */
+/* Runs on a CPU thread after the product. */
 static void count_step(void *user) {
   ((step *)user)->steps++;
 }
@@ -37,7 +37,7 @@ static attune_status give_step(void *user, attune_stream *stream) {
   const attune_gemm_operands operands = {.alpha = 1.0, .a = noise, .b = s->identity, .d = s->result};
   if (status == ATTUNE_OK) status = attune_gemm(s->tuner, stream, &problem, &operands);
   if (status == ATTUNE_OK) status = attune_stream_call(stream, count_step, s);
-  if (noise) (void)attune_free(noise, stream); /* free for what the graph does next */
+  if (noise) (void)attune_free(noise, stream); /* free for later work of the graph */
   return status;
 }
 

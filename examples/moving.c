@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * moving.c: a block of a matrix of the program goes to the device and comes back, by a graph whose copy then takes another
- * matrix. */
+ * moving.c: a block of a matrix in the program's memory goes to the device and back, by a graph whose copy then takes
+ * another matrix. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * external_memory.c: memory that somebody else made and gave away as a file descriptor, imported by CUDA and used by
- * attune. Vulkan is the usual giver; here it is the driver's own virtual memory, so that no graphics is needed. */
+ * external_memory.c: memory that another library exports as a file descriptor, imported by CUDA and used by attune.
+ * Vulkan is the usual exporter; here it is the driver's own virtual memory, so that no graphics is needed. */
 #include "examples/interop/interop.h"
 
 #include <cuda.h>
@@ -65,5 +65,5 @@ int main(void) {
   CUDA(cudaFree(buffer));
   CUDA(cudaDestroyExternalMemory(memory));
   OK(attune_free(numbers, stream));
-  return interop_end(stream, "memory of others");
+  return interop_end(stream, "external memory");
 }

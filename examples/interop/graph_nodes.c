@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_nodes.c: nodes of a graph that attune captured, changed by CUDA: the graph that attune replays is the same. */
+ * graph_nodes.c: nodes of a graph that attune captured, changed by CUDA: attune replays the changed graph. */
 #include "examples/interop/interop.h"
 
 #include <string.h>

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * occupancy.c: a kernel of the program's: its attributes, how many blocks fit, and its launch on attune's stream, between
- * work of attune. */
+ * work of attune and a call of the host's. */
 #include "examples/interop/kernels.h"
+
+#include <cuda.h>
+
+_Static_assert(_Generic((cudaFunction_t)NULL, CUfunction: 1, default: 0), "the driver's functions are the runtime's");
+
+static void CUDART_CB count_call(void *user) {
+  ++*(int *)user;
+}
 
 int main(void) {
   enum { COUNT = 100000, THREADS = 256 };
@@ -27,7 +35,11 @@ int main(void) {
   void *arguments[] = {&memory, &count};
   const dim3 grid = {(COUNT + THREADS - 1) / THREADS, 1, 1}, block = {THREADS, 1, 1};
   CUDA(cudaLaunchKernel((const void *)kernel, grid, block, arguments, 0, interop_native(stream)));
+  const cudaHostFn_t call = count_call; /* what cudaLaunchHostFunc takes, attune_stream_call takes too */
+  int calls = 0;
+  OK(attune_stream_call(stream, call, &calls));
   interop_check(stream, memory, COUNT, 3.0f, 2.0f);
+  MUST(calls == 1);
   OK(attune_free(memory, stream));
   return interop_end(stream, "kernels and their occupancy");
 }

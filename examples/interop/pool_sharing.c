@@ -35,6 +35,10 @@ static int other(const char *text) {
   const struct cudaMemAccessDesc access = {.location = {.type = cudaMemLocationTypeDevice, .id = 0},
                                            .flags = cudaMemAccessFlagsProtReadWrite};
   CUDA(cudaMemPoolSetAccess(pool, &access, 1));
+  struct cudaMemLocation here = access.location;
+  enum cudaMemAccessFlags may = cudaMemAccessFlagsProtNone;
+  CUDA(cudaMemPoolGetAccess(&may, pool, &here));
+  MUST(may == cudaMemAccessFlagsProtReadWrite);
   CUDA(cudaMemPoolImportPointer(&memory, pool, &exported));
   interop_check(stream, memory, COUNT, 5.0f, 1.0f);
   OK(attune_fill(stream, memory, 0, BYTES / 2));

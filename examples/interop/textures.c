@@ -37,7 +37,14 @@ int main(void) {
   struct cudaResourceDesc of_array = {.resType = cudaResourceTypeArray, .res = {.array = {.array = array}}};
   struct cudaTextureDesc plain;
   memset(&plain, 0, sizeof plain);
-  CUDA(cudaCreateTextureObject(&texture, &of_array, &plain, NULL));
+  const struct cudaResourceViewDesc view = {.format = cudaResViewFormatFloat1, .width = WIDTH, .height = HEIGHT};
+  struct cudaResourceViewDesc seen;
+  struct cudaTextureDesc described;
+  CUDA(cudaCreateTextureObject(&texture, &of_array, &plain, &view));
+  CUDA(cudaGetTextureObjectResourceViewDesc(&seen, texture));
+  MUST(seen.format == cudaResViewFormatFloat1 && seen.width == WIDTH);
+  CUDA(cudaGetTextureObjectTextureDesc(&described, texture));
+  MUST(described.readMode == cudaReadModeElementType && described.addressMode[0] == plain.addressMode[0]);
   look(stream, texture, out);
   interop_check(stream, out, COUNT, 1.0f, 1.0f);
   CUDA(cudaDestroyTextureObject(texture));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instrument.h: what the calls tell whoever watches them: the race check (src/check/) and the names of calls for profilers
- * (src/nvtx/). While nobody watches a call costs one load of `at_instrumented_bits`. The functions below are made by those who
- * watch; they take a lock of their own, call nobody under it, and may be called under any other lock. */
+ * instrument.h: hooks that calls report to: the race check (src/check/) and the ranges for profilers (trace.c). While
+ * no hook is enabled a call costs one load of `at_instrumented_bits`. src/check/, src/graph/graph_inputs.c and trace.c
+ * define the functions below; they take a lock of their own, call nothing else under it, and may be called under any
+ * other lock. */
 #ifndef AT_INSTRUMENT_H
 #define AT_INSTRUMENT_H
 
@@ -12,7 +13,10 @@
 
 #include "src/base/backend.h"
 
-enum { AT_INSTRUMENT_RACES = 1, AT_INSTRUMENT_NAMES = 2, AT_INSTRUMENT_BLOCKING = 4, AT_INSTRUMENT_INPUTS = 16, AT_INSTRUMENT_DIMS = 8, AT_INSTRUMENT_USES = 32 };
+/* Bits of at_instrumented_bits. */
+enum { AT_INSTRUMENT_RACES = 1, AT_INSTRUMENT_NAMES = 2, AT_INSTRUMENT_BLOCKING = 4, AT_INSTRUMENT_INPUTS = 16 };
+/* Most dimensions of an access, and most accesses of a call. */
+enum { AT_INSTRUMENT_DIMS = 8, AT_INSTRUMENT_USES = 32 };
 
 extern atomic_uint at_instrumented_bits __attribute__((visibility("hidden"))); /* no look-up of its address */
 

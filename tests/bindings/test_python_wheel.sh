@@ -23,9 +23,9 @@ wheel() {
   "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps --target "$1/site" "$1"/*.whl
 }
 
-# example FOLDER: README's example with the package installed there.
-awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/README.md" >"$work/example.py"
-[ -s "$work/example.py" ] || { echo "README.md has no Python example"; exit 1; }
+# example FOLDER: the page's example with the package installed there.
+awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/docs/bindings.md" >"$work/example.py"
+[ -s "$work/example.py" ] || { echo "docs/bindings.md has no Python example"; exit 1; }
 example() { (cd "$work" && ATTUNE_DB=:memory: ATTUNE_BUDGET_MS=30 PYTHONPATH="$1/site" "$python" example.py); }
 
 wheel "$work/with" "$library"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_docs.py ROOT: what the pages say of the code is what the code has, and back: environment variables, columns of the
-database and of a workload, implementations and their keys, fields of the profile, commands and options, files, names; and
-every link leads somewhere. test_docs_caught.py shows that each check finds what it is for; what only a run can tell
-(columns, words and keys of an operation) is in test_conformance.c."""
+database and of a workload, commands and options, files, names; and every link leads somewhere. test_docs_caught.py shows
+that each check finds what it is for. What the code itself prints is compared with the pages where it is printed:
+implementations and their keys in test_conformance_pages.c, fields of JSON in test_profile_report.c and test_gate_report.c."""
 import os
 import re
 import sys
@@ -20,7 +20,7 @@ class Tree:
     """The repository; `changes` are texts by path, in place of what the files hold."""
 
     def __init__(self, root):
-        self.root, self.changes, self.kept, self.found = root, {}, {}, {}
+        self.root, self.changes, self.kept, self.found, self.asked = root, {}, {}, {}, set()
         self.paths = set()
         for path, folders, names in os.walk(root):
             folders[:] = [f for f in folders if not (f.startswith(".") and f != ".ci") and not f.startswith("build")]
@@ -28,6 +28,7 @@ class Tree:
         self.folders = {p[:i] for p in self.paths for i, letter in enumerate(p) if letter == "/"}
 
     def read(self, path):
+        self.asked.add(path)
         if path in self.changes:
             return self.changes[path]
         if path not in self.kept:
@@ -49,6 +50,7 @@ class Tree:
 
     def bare(self, path):
         """C without comments."""
+        self.asked.add(path)
         if path in self.changes:
             return COMMENT.sub(" ", self.changes[path])
         if path not in self.found:
@@ -57,6 +59,7 @@ class Tree:
 
     def findall(self, pattern, path):
         """re.findall in a file, kept."""
+        self.asked.add(path)
         if path in self.changes:
             return re.findall(pattern, self.changes[path])
         if (pattern, path) not in self.found:
@@ -126,63 +129,12 @@ def workload(tree, failures):
     compare("docs/formats.md, workload", rows(part(tree.read("docs/formats.md"), "## Workload CSV")), code, failures)
 
 
-def profile(tree, failures):
-    text = tree.read("tuning/workload/profile_report.c")
-    body = text[text.index("static void put_entry"):text.index("/* ---- the table ---- */")]
-    code = set(re.findall(r'\\"(\w+)\\": ', body)) | set(re.findall(r'put_(?:time|named)\(out, "(\w+)"', body))
-    compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
-
-
-def gate(tree, failures):
-    """Fields of a comparison's and a history's JSON."""
-    code = set()
-    for path in ("tools/compare/report/report_json.c", "tools/compare/report/report_json_parts.c"):
-        code |= set(re.findall(r'(?<!\? )"([a-z][a-z_]*)"(?=,)', re.sub(r"#include[^\n]*", "", tree.bare(path))))
-    text = tree.read("docs/formats.md")
-    page = set()
-    for heading in ("## Comparison JSON", "## History JSON"):
-        page |= rows(part(text, heading))
-    compare("docs/formats.md, comparison and history", page, code - {"complete", "interrupted", "open", "ok", "failed"}, failures)
-
-
-def operations(tree):
-    return sorted(set(re.findall(r"(?m)^AT_OPERATION\((\w+),", tree.read("ops/operations.def"))))
-
-
-def configurations(tree, failures):
-    """By operation: its implementations, and their keys."""
-    text = tree.read("docs/configurations.md")
-    compare("docs/configurations.md, operations", set(re.findall(r"(?m)^## (\w+)$", text)), set(operations(tree)), failures)
-    for op in operations(tree):
-        about = re.split(r"(?m)^## ", text.split(f"\n## {op}\n", 1)[-1])[0] if f"\n## {op}\n" in text else ""
-        names, keys, words = set(), set(), set()
-        for path in tree.sources("ops"):
-            if not path.startswith(f"ops/{op}/"):
-                continue
-            code = tree.bare(path)
-            words |= set(re.findall(r'"(\w+)(?:=[^"]*)?"', code))
-            names |= set(re.findall(r'at_implementation \w+ = \{[^;]*?\.name = "(\w+)"', code))
-            if re.search(r"at_configuration_put\([^,;]+, \w[^\",;]*\.key", code):
-                keys |= set(re.findall(r'\] = \{"(\w+)"', code))
-            keys |= set(re.findall(r'at_configuration_(?:put|get)(?:_text)?\([^,;]+, "(\w+)"', code))
-            keys |= set(re.findall(r'\b(?:NUMBER|PAIR|WORD)\("(\w+)", ', code))
-            if "at_implementation " in code:
-                keys |= set(re.findall(r'"(\w+)=%', code))
-        compare(f"docs/configurations.md, implementations of {op}", set(re.findall(r"(?m)^### (\w+)$", about)), names, failures)
-        page = rows(about) | set(re.findall(r"`(\w+)=", about))
-        failures += [f"docs/configurations.md, keys of {op}: the code has {k}, the page does not" for k in sorted(keys - page)]
-        failures += [f"docs/configurations.md, keys of {op}: the page has {k}, the code does not" for k in sorted(page - words)]
-
-
 def commands(tree, failures):
-    """The manual's marked part has each command and option; what pages say of the command is there."""
-    code = tree.bare("tools/cli/commands.c")
-    names = set(re.findall(r'\{"([a-z]+)", "[][A-Z .]*", CLI_', code))
-    options = set(re.findall(r'\{\s*"([a-z-]+)", (?:\'.\'|CLI_OPTION_\w+|0),', code))
+    """Commands and options that pages name are in the manual's marked part, which `attune --manual` prints."""
     manual = tree.read("docs/attune.1").replace("\\-", "-")
     made = manual[manual.index("attune --manual: begin"):manual.index("attune --manual: end")]
-    compare("docs/attune.1, commands", set(re.findall(r"(?m)^\.B attune (\w+)$", made)), names, failures)
-    compare("docs/attune.1, options", set(re.findall(r"--([a-z][a-z-]+)", made)) - {"manual", "help"}, options, failures)
+    names = set(re.findall(r"(?m)^\.B attune (\w+)$", made))
+    options = set(re.findall(r"--([a-z][a-z-]+)", made))
     options |= {"help", "usage", "version", "manual"}
     texts = [("docs/attune.1", manual)]
     for page in tree.pages():
@@ -204,18 +156,10 @@ def commands(tree, failures):
 
 
 def allocator(tree, failures):
-    """Keys of ATTUNE_ALLOC, with the words and the bounds that the code takes."""
+    """Keys of ATTUNE_ALLOC."""
     code, page = tree.bare("src/memory/malloc/options.c"), tree.read("include/attune/memory.h")
-    items = dict(re.findall(r"(?ms)^ \* - (\w+): (.*?)(?=^ \* - |^ \*$|\*/)", page))
-    bounds = re.findall(r'strcmp\(s->key, "(\w+)"\) == 0\)\s*return read_mb\([^,]+, [^,]+, (\d+),', code)
-    keys = set(re.findall(r'strcmp\(s->key, "(\w+)"\)', code))
-    compare("include/attune/memory.h, keys", set(items), keys, failures)
-    for key, least in bounds:
-        if not re.search(rf"above {int(least) - 1}\b|\b{least} or more", items.get(key, "")):
-            failures.append(f"include/attune/memory.h: {key} does not say that the code takes {least} and more")
-    for word in re.findall(r'strcmp\(s->value, "([a-z]+)"\)', code):
-        if word not in ("true", "false") and not re.search(rf"\b{word}\b", items.get("backend", "")):
-            failures.append(f"include/attune/memory.h: backend may be {word}, which it does not say")
+    compare("include/attune/memory.h, keys", set(re.findall(r"(?m)^ \* - (\w+): ", page)),
+            set(re.findall(r'strcmp\(s->key, "(\w+)"\)', code)), failures)
 
 
 def headers(tree, failures):
@@ -285,8 +229,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names,
-          coverage)
+CHECKS = (environment, database, workload, commands, allocator, headers, links, files, names, coverage)
 
 
 def failures_of(tree):

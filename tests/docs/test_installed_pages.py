@@ -63,7 +63,7 @@ def main():
         results += check_page(root, prefix, page)
         if not os.path.exists(os.path.join(source, os.path.relpath(page, root))):
             results.append(f"{page} is installed and gone from the sources")
-    for page in ("README.md", "docs/expressions.md"):
+    for page in ("docs/reference.md", "docs/expressions.md"):
         if not any(target.endswith("include/attune/elementwise_cuda.h") for target in links(read(os.path.join(root, page)))):
             results.append(f"{page} has no link to the installed header elementwise_cuda.h")
     for path in manual + sorted(glob.glob(f"{include}/attune/*.h")):

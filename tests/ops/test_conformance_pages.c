@@ -10,9 +10,10 @@
 #include "tuning/op/columns.h"
 #include "tuning/op/tunables.h"
 
-enum { CASES = 100000, ROOM = 256, MOST_COLUMNS = 64 };
+enum { CASES = 100000, CUDA_CASES = 50, ROOM = 256, MOST_COLUMNS = 64 };
 
 static attune_device *device;
+static const char *backend = "host";
 static char *formats, *configurations, *manual;
 
 /* ---- columns ---- */
@@ -84,6 +85,23 @@ static void columns(void **state) {
   }
 }
 
+/* ---- headings ---- */
+
+/* The implementation that the line `line` is the heading of; NULL: none that is known. */
+static const at_implementation *implementation_of(const at_op *op, const char *line, size_t chars) {
+  for (size_t i = 0; op && i < op->implementation_count; i++) {
+    const char *name = op->implementations[i]->name;
+    if (strlen(name) == chars - 4 && strncmp(name, line + 4, chars - 4) == 0) return op->implementations[i];
+  }
+  return NULL;
+}
+
+static const at_op *op_of(const char *line, size_t chars) {
+  for (int i = 0; i < at_op_count; i++)
+    if (strlen(at_ops[i]->name) == chars - 3 && strncmp(at_ops[i]->name, line + 3, chars - 3) == 0) return at_ops[i];
+  return NULL;
+}
+
 /* ---- words, keys ---- */
 
 static void write_and_configure(const at_op_test *op_test, const void *problem, const char *text) {
@@ -92,7 +110,7 @@ static void write_and_configure(const at_op_test *op_test, const void *problem, 
   if (!documented_text(op, formats, text)) fail_msg("%s: %s", text, attune_last_message());
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, problem, device))
+    if (strcmp(implementation->backend, backend) != 0 || !implementation->supports(implementation, problem, device))
       continue;
     int count = implementation->configurations(implementation, problem, device, room, ROOM / 2);
     if (implementation->neighbours && count > 0)
@@ -107,6 +125,38 @@ static void words_and_keys(void **state) {
   (void)state;
   for (int i = 0; i < at_op_count; i++)
     assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
+}
+
+static void words_and_keys_on_a_gpu(void **state) {
+  (void)state;
+  attune_device *host = device;
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+    device = host;
+    skip();
+  }
+  backend = "cuda";
+  for (int i = 0; i < at_op_count; i++)
+    assert_true(conform_cases(at_op_test_at(i), device, CUDA_CASES, write_and_configure) > 3);
+  device = host;
+  backend = "host";
+}
+
+/* The operations and their implementations are the headings of the page, and no others. */
+static void headings(void **state) {
+  (void)state;
+  const at_op *op = NULL;
+  int seen = 0, all = 0;
+  if (!attune_built_with_cuda()) skip(); /* the page has more */
+  for (int i = 0; i < at_op_count; i++) all += 1 + (int)at_ops[i]->implementation_count;
+  for (const char *line = configurations; *line; line += strcspn(line, "\n") + 1) {
+    const size_t chars = strcspn(line, "\n");
+    if (strncmp(line, "## ", 3) == 0) op = op_of(line, chars);
+    if (strncmp(line, "## ", 3) != 0 && strncmp(line, "### ", 4) != 0) continue;
+    if (line[2] == ' ' ? !op : !implementation_of(op, line, chars))
+      fail_msg("docs/configurations.md has \"%.*s\", the code has not", (int)chars, line);
+    seen++;
+  }
+  assert_int_equal(seen, all);
 }
 
 /* ---- tables of tunables ---- */
@@ -138,21 +188,6 @@ static void print_table(FILE *out, const at_tunables *tunables) {
   }
 }
 
-/* The tunables of the implementation that the line `line` is the heading of; NULL: none that is known. */
-static const at_tunables *tunables_of(const at_op *op, const char *line, size_t chars) {
-  for (size_t i = 0; op && i < op->implementation_count; i++) {
-    const char *name = op->implementations[i]->name;
-    if (strlen(name) == chars - 4 && strncmp(name, line + 4, chars - 4) == 0) return op->implementations[i]->tunables;
-  }
-  return NULL;
-}
-
-static const at_op *op_of(const char *line, size_t chars) {
-  for (int i = 0; i < at_op_count; i++)
-    if (strlen(at_ops[i]->name) == chars - 3 && strncmp(at_ops[i]->name, line + 3, chars - 3) == 0) return at_ops[i];
-  return NULL;
-}
-
 /* The page with the tables that the code has, each in the place of what its part has for one. */
 static void print_page(FILE *out, const char *page) {
   const at_op *op = NULL;
@@ -167,7 +202,8 @@ static void print_page(FILE *out, const char *page) {
     }
     if (heading) mine = due = NULL;
     if (strncmp(line, "## ", 3) == 0) op = op_of(line, chars);
-    if (strncmp(line, "### ", 4) == 0) mine = due = tunables_of(op, line, chars);
+    const at_implementation *one = strncmp(line, "### ", 4) == 0 ? implementation_of(op, line, chars) : NULL;
+    if (one) mine = due = one->tunables;
     if (!mine || *line != '|') fprintf(out, "%.*s\n", (int)chars, line);
   }
   if (due) print_table(out, due);
@@ -273,7 +309,9 @@ static void what_is_missing_is_found(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns),
+      cmocka_unit_test(headings),
       cmocka_unit_test(words_and_keys),
+      cmocka_unit_test(words_and_keys_on_a_gpu),
       cmocka_unit_test(every_table_is_sound),
       cmocka_unit_test(tables_are_the_code_s),
       cmocka_unit_test(wrong_tables_are_found),

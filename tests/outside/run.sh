@@ -56,8 +56,8 @@ pkg_config() {
   "$WORK/pc_static"
   starts_without_cuda "$WORK/pc_static"
   if [ -n "${FC:-}" ]; then
-    # README's program, with README's command.
-    awk '/^```fortran$/ { on = 1; next } /^```$/ { on = 0 } on' "$SOURCE/README.md" >"$WORK/product.f90"
+    # The page's program, with the page's command.
+    awk '/^```fortran$/ { on = 1; next } on && /^```$/ { exit } on' "$SOURCE/docs/bindings.md" >"$WORK/product.f90"
     # shellcheck disable=SC2046
     "$FC" -J "$WORK" -o "$WORK/pc_fortran" $(pkg-config --variable=fortran attune) "$WORK/product.f90" $(pkg-config --libs attune) \
       "-Wl,-rpath,$libdir"

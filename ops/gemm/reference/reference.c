@@ -21,8 +21,7 @@
 static const size_t MOST_ELEMENTS = (size_t)1 << 29; /* of the expected result: 4 GiB */
 enum { SPOT_CHECKS = 64, PART_GRAIN = 48 };
 
-/* gamma of the contract, in the reference "Numerics" of the design: FMA chains of f32 and f64; f32 accumulation of
- * halves; TF32. */
+/* The relative error that the contract allows: FMA chains of f32 and f64; f32 accumulation of halves; TF32. */
 static double gamma_of(const at_gemm *g) {
   const double k = (double)g->k;
   const double chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));

@@ -299,6 +299,25 @@ static void a_foreign_configuration_is_a_miss(void **state) {
   }
 }
 
+static int count_vendors(void *user, const char *implementation, int version, int configurations) {
+  int *counts = user;
+  (void)version;
+  if (strcmp(implementation, "cublas") == 0) counts[0] = configurations;
+  if (strcmp(implementation, "cublaslt") == 0) counts[1] = configurations;
+  return 0;
+}
+
+/* The libraries' algorithms are candidates, not only what their heuristics rank first. */
+static void algorithms_of_the_libraries(void **state) {
+  (void)state;
+  int counts[2] = {0};
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
+  OK(attune_tuner_implementations(tuner, device, "gemm bf16 tn 4096x4096x4096 strict", count_vendors, counts));
+  print_message("cublas %d, cublaslt %d configurations\n", counts[0], counts[1]);
+  assert_true(counts[0] >= 1 && counts[1] > 32);
+  attune_tuner_destroy(tuner);
+}
+
 /* ---- streams ---- */
 
 /* The program's own calls of CUDA want the device to be current, attune's do not. */
@@ -560,6 +579,7 @@ int main(int count, char **words) {
       cmocka_unit_test(the_public_call_does_each_case),
       cmocka_unit_test(tune_store_and_hit),
       cmocka_unit_test(a_foreign_configuration_is_a_miss),
+      cmocka_unit_test(algorithms_of_the_libraries),
       cmocka_unit_test(the_programs_own_stream),
       cmocka_unit_test(capture_never_tunes),
       cmocka_unit_test(capture_uses_the_winner),

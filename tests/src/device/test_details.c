@@ -68,6 +68,7 @@ static void details_of_the_host(void **state) {
   OK(attune_device_get_details(host, &d));
   assert_int_equal(d.warp_size, ATTUNE_NOT_KNOWN);
   assert_int_equal(d.numa_node, ATTUNE_NOT_KNOWN);
+  assert_int_equal(d.memory_pools, ATTUNE_NOT_KNOWN);
   assert_string_equal(d.uuid, "");
   assert_string_equal(d.pci, "");
   FAILS(attune_device_get_details(NULL, &d), ATTUNE_INVALID_ARGUMENT);
@@ -78,7 +79,7 @@ static void details_of_a_gpu(void **state) {
   attune_device_details d;
   attune_schedule schedule;
   size_t stack = 0, changed = 0;
-  int warp = 0;
+  int warp = 0, pools = -1;
   (void)state;
   if (best == host) skip();
   OK(attune_device_get_details(best, &d));
@@ -86,6 +87,8 @@ static void details_of_a_gpu(void **state) {
   assert_int_equal(d.threads_per_block, 1024);
   assert_in_range(d.shared_per_block_optin, d.shared_per_block, 1 << 20);
   assert_true(d.registers_per_processor >= 65536);
+  OK(attune_device_get_attribute(best, 115, &pools)); /* cudaDevAttrMemoryPoolsSupported */
+  assert_int_equal(d.memory_pools, pools);
   assert_int_equal(strlen(d.uuid), 40);
   assert_non_null(strchr(d.pci, '.'));
   OK(attune_device_get_attribute(best, 10, &warp)); /* cudaDevAttrWarpSize */
@@ -168,6 +171,7 @@ static void architectures(void **state) {
   assert_int_equal(attune_cuda_architectures(NULL, 0), count);
   assert_int_equal(attune_cuda_architectures(one, 1), count);
   if (!attune_built_with_cuda()) assert_int_equal(count, 0);
+  assert_true(best == host || count > 0); /* a GPU has come with a toolkit that compiles for it */
   for (int i = 1; i < count; i++) assert_true(known[i] > known[i - 1]);
   if (count) assert_int_equal(one[0], known[0]);
 }
@@ -207,6 +211,25 @@ static void visible_devices(void **state) {
   }
 }
 #endif
+
+/* The states of all devices' generators, taken and put back: the same numbers come again. */
+static void states_of_all_devices(void **state) {
+  (void)state;
+  for (int i = 0; i < attune_device_count(); i++) {
+    attune_device *device = NULL;
+    attune_generator *generator = NULL;
+    unsigned char before[ATTUNE_GENERATOR_STATE_BYTES], after[ATTUNE_GENERATOR_STATE_BYTES];
+    OK(attune_device_at(&device, i));
+    OK(attune_device_generator(&generator, device));
+    OK(attune_generator_get_state(generator, before, sizeof before));
+    OK(attune_generator_jump(generator, 8));
+    OK(attune_generator_get_state(generator, after, sizeof after));
+    assert_memory_not_equal(before, after, sizeof before);
+    OK(attune_generator_set_state(generator, before, sizeof before));
+    OK(attune_generator_get_state(generator, after, sizeof after));
+    assert_memory_equal(before, after, sizeof before);
+  }
+}
 
 static void default_generators(void **state) {
   attune_generator *one = NULL, *two = NULL, *own = NULL;
@@ -289,6 +312,8 @@ int main(int argc, char **argv) {
 #ifdef AT_WITH_CUDA
       cmocka_unit_test(visible_devices),
 #endif
-      cmocka_unit_test(default_generators),      cmocka_unit_test(launches_block)};
+      cmocka_unit_test(states_of_all_devices),
+      cmocka_unit_test(default_generators),
+      cmocka_unit_test(launches_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

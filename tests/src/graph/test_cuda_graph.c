@@ -186,7 +186,10 @@ static void kept_graphs(void **state) {
   assert_non_null(strstr(text, "digraph"));
   OK(attune_graph_replay(graph, s.stream));
   assert_filled(&s, 9);
-  assert_non_null(attune_graph_native_executable(graph));
+  unsigned long long flags = 0;
+  cudaGraphExec_t executable = (cudaGraphExec_t)attune_graph_native_executable(graph);
+  assert_int_equal(cudaGraphExecGetFlags(executable, &flags), cudaSuccess);
+  assert_int_equal(flags, cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority);
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, s.stream));
   OK(attune_stream_synchronize(s.stream));

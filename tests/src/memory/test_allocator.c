@@ -272,6 +272,14 @@ static void memory_that_cannot_go_back_stays(void **state) {
   OK(attune_free(p, first));
 }
 
+static void a_fraction_is_a_limit(void) {
+  double fraction = 0.0;
+  OK(attune_memory_configure(host, "per_process_memory_fraction:0.5"));
+  OK(attune_memory_get_fraction(host, &fraction));
+  assert_true(fraction > 0.49 && fraction < 0.51);
+  OK(attune_memory_configure(host, "per_process_memory_fraction:1.0"));
+}
+
 static void settings(void **state) {
   (void)state;
   static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},
@@ -289,6 +297,7 @@ static void settings(void **state) {
     assert_int_equal(attune_memory_configure(host, bad[i][0]), ATTUNE_INVALID_ARGUMENT);
     says(bad[i][1]);
   }
+  a_fraction_is_a_limit();
   assert_int_equal(attune_memory_configure(host, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_memory_configure(host, "nvtx:true"), ATTUNE_UNSUPPORTED);
   at_memory_options o;

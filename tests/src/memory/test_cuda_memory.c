@@ -180,9 +180,13 @@ static void pinned_memory(void **state) {
   (void)state;
   void *host = NULL, *again = NULL, *memory = NULL;
   struct cudaPointerAttributes found;
+  unsigned flags = 0;
   OK(attune_pinned_alloc(&host, device, MIB));
   assert_int_equal(cudaPointerGetAttributes(&found, host), cudaSuccess);
   assert_int_equal(found.type, cudaMemoryTypeHost);
+  assert_ptr_equal(found.devicePointer, host); /* every device reaches it at the same address */
+  assert_int_equal(cudaHostGetFlags(&flags, host), cudaSuccess);
+  assert_true(flags & cudaHostAllocPortable);
   OK(attune_alloc(&memory, first, LONG_BYTES));
   memset(host, 9, MIB);
   keep_busy(first, memory);

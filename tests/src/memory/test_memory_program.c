@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -212,6 +213,8 @@ static void an_allocator_comes_from_a_shared_object(void **state) {
   int live = 0, device = 0;
   ssize_t bytes = 0;
   void *p = NULL, *q = NULL;
+  attune_memory_statistics s;
+  char *text = NULL, address[48];
   OK(attune_memory_empty_cache(host));
   OK(attune_allocator_load(&own, AT_PLUGIN, "plugin_alloc", "plugin_free"));
   OK(attune_allocator_load(&again, AT_PLUGIN, "plugin_alloc", "plugin_free"));
@@ -223,6 +226,13 @@ static void an_allocator_comes_from_a_shared_object(void **state) {
   assert_int_equal(live, 1);
   assert_int_equal(bytes, 3 * MIB);
   assert_int_equal(device, 0);
+  OK(attune_memory_get_statistics(host, &s)); /* statistics and snapshots have the program's memory too */
+  assert_int_equal(s.allocated_bytes[ATTUNE_MEMORY_ALL].current, 3 * MIB);
+  OK(attune_memory_snapshot(&text, host));
+  snprintf(address, sizeof address, "%ju", (uintmax_t)(uintptr_t)p);
+  assert_non_null(strstr(text, address));
+  free(text);
+  FAILS(attune_memory_set_allocator(host, NULL), ATTUNE_BUSY);
   assert_int_equal(attune_alloc(&q, stream, 2048 * MIB), ATTUNE_OUT_OF_MEMORY);
   OK(attune_free(p, stream));
   OK(attune_stream_synchronize(stream));

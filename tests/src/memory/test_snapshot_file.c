@@ -123,6 +123,70 @@ static int64_t of_pinned(const char *name) {
   return s.value;
 }
 
+/* Each name has the figure of the structure's field. */
+static void names_are_those_of_fields(void **state) {
+  (void)state;
+  attune_memory_statistics s;
+  void *p = NULL;
+  OK(attune_alloc(&p, stream, 3000 * KIB));
+  OK(attune_memory_get_statistics(host, &s));
+  const struct {
+    const char *name;
+    const attune_memory_figure *figures;
+  } groups[] = {{"allocation", s.allocation},           {"allocated_bytes", s.allocated_bytes},
+                {"requested_bytes", s.requested_bytes}, {"segment", s.segment},
+                {"reserved_bytes", s.reserved_bytes},   {"active", s.active},
+                {"active_bytes", s.active_bytes},       {"inactive_split", s.inactive_split},
+                {"inactive_split_bytes", s.inactive_split_bytes}};
+  static const char *const kinds[] = {"all", "small_pool", "large_pool"};
+  assert_true(s.allocation[ATTUNE_MEMORY_ALL].current == 1 && s.segment[ATTUNE_MEMORY_LARGE].peak >= 1);
+  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+    for (int kind = ATTUNE_MEMORY_ALL; kind <= ATTUNE_MEMORY_LARGE; kind++) {
+      char name[64];
+      snprintf(name, sizeof name, "%s.%s.peak", groups[i].name, kinds[kind]);
+      assert_int_equal(of_memory(name), groups[i].figures[kind].peak);
+      snprintf(name, sizeof name, "%s.%s.allocated", groups[i].name, kinds[kind]);
+      assert_int_equal(of_memory(name), groups[i].figures[kind].allocated);
+    }
+  assert_int_equal(of_memory("oversize_allocations.allocated"), s.oversize_allocations.allocated);
+  assert_int_equal(of_memory("oversize_segments.peak"), s.oversize_segments.peak);
+  assert_int_equal(of_memory("max_split_size"), s.max_split_bytes);
+  assert_int_equal(of_memory("num_alloc_retries"), s.alloc_retries);
+  assert_int_equal(of_memory("num_device_alloc"), s.device_allocs);
+  assert_int_equal(of_memory("num_device_free"), s.device_frees);
+  assert_int_equal(of_memory("num_oom_rejections"), s.limit_rejections);
+  assert_int_equal(of_memory("num_ooms"), s.out_of_memory);
+  assert_int_equal(of_memory("num_sync_all_streams"), s.synchronizations);
+  OK(attune_free(p, stream));
+}
+
+static void names_of_pinned_memory(void **state) {
+  (void)state;
+  attune_pinned_statistics s;
+  void *p = NULL;
+  OK(attune_pinned_alloc(&p, host, 3000 * KIB));
+  OK(attune_pinned_free(p));
+  OK(attune_pinned_empty_cache(host));
+  OK(attune_pinned_get_statistics(host, &s));
+  assert_true(s.host_frees >= 1 && s.host_free_ns >= s.host_free_most_ns);
+  assert_true(s.host_free_most_ns >= s.host_free_least_ns);
+  assert_true(s.host_free_least_ns > 0);
+  assert_int_equal(of_pinned("host_free_time.total"), s.host_free_ns / 1000);
+  assert_int_equal(of_pinned("host_free_time.min"), s.host_free_least_ns / 1000);
+  assert_int_equal(of_pinned("host_free_time.max"), s.host_free_most_ns / 1000);
+  assert_int_equal(of_pinned("host_free_time.count"), s.host_frees);
+  assert_int_equal(of_pinned("host_alloc_time.total"), s.host_alloc_ns / 1000);
+  assert_int_equal(of_pinned("host_alloc_time.max"), s.host_alloc_most_ns / 1000);
+  assert_int_equal(of_pinned("num_host_alloc"), s.host_allocs);
+  assert_int_equal(of_pinned("num_host_free"), s.host_frees);
+  assert_int_equal(of_pinned("allocations.allocated"), s.allocation.allocated);
+  assert_int_equal(of_pinned("active_requests.allocated"), s.active.allocated);
+  assert_int_equal(of_pinned("allocated_bytes.peak"), s.allocated_bytes.peak);
+  assert_int_equal(of_pinned("active_bytes.peak"), s.active_bytes.peak);
+  assert_int_equal(of_pinned("segment.peak"), s.segment.peak);
+  assert_int_equal(of_pinned("reserved_bytes.peak"), s.reserved_bytes.peak);
+}
+
 static void statistics_have_names(void **state) {
   (void)state;
   void *small = NULL, *large = NULL, *pinned = NULL;
@@ -327,6 +391,7 @@ int main(void) {
     return 77;
   }
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names_are_those_of_fields),   cmocka_unit_test(names_of_pinned_memory),
       cmocka_unit_test(statistics_have_names),       cmocka_unit_test(a_file_has_frames),
       cmocka_unit_test(a_long_history_is_whole),     cmocka_unit_test(what_is_skipped_is_not_recorded),
       cmocka_unit_test(pinned_memory_has_a_history), cmocka_unit_test(files_that_cannot_be_written),

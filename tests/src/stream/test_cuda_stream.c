@@ -232,6 +232,29 @@ static void events_of_other_processes(void **state) {
   assert_no_stale_error();
 }
 
+/* An event of the program's is recorded and waited for through attune, and stays the program's. */
+static void events_are_wrapped(void **state) {
+  (void)state;
+  cudaEvent_t native = NULL;
+  attune_event *event = NULL;
+  attune_stream *stream = NULL, *other = NULL;
+  assert_int_equal(cudaEventCreate(&native), cudaSuccess);
+  OK(attune_event_wrap(&event, device, native));
+  assert_ptr_equal(attune_event_native(event), native);
+  OK(attune_stream_create(&stream, device));
+  OK(attune_stream_create(&other, device));
+  OK(attune_event_record(event, stream));
+  OK(attune_stream_wait_event(other, event));
+  OK(attune_event_synchronize(event));
+  assert_int_equal(cudaEventQuery(native), cudaSuccess);
+  attune_event_destroy(event);
+  assert_int_equal(cudaEventRecord(native, (cudaStream_t)attune_stream_native(stream)), cudaSuccess);
+  attune_stream_destroy(stream);
+  attune_stream_destroy(other);
+  assert_int_equal(cudaEventDestroy(native), cudaSuccess);
+  assert_no_stale_error();
+}
+
 /* ---- implicit synchronization ---- */
 
 static void pageable_copies_are_told(void **state) {
@@ -402,6 +425,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(peers),
       cmocka_unit_test(options_of_events),
       cmocka_unit_test(events_of_other_processes),
+      cmocka_unit_test(events_are_wrapped),
       cmocka_unit_test(pageable_copies_are_told),
       cmocka_unit_test(a_stream_is_wrapped_in_its_capture),
       cmocka_unit_test(waits_are_told),

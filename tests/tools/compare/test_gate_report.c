@@ -3,13 +3,10 @@
  * that are no numbers and a full disk do to them. */
 #include "tests/support/check.h"
 
+#include "tests/support/documented_json.h"
 #include "tests/support/gate_made.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* --- of every report --- */
@@ -267,6 +264,7 @@ static void test_json_has_everything(void **unused) {
   char *text = made_json(&m.comparison);
   json_t *json = json_loads(text, 0, NULL), *rows = json_object_get(json, "rows");
   assert_non_null(json);
+  assert_documented("## Comparison JSON", json);
   assert_int_equal(json_integer_value(json_object_get(json, "attune_comparison")), 1);
   assert_int_equal(json_array_size(rows), 14);
   assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "counts"), "slower")), 1);
@@ -334,6 +332,7 @@ static void test_json_of_a_history(void **unused) {
   m.histories[0].points[3].ns = NAN;
   char *text = made_history_json(&m.histories[0]);
   json_t *json = json_loads(text, 0, NULL), *points = json_object_get(json, "points");
+  assert_documented("## History JSON", json);
   assert_int_equal(json_integer_value(json_object_get(json, "attune_history")), 1);
   assert_int_equal(json_array_size(points), m.histories[0].point_count);
   assert_true(json_is_null(json_object_get(json_array_get(points, 3), "ns")));

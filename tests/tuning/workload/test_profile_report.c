@@ -2,15 +2,14 @@
  * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the
  * report is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
 #include "tests/support/check.h"
+#include "tests/support/documented_json.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <locale.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +205,7 @@ static void json_is_valid(void **state) {
   (void)setlocale(LC_ALL, "C");
   json_t *json = load(report);
   assert_int_equal(json_integer_value(json_object_get(json, "process")), getpid());
+  assert_documented("## Profile JSON", json_object_get(json, "tuners"));
   const json_t *problem =
       json_array_get(json_object_get(json_array_get(json_object_get(json, "tuners"), 0), "problems"), 0);
   assert_string_equal(json_string_value(json_object_get(problem, "problem")), "gemm f32 nn 8x8x8 strict");
