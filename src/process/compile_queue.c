@@ -82,19 +82,12 @@ static void set_condition(pthread_cond_t *to) {
   queue.changed = to;
 }
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&queue.lock);
-}
-
 static void after_fork(void *unused, bool child) {
   (void)unused;
-  if (child) {
-    queue.first = NULL;
-    queue.threads = queue.jobs = 0;
-    set_condition(queue.changed == &conditions[0] ? &conditions[1] : &conditions[0]);
-  }
-  pthread_mutex_unlock(&queue.lock);
+  if (!child) return;
+  queue.first = NULL;
+  queue.threads = queue.jobs = 0;
+  set_condition(queue.changed == &conditions[0] ? &conditions[1] : &conditions[0]);
 }
 
 static bool is_working(void) {
@@ -112,7 +105,7 @@ static void at_end(void) {
 }
 
 static void begin(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &queue.lock, .after = after_fork};
   set_condition(&conditions[0]);
   at_fork_watch_add(&watch);
   at_exit_call(at_end);
