@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * precompile.c: see precompile.h. Threads of the compile queue take kernels from the problems of a window that begins at the
- * first problem that was not given out; what a problem needs is listed by a thread too, just before. */
+ * precompile.c: see precompile.h. Threads of the compile queue take kernels from the problems of a window that begins
+ * at the first problem that was not given out; what a problem needs is listed by a thread too, just before. */
 #include "tuning/compile/precompile.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool is_ready(const wanted *w) {
   return w->listed == LISTED && w->left == 0;
 }
 
-/* The lock is given up meanwhile. Threads that found nothing to do may be wanted again. */
+/* Releases the lock while it lists. Threads that found nothing to do may have something now. */
 static void list_one(attune_precompile *a, wanted *w) {
   at_precompile_kernel *kernels = NULL;
   size_t count = 0;
@@ -75,7 +75,7 @@ static void give_up(attune_precompile *a) {
   for (size_t i = 0; i < a->count; i++) a->problems[i].listed = LISTED, a->problems[i].left = 0;
 }
 
-/* The lock is given up meanwhile. A cache that keeps nothing makes all of it useless. */
+/* Releases the lock while it compiles. A cache that keeps nothing makes all of it useless. */
 static void compile_one(attune_precompile *a, wanted *w) {
   const at_precompile_kernel *k = &w->kernels[w->next++];
   bool made = false;

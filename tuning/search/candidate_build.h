@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * candidate_build.h: what candidates need before they can be prepared (prepare_many), made by a thread of the compile queue
- * while a search measures others. Only for devices: on the host that thread would disturb what is measured. */
+ * candidate_build.h: what candidates need before they can be prepared (prepare_many), made by a thread of the compile
+ * queue while a search measures others. Only for devices: on the host that thread would disturb what is measured. */
 #ifndef AT_CANDIDATE_BUILD_H
 #define AT_CANDIDATE_BUILD_H
 
@@ -41,10 +41,10 @@ bool at_candidate_build_done(const at_candidate_build *making);
 /* How many are made, of those that were added first. */
 int at_candidate_build_made(const at_candidate_build *making);
 
-/* Waits until all is made; false: the process ends, and it will not be. */
+/* Waits until all is made. Returns false if it will not be, since the process ends. */
 bool at_candidate_build_wait(at_candidate_build *making);
 
-/* Waits until that time at most; false: it is not made by then. */
+/* Waits until that time at most. Returns false if not all is made by then. */
 bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns);
 
 /* What is under way is finished, the rest is left out; does not wait. Then what is not made by now may never be. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_compile_queue.c: who gets a thread first, how many there are, and what cancelling, forks and exit() do to jobs. Jobs
- * end when the test lets them, so that nothing depends on time. */
+ * test_compile_queue.c: which group gets a thread first, how many there are, and what cancelling, forks and exit() do
+ * to jobs. Jobs end when the test lets them, so that nothing depends on time. */
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 
