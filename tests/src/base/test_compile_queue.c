@@ -384,6 +384,7 @@ bool __wrap_at_patience_nap(at_patience *patience) {
 }
 
 static void look_at_the_end(void) {
+  if (forked == 0) _exit(0); /* of a_job_may_fork; what vanished threads had is not lost */
   if (!is_child) return;
   if (let_go && (last.begun != 2 || last.ended != 2 || start(&last) || naps == 0)) _exit(3);
   if (!let_go && naps > 0) _exit(4);
