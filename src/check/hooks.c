@@ -21,17 +21,8 @@ static bool failed;          /* memory was short: to be told, and the check ends
 
 static _Thread_local int quiet; /* this thread runs a function as work of a stream */
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&lock);
-}
-static void after_fork(void *unused, bool child) {
-  (void)unused;
-  (void)child;
-  pthread_mutex_unlock(&lock);
-}
 static void watch_fork(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &lock};
   at_fork_watch_add(&watch);
 }
 

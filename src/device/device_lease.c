@@ -69,11 +69,6 @@ static int files[DEVICES_MAX];
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&files_lock);
-}
-
 /* The child must not keep the parent's lease alive. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
@@ -81,11 +76,10 @@ static void after_fork(void *unused, bool child) {
     if (files[i]) (void)close(files[i] - 1);
     files[i] = 0;
   }
-  pthread_mutex_unlock(&files_lock);
 }
 
 static void watch_forks(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &files_lock, .after = after_fork};
   at_fork_watch_add(&watch);
 }
 

@@ -52,21 +52,15 @@ static uint64_t next_id = 1;
 static _Thread_local const at_queue *running; /* the queue whose thread this is */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&list_lock);
-}
-
 /* The child has none of the threads: it forgets the queues. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
   if (child) list = NULL;
   if (child) running = NULL; /* a function of a stream may fork: here nothing is behind it */
-  pthread_mutex_unlock(&list_lock);
 }
 
 static void watch_fork(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &list_lock, .after = after_fork};
   at_fork_watch_add(&watch);
 }
 

@@ -3,7 +3,6 @@
  * of them. */
 #include "src/process/fork.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -39,12 +38,17 @@ static void before(void) {
   const bool held = at_loading_hold(); /* first: who loads may add a watch */
   pthread_mutex_lock(&list_lock);
   loading_held = held;
-  for (const at_fork_watch *watch = list; watch; watch = watch->next)
+  for (const at_fork_watch *watch = list; watch; watch = watch->next) {
+    if (watch->lock) pthread_mutex_lock(watch->lock);
     if (watch->before) watch->before(watch->of);
+  }
 }
 
 static void after(bool child) {
-  for (const at_fork_watch *watch = oldest; watch; watch = watch->previous) watch->after(watch->of, child);
+  for (const at_fork_watch *watch = oldest; watch; watch = watch->previous) {
+    if (watch->after) watch->after(watch->of, child);
+    if (watch->lock) pthread_mutex_unlock(watch->lock);
+  }
   pthread_mutex_unlock(&list_lock);
 }
 

@@ -9,6 +9,7 @@
 #ifndef AT_FORK_H
 #define AT_FORK_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -21,11 +22,12 @@ static inline unsigned at_fork_generation_now(void) {
   return atomic_load_explicit(&at_fork_count, memory_order_relaxed);
 }
 
-/* A thing with locks. Both functions run in the thread that forks: `before` (may be NULL) of the newest watch first,
- * `after` of the oldest first, as with pthread_atfork. But no fork misses a watch: one is added before the first use of
- * its locks, and adding waits for a fork that is under way, while a handler of pthread_atfork that comes during a fork
- * has its `before` left out. */
+/* A thing with locks; each of the first three may be NULL. The thread that forks takes `lock` and calls `before`, of
+ * the newest watch first; after the fork, of the oldest watch first, it calls `after` and releases `lock`: as with
+ * pthread_atfork. But no fork misses a watch: one is added before the first use of its locks, and adding waits for a
+ * fork that is under way, while a handler of pthread_atfork that comes during a fork has its `before` left out. */
 typedef struct at_fork_watch {
+  pthread_mutex_t *lock;
   void (*before)(void *of);
   void (*after)(void *of, bool child);
   void *of;

@@ -38,23 +38,6 @@ static attune_log_level effective_level(const log_sink *s) {
   return environment_level;
 }
 
-static void lock_log(void) {
-  pthread_mutex_lock(&log_lock);
-}
-static void unlock_log(void) {
-  pthread_mutex_unlock(&log_lock);
-}
-
-static void before_fork(void *unused) {
-  (void)unused;
-  lock_log();
-}
-static void after_fork(void *unused, bool child) {
-  (void)unused;
-  (void)child;
-  unlock_log();
-}
-
 /* A file that cannot be opened is no reason to lose what is logged: it goes to standard error, which is told so. */
 static void open_file(void) {
   char path[4096];
@@ -69,16 +52,16 @@ static void open_log(void) {
   environment_level = at_settings_log_level();
   open_file();
   atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &log_lock};
   at_fork_watch_add(&watch);
 }
 
 void attune_set_log(attune_log_fn fn, void *user, attune_log_level level) {
   pthread_once(&log_once, open_log);
-  lock_log();
+  pthread_mutex_lock(&log_lock);
   sink = (log_sink){fn, user, level};
   atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
-  unlock_log();
+  pthread_mutex_unlock(&log_lock);
 }
 
 bool at_log_wanted(attune_log_level level) {
@@ -120,9 +103,9 @@ void at_log(attune_log_level level, const char *format, ...) {
   va_start(args, format);
   char *line = make_line(room, format, args);
   va_end(args);
-  lock_log();
+  pthread_mutex_lock(&log_lock);
   log_sink to = sink;
-  unlock_log();
+  pthread_mutex_unlock(&log_lock);
   if (level <= effective_level(&to)) {
     logging = true;
     if (to.fn)

@@ -25,17 +25,8 @@ struct attune_generator {
 static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER; /* guards renew(); held over fork */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void hold_renewal(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&renewal);
-}
-static void release_renewal(void *unused, bool child) {
-  (void)unused;
-  (void)child;
-  pthread_mutex_unlock(&renewal);
-}
 static void watch_fork(void) {
-  static at_fork_watch watch = {.before = hold_renewal, .after = release_renewal};
+  static at_fork_watch watch = {.lock = &renewal};
   at_fork_watch_add(&watch);
 }
 

@@ -24,21 +24,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static at_graph_calls *all;
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&lock);
-}
-
 /* What was replayed before the fork is the parent's. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
   for (at_graph_calls *c = all; c && child; c = c->next)
     c->folded = atomic_load_explicit(&c->replays.count, memory_order_relaxed);
-  pthread_mutex_unlock(&lock);
 }
 
 static void watch_forks(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &lock, .after = after_fork};
   at_fork_watch_add(&watch);
 }
 

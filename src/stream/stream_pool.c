@@ -25,25 +25,10 @@ static pool pools[DEVICES_MOST][POOL_PRIORITIES];
 static _Thread_local attune_stream *current_stream[DEVICES_MOST]; /* NULL: the default one */
 static _Thread_local attune_device *current_device;               /* NULL: the best one */
 
-static void lock_pools(void) {
-  pthread_mutex_lock(&pool_lock);
-}
-static void unlock_pools(void) {
-  pthread_mutex_unlock(&pool_lock);
-}
-static void before_fork(void *unused) {
-  (void)unused;
-  lock_pools();
-}
-static void after_fork(void *unused, bool child) {
-  (void)unused;
-  (void)child;
-  unlock_pools();
-}
 /* The queues' watch came with the device: before a fork it is called last, in the order in which the locks are taken
  * elsewhere. */
 static void watch_fork(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &pool_lock};
   at_fork_watch_add(&watch);
 }
 
@@ -88,21 +73,21 @@ attune_status attune_stream_from_pool(attune_stream **out, attune_device *device
   attune_status status = clamp(&priority, device);
   if (status != ATTUNE_OK) return status;
   pthread_once(&fork_once, watch_fork);
-  lock_pools();
+  pthread_mutex_lock(&pool_lock);
   attune_stream **slot = next_slot(&pools[device->index][-priority]), *made = NULL, *unused = NULL;
   *out = *slot;
-  unlock_pools();
+  pthread_mutex_unlock(&pool_lock);
   if (*out) return ATTUNE_OK;
   status = at_stream_open(&made, device, NULL, true, priority); /* without the lock: a lost device is logged */
   if (status != ATTUNE_OK) return status;
   made->pooled = true;
-  lock_pools();
+  pthread_mutex_lock(&pool_lock);
   if (*slot)
     unused = made;
   else
     *slot = made;
   *out = *slot;
-  unlock_pools();
+  pthread_mutex_unlock(&pool_lock);
   if (unused) at_stream_close(unused);
   return ATTUNE_OK;
 }

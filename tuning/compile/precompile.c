@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * precompile.c: see precompile.h. Threads take kernels from the problems of a window that begins at the first problem that was
- * not given out; what a problem needs is listed by a thread too, just before. */
+ * precompile.c: see precompile.h. Threads of the compile queue take kernels from the problems of a window that begins
+ * at the first problem that was not given out; what a problem needs is listed by a thread too, just before. */
 #include "tuning/compile/precompile.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "src/host/threads.h"
-#include "src/process/cancel.h"
-#include "src/process/exit.h"
-#include "src/process/floating.h"
+#include "src/process/compile_queue.h"
 
-enum { WINDOW = 64, THREADS_MOST = 64, NICE = 19 };
+enum { WINDOW = 64, THREADS_MOST = 64 };
 
 static const uint64_t THREAD_BYTES = (uint64_t)512 << 20; /* a compiler at work takes less */
 
@@ -32,21 +25,16 @@ typedef struct wanted {
   bool given;
 } wanted;
 
+/* `tuner`, `device` and `proven` are constant; the lock of the compile queue guards the rest. */
 struct attune_precompile {
   attune_tuner *tuner;
   attune_device *device;
-  unsigned generation;  /* of the process that made it */
-  at_proven *proven;    /* constant */
-  pthread_mutex_t lock; /* guards all below, and the problems; held for a moment */
-  pthread_cond_t changed;
+  at_proven *proven;
   wanted *problems;
   size_t count, first; /* the first that was not given */
-  bool stopped;        /* no more is begun */
-  int running;         /* threads that are not at their end */
+  bool given_up;       /* nothing more is begun */
   size_t compiled, there, failed;
-  pthread_t threads[THREADS_MOST];
-  int started;
-  attune_precompile *older; /* precompile.c's list of all */
+  at_compile_group group;
 };
 
 int at_precompile_threads(int cpus, uint64_t free_bytes, size_t work) {
@@ -56,71 +44,7 @@ int at_precompile_threads(int cpus, uint64_t free_bytes, size_t work) {
   return most < 1 ? 1 : most > THREADS_MOST ? THREADS_MOST : (int)most;
 }
 
-/* ---- the end of the process: the compiler must not be met by the end of its library ---- */
-
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; a leaf */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static attune_precompile *all;
-
-static int running_in_all(void) {
-  int running = 0;
-  pthread_mutex_lock(&all_lock);
-  for (attune_precompile *a = all; a; a = a->older) {
-    pthread_mutex_lock(&a->lock);
-    a->stopped = true;
-    running += a->running;
-    pthread_cond_broadcast(&a->changed);
-    pthread_mutex_unlock(&a->lock);
-  }
-  pthread_mutex_unlock(&all_lock);
-  return running;
-}
-
-static void at_end(void) {
-  at_patience patience = {0};
-  while (running_in_all() > 0 && at_patience_nap(&patience)) continue;
-}
-
-/* In running_in_all's order. */
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&all_lock);
-  for (attune_precompile *a = all; a; a = a->older) pthread_mutex_lock(&a->lock);
-}
-
-static void after_fork(void *unused, bool child) {
-  (void)unused;
-  for (attune_precompile *a = all; a; a = a->older) {
-    if (child) a->started = a->running = 0; /* their threads are in the parent */
-    pthread_mutex_unlock(&a->lock);
-  }
-  if (child) all = NULL;
-  pthread_mutex_unlock(&all_lock);
-}
-
-static void begin_all(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
-  at_fork_watch_add(&watch);
-  at_exit_call(at_end);
-}
-
-static void enlist(attune_precompile *a) {
-  pthread_once(&once, begin_all);
-  pthread_mutex_lock(&all_lock);
-  a->older = all;
-  all = a;
-  pthread_mutex_unlock(&all_lock);
-}
-
-static void delist(const attune_precompile *a) {
-  pthread_mutex_lock(&all_lock);
-  attune_precompile **link = &all;
-  while (*link && *link != a) link = &(*link)->older;
-  if (*link) *link = a->older;
-  pthread_mutex_unlock(&all_lock);
-}
-
-/* ---- what a thread does; from here to at_work under the lock ---- */
+/* ---- what a thread does: under the lock ---- */
 
 static size_t window_end(const attune_precompile *a) {
   return a->count - a->first > WINDOW ? a->first + WINDOW : a->count;
@@ -130,44 +54,40 @@ static bool is_ready(const wanted *w) {
   return w->listed == LISTED && w->left == 0;
 }
 
-/* The lock is given up meanwhile. */
+/* Releases the lock while it lists. Threads that found nothing to do may have something now. */
 static void list_one(attune_precompile *a, wanted *w) {
   at_precompile_kernel *kernels = NULL;
   size_t count = 0;
   w->listed = BEING_LISTED;
-  pthread_mutex_unlock(&a->lock);
+  at_compile_unlock();
   if (w->problem) count = at_precompile_list(&kernels, w->op, w->problem, w->text, a->device, a->proven);
-  pthread_mutex_lock(&a->lock);
+  at_compile_lock();
   w->kernels = kernels;
   w->count = count;
-  w->left = a->stopped ? 0 : count;
+  w->left = a->given_up ? 0 : count;
   w->listed = LISTED;
-  pthread_cond_broadcast(&a->changed);
+  (void)at_compile_start(&a->group);
 }
 
-/* Nobody wants what is left: the search makes it itself. */
+/* What is left is not compiled ahead: the search does it. */
 static void give_up(attune_precompile *a) {
-  a->stopped = true;
+  a->given_up = true;
   for (size_t i = 0; i < a->count; i++) a->problems[i].listed = LISTED, a->problems[i].left = 0;
-  pthread_cond_broadcast(&a->changed);
 }
 
-/* The lock is given up meanwhile. A cache that keeps nothing makes all of it useless. */
+/* Releases the lock while it compiles. A cache that keeps nothing makes all of it useless. */
 static void compile_one(attune_precompile *a, wanted *w) {
   const at_precompile_kernel *k = &w->kernels[w->next++];
   bool made = false;
-  pthread_mutex_unlock(&a->lock);
+  at_compile_unlock();
   const attune_status status =
       k->implementation->compile(k->implementation, w->problem, a->device, &k->configuration, &made);
-  pthread_mutex_lock(&a->lock);
+  at_compile_lock();
   a->compiled += status == ATTUNE_OK && made;
   a->there += status == ATTUNE_OK && !made;
   a->failed += status != ATTUNE_OK;
   if (w->left > 0) w->left--;
-  if (status == ATTUNE_IO_ERROR || status == ATTUNE_DEVICE_ERROR)
-    give_up(a);
-  else
-    pthread_cond_broadcast(&a->changed);
+  if (status == ATTUNE_IO_ERROR || status == ATTUNE_DEVICE_ERROR) give_up(a);
 }
 
 /* The problem of the window whose next kernel is wanted first; NULL: none is. */
@@ -187,32 +107,14 @@ static wanted *first_unlisted(const attune_precompile *a) {
   return NULL;
 }
 
-/* One step; waits where there is none now. False: there will be none. */
-static bool step(attune_precompile *a) {
-  if (a->stopped || a->first == a->count) return false;
-  wanted *w = first_unlisted(a);
-  if (w) {
+static bool step(void *of) {
+  attune_precompile *a = of;
+  wanted *w = a->given_up ? NULL : first_unlisted(a);
+  if (w)
     list_one(a, w);
-  } else if ((w = first_wanted(a))) {
+  else if (!a->given_up && (w = first_wanted(a)))
     compile_one(a, w);
-  } else {
-    bool more = window_end(a) < a->count;
-    for (size_t i = a->first; i < window_end(a); i++) more = more || a->problems[i].listed == BEING_LISTED;
-    if (!more) return false;
-    pthread_cond_wait(&a->changed, &a->lock);
-  }
-  return true;
-}
-
-static void *at_work(void *pointer) {
-  attune_precompile *a = pointer;
-  (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of this thread alone */
-  pthread_mutex_lock(&a->lock);
-  while (step(a)) continue;
-  a->running--;
-  pthread_cond_broadcast(&a->changed);
-  pthread_mutex_unlock(&a->lock);
-  return NULL;
+  return w != NULL;
 }
 
 /* ---- start and end ---- */
@@ -253,20 +155,18 @@ static uint64_t free_memory(void) {
   return available;
 }
 
-/* Where none starts, nothing is compiled ahead. */
+/* Where no thread starts, nothing is compiled ahead. */
 static void start_threads(attune_precompile *a) {
-  const int wanted_threads = at_precompile_threads(at_cpu_count(), free_memory(), a->count * WINDOW);
-  pthread_mutex_lock(&a->lock);
-  while (a->started < wanted_threads && at_thread_start(&a->threads[a->started], at_work, a) == 0) a->started++;
-  a->running = a->started;
-  if (a->started == 0) give_up(a);
-  pthread_mutex_unlock(&a->lock);
+  const int threads = at_precompile_threads(at_cpu_count(), free_memory(), a->count * WINDOW);
+  a->group = (at_compile_group){.priority = AT_COMPILE_PRECOMPILE, .most = threads, .step = step, .of = a};
+  at_compile_lock();
+  if (!at_compile_start(&a->group)) give_up(a);
+  at_compile_unlock();
 }
 
 attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
                                       const char *const *problems, size_t count) {
   at_message kept;
-  pthread_condattr_t monotonic;
   if (!out || !tuner || !device || (!problems && count))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !out      ? "out"
@@ -285,13 +185,6 @@ attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tun
   a->tuner = tuner;
   a->device = device;
   a->count = count;
-  a->generation = at_fork_generation();
-  pthread_mutex_init(&a->lock, NULL);
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&a->changed, &monotonic);
-  pthread_condattr_destroy(&monotonic);
-  enlist(a);
   if (device->properties.kind == ATTUNE_DEVICE_HOST || count == 0) {
     give_up(a);
   } else {
@@ -305,16 +198,8 @@ attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tun
 
 void attune_precompile_stop(attune_precompile *a) {
   if (!a) return;
-  pthread_mutex_lock(&a->lock);
-  a->stopped = true;
-  pthread_cond_broadcast(&a->changed);
-  pthread_mutex_unlock(&a->lock);
-  const int cancel = at_cancel_hold();
-  for (int i = 0; i < a->started; i++) (void)pthread_join(a->threads[i], NULL);
-  at_cancel_let(cancel);
-  delist(a);
-  if (a->generation == at_fork_generation()) pthread_cond_destroy(&a->changed); /* else others wait for it, elsewhere */
-  pthread_mutex_destroy(&a->lock);
+  at_compile_cancel(&a->group);
+  at_compile_wait(&a->group);
   release(a);
 }
 
@@ -338,21 +223,20 @@ attune_status attune_precompile_next(attune_precompile *a, double wait_ms, int a
   if (!a || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", a ? "out" : "ahead");
   if (!(wait_ms >= 0.0)) return at_fail(ATTUNE_INVALID_ARGUMENT, "wait_ms is %g; should be 0 or more", wait_ms);
   const struct timespec until = time_in(wait_ms);
-  const int cancel = at_cancel_hold();
-  pthread_mutex_lock(&a->lock);
+  at_compile_lock();
   size_t next = pick(a, false);
-  while (next == SIZE_MAX && a->first < a->count && wait_ms > 0.0 && a->running > 0 &&
-         pthread_cond_timedwait(&a->changed, &a->lock, &until) != ETIMEDOUT)
+  while (next == SIZE_MAX && a->first < a->count && wait_ms > 0.0 && at_compile_is_busy(&a->group) &&
+         at_compile_wait_change(&until))
     next = pick(a, false);
-  if (next == SIZE_MAX) next = pick(a, any || a->running == 0);
+  if (next == SIZE_MAX) next = pick(a, any || !at_compile_is_busy(&a->group));
   const bool none = a->first == a->count;
+  const size_t end = window_end(a);
   if (next != SIZE_MAX) {
     a->problems[next].given = true;
     while (a->first < a->count && a->problems[a->first].given) a->first++;
-    pthread_cond_broadcast(&a->changed);
   }
-  pthread_mutex_unlock(&a->lock);
-  at_cancel_let(cancel);
+  if (window_end(a) > end && !a->given_up) (void)at_compile_start(&a->group);
+  at_compile_unlock();
   if (none) return at_fail(ATTUNE_NOT_FOUND, "every problem was given");
   if (next == SIZE_MAX) return at_fail(ATTUNE_BUSY, "the kernels of no problem are compiled yet; ask again");
   *out = next;
@@ -360,10 +244,9 @@ attune_status attune_precompile_next(attune_precompile *a, double wait_ms, int a
 }
 
 void attune_precompile_counts(const attune_precompile *ahead, size_t *compiled, size_t *there, size_t *failed) {
-  attune_precompile *a = (attune_precompile *)(uintptr_t)ahead;
-  if (a) pthread_mutex_lock(&a->lock);
-  if (compiled) *compiled = a ? a->compiled : 0;
-  if (there) *there = a ? a->there : 0;
-  if (failed) *failed = a ? a->failed : 0;
-  if (a) pthread_mutex_unlock(&a->lock);
+  at_compile_lock();
+  if (compiled) *compiled = ahead ? ahead->compiled : 0;
+  if (there) *there = ahead ? ahead->there : 0;
+  if (failed) *failed = ahead ? ahead->failed : 0;
+  at_compile_unlock();
 }

@@ -2,14 +2,12 @@
  * warm.c: compiles what the stored winners need, as attune/warm.h has it. */
 #include <attune/warm.h>
 
+#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "src/host/threads.h"
-#include "src/process/cancel.h"
-#include "src/process/floating.h"
-#include "tuning/compile/precompile.h"
+#include "src/process/compile_queue.h"
 #include "tuning/store/decision.h"
 #include "tuning/tuner/winner.h"
 
@@ -72,7 +70,6 @@ typedef struct work {
   const winners *winners;
   attune_warm_fn fn;
   void *user;
-  atomic_size_t next;
   pthread_mutex_t telling; /* guards `sums`, and one call of fn at a time */
   attune_warmed sums;
 } work;
@@ -92,43 +89,33 @@ static attune_warm_outcome compile_one(const work *w, const attune_decision *win
   return made ? ATTUNE_WARM_COMPILED : ATTUNE_WARM_THERE;
 }
 
+/* `winner` NULL: there was no memory for it. */
 static void tell(work *w, const attune_decision *winner, attune_warm_outcome outcome, double ms) {
   pthread_mutex_lock(&w->telling);
   w->sums.compiled += outcome == ATTUNE_WARM_COMPILED;
   w->sums.there += outcome == ATTUNE_WARM_THERE;
   w->sums.failed += outcome == ATTUNE_WARM_FAILED;
   w->sums.nothing += outcome == ATTUNE_WARM_NOTHING;
-  if (w->fn) w->fn(w->user, winner, outcome, ms, outcome == ATTUNE_WARM_FAILED ? attune_last_message() : "");
+  if (w->fn && winner) w->fn(w->user, winner, outcome, ms, outcome == ATTUNE_WARM_FAILED ? attune_last_message() : "");
   pthread_mutex_unlock(&w->telling);
 }
 
-static void *compile_some(void *user) {
-  work *w = user;
-  at_message kept;
-  attune_decision *whole = malloc(sizeof *whole); /* what fn is given */
-  at_message_keep(&kept);
-  for (size_t i = atomic_fetch_add(&w->next, 1); whole && i < w->winners->count; i = atomic_fetch_add(&w->next, 1)) {
-    const int64_t start_ns = at_now_ns();
-    at_decision_give(whole, w->winners->kept[i]);
-    const attune_warm_outcome outcome = compile_one(w, whole);
-    tell(w, whole, outcome, (double)(at_now_ns() - start_ns) * 1e-6);
-  }
-  free(whole);
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return NULL;
+static void compile_and_tell(void *of, int i) {
+  work *w = of;
+  attune_decision *winner = malloc(sizeof *winner); /* what fn is given */
+  const int64_t start_ns = at_now_ns();
+  if (winner) at_decision_give(winner, w->winners->kept[i]);
+  const attune_warm_outcome outcome = winner ? compile_one(w, winner) : ATTUNE_WARM_FAILED;
+  tell(w, winner, outcome, (double)(at_now_ns() - start_ns) * 1e-6);
+  free(winner);
 }
 
-/* By this thread and others. Not by the pool of host/threads.h: a
- * compilation takes long, and operations of the host would run alone meanwhile. */
 static void compile_all(work *w) {
-  enum { HELPERS_MOST = 63 };
-  pthread_t threads[HELPERS_MOST];
-  const size_t cpus = (size_t)at_cpu_count(), wanted = cpus < w->winners->count ? cpus : w->winners->count;
-  size_t started = 0;
-  while (started + 1 < wanted && started < HELPERS_MOST && at_thread_start(&threads[started], compile_some, w) == 0)
-    started++;
-  (void)compile_some(w);
-  for (size_t i = 0; i < started; i++) (void)pthread_join(threads[i], NULL);
+  const size_t count = w->winners->count;
+  at_message message;
+  at_message_keep(&message);
+  at_compile_each(AT_COMPILE_WARM, at_cpu_count(), count < INT_MAX ? (int)count : INT_MAX, compile_and_tell, w);
+  (void)at_message_settle(&message, ATTUNE_OK);
 }
 
 attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems, size_t count,
@@ -147,9 +134,7 @@ attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, cons
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the stored winners");
   work w = {.tuner = tuner, .device = device, .winners = &found, .fn = fn, .user = user};
   pthread_mutex_init(&w.telling, NULL);
-  const int cancel = at_cancel_hold(); /* threads have what is on this stack */
   if (status == ATTUNE_OK) compile_all(&w);
-  at_cancel_let(cancel);
   pthread_mutex_destroy(&w.telling);
   for (size_t i = 0; i < found.count; i++) free(found.kept[i]);
   free(found.kept);

@@ -44,20 +44,14 @@ static void at_end(void) {
   }
 }
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&list_lock);
-}
-
 /* The thread that was at a tuner's end is not in the child. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
   for (attune_tuner *tuner = list; child && tuner; tuner = tuner->next) tuner->ending = false;
-  pthread_mutex_unlock(&list_lock);
 }
 
 static void start(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &list_lock, .after = after_fork};
   at_fork_watch_add(&watch);
   at_exit_call(at_end);
 }

@@ -87,7 +87,6 @@ static void thread_ends(void *value) {
 /* Over a fork every lock is held, so that the child finds all whole. It has none of the other threads. */
 static void before_fork(void *unused) {
   (void)unused;
-  pthread_mutex_lock(&list_lock);
   for (at_call_cache *recents = list; recents; recents = recents->next) pthread_mutex_lock(&recents->lock);
 }
 
@@ -106,12 +105,11 @@ static void after_fork(void *unused, bool child) {
     pthread_mutex_unlock(&recents->lock);
     if (child && recents != mine) release(recents);
   }
-  pthread_mutex_unlock(&list_lock);
 }
 
 /* In a child of a fork that came in the middle of this it runs once more. */
 static void start(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &list_lock, .before = before_fork, .after = after_fork};
   at_fork_watch_add(&watch);
   key_made = pthread_key_create(&key, thread_ends) == 0;
 }

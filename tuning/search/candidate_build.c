@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "src/base/support.h"
-#include "src/process/floating.h"
 
 static const long LOOK_NS = 1000000; /* between two looks whether it is done */
 
@@ -16,43 +15,49 @@ int at_candidate_build_add(at_candidate_build *making, const at_implementation *
   if (making->list_count == AT_CANDIDATE_BUILD_LISTS || count < 1) return 0;
   const int taken = count < room ? count : room;
   memcpy(&making->configurations[making->count], configurations, (size_t)taken * sizeof *configurations);
-  making->lists[making->list_count].implementation = implementation;
-  making->lists[making->list_count].first = making->count;
-  making->lists[making->list_count++].count = taken;
   making->count += taken;
+  making->lists[making->list_count].implementation = implementation;
+  making->lists[making->list_count++].end = making->count;
   return taken;
 }
 
-static void *make(void *pointer) {
-  at_candidate_build *m = pointer;
-  for (int i = 0; i < m->list_count; i++) {
-    const int count = m->lists[i].count, most = m->at_once > 0 ? m->at_once : count;
-    const at_configuration *list = &m->configurations[m->lists[i].first];
-    for (int from = 0; from < count && !atomic_load(&m->stop); from += most) {
-      const int some = count - from < most ? count - from : most;
-      m->lists[i].implementation->prepare_many(m->lists[i].implementation, m->problem, m->device, &list[from], some);
-      atomic_fetch_add_explicit(&m->made, some, memory_order_release);
-    }
-  }
-  if (at_candidate_build_made(m) == m->count) atomic_store_explicit(&m->done, true, memory_order_release);
-  return NULL;
+/* One job after the other: the group has one thread. */
+static bool make_next(void *of) {
+  at_candidate_build *m = of;
+  if (m->begun == m->count) return false;
+  const at_implementation *implementation = m->lists[m->list].implementation;
+  const int rest = m->lists[m->list].end - m->begun, some = m->at_once > 0 && m->at_once < rest ? m->at_once : rest;
+  const at_configuration *first = &m->configurations[m->begun];
+  m->begun += some;
+  m->list += some == rest;
+  at_compile_unlock();
+  implementation->prepare_many(implementation, m->problem, m->device, first, some);
+  atomic_fetch_add_explicit(&m->made, some, memory_order_release);
+  at_compile_lock();
+  return true;
 }
 
 void at_candidate_build_start(at_candidate_build *making, const void *problem, attune_device *device) {
   making->problem = problem;
   making->device = device;
-  atomic_store(&making->done, making->count == 0);
   if (making->count == 0) return;
-  making->started = at_thread_start(&making->thread, make, making) == 0;
-  if (!making->started) atomic_store(&making->done, true);
+  making->group = (at_compile_group){.priority = AT_COMPILE_SEARCH, .most = 1, .step = make_next, .of = making};
+  at_compile_lock();
+  if (!at_compile_start(&making->group)) atomic_store(&making->made, making->count);
+  at_compile_unlock();
 }
 
 bool at_candidate_build_done(const at_candidate_build *making) {
-  return atomic_load_explicit(&making->done, memory_order_acquire);
+  return at_candidate_build_made(making) == making->count;
 }
 
 int at_candidate_build_made(const at_candidate_build *making) {
   return atomic_load_explicit(&making->made, memory_order_acquire);
+}
+
+bool at_candidate_build_wait(at_candidate_build *making) {
+  at_compile_wait(&making->group);
+  return at_candidate_build_done(making);
 }
 
 bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns) {
@@ -62,19 +67,15 @@ bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns)
 }
 
 void at_candidate_build_leave(at_candidate_build *making) {
-  atomic_store(&making->stop, true);
+  atomic_store(&making->left, true);
+  at_compile_cancel(&making->group);
 }
 
 bool at_candidate_build_left(const at_candidate_build *making) {
-  return atomic_load(&making->stop);
+  return atomic_load(&making->left);
 }
 
 void at_candidate_build_stop(at_candidate_build *making) {
   at_candidate_build_leave(making);
-  at_candidate_build_wait(making);
-}
-
-void at_candidate_build_wait(at_candidate_build *making) {
-  if (making->started) (void)pthread_join(making->thread, NULL);
-  making->started = false;
+  at_compile_wait(&making->group);
 }

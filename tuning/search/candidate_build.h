@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * candidate_build.h: what candidates need before they can be prepared (prepare_many), made by a thread of its own while a search
- * measures others. Only for devices: on the host that thread would disturb what is measured. */
+ * candidate_build.h: what candidates need before they can be prepared (prepare_many), made by a thread of the compile
+ * queue while a search measures others. Only for devices: on the host that thread would disturb what is measured. */
 #ifndef AT_CANDIDATE_BUILD_H
 #define AT_CANDIDATE_BUILD_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "src/process/compile_queue.h"
 #include "tuning/op/registry.h"
 
 enum { AT_CANDIDATE_BUILD_LISTS = 8, AT_CANDIDATE_BUILD_ROOM = 96 };
@@ -17,22 +17,22 @@ typedef struct at_candidate_build {
   attune_device *device;
   struct {
     const at_implementation *implementation;
-    int first, count;
+    int end; /* behind its configurations */
   } lists[AT_CANDIDATE_BUILD_LISTS];
   at_configuration configurations[AT_CANDIDATE_BUILD_ROOM];
   int list_count, count;
-  int at_once; /* between so many it looks whether to stop; 0: between lists */
-  pthread_t thread;
-  bool started;
-  atomic_bool done, stop;
+  int at_once;     /* configurations of one job; 0: a whole list */
+  int list, begun; /* the list of the next job, and how many configurations were begun */
   atomic_int made; /* the first so many are */
+  atomic_bool left;
+  at_compile_group group;
 } at_candidate_build;
 
 /* Takes up to `count` configurations of an implementation that has prepare_many; how many it took. Before the start. */
-int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation, const at_configuration *configurations,
-                  int count);
+int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation,
+                           const at_configuration *configurations, int count);
 
-/* Starts the thread, if there is something to make; without a thread nothing is made here, and prepare does it. */
+/* Begins, if there is something to make; where no thread starts nothing is made here, and prepare does it. */
 void at_candidate_build_start(at_candidate_build *making, const void *problem, attune_device *device);
 
 /* Is all made that was added? */
@@ -41,13 +41,13 @@ bool at_candidate_build_done(const at_candidate_build *making);
 /* How many are made, of those that were added first. */
 int at_candidate_build_made(const at_candidate_build *making);
 
-/* Waits until all is made. */
-void at_candidate_build_wait(at_candidate_build *making);
+/* Waits until all is made. Returns false if it will not be, since the process ends. */
+bool at_candidate_build_wait(at_candidate_build *making);
 
-/* The same until that time at most; false: it is not made by then. */
+/* Waits until that time at most. Returns false if not all is made by then. */
 bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns);
 
-/* What is under way is finished, the rest is left out; nobody waits. Then what is not made by now may never be. */
+/* What is under way is finished, the rest is left out; does not wait. Then what is not made by now may never be. */
 void at_candidate_build_leave(at_candidate_build *making);
 bool at_candidate_build_left(const at_candidate_build *making);
 

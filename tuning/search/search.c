@@ -293,8 +293,7 @@ static bool wait_for_kernels(search *s) {
   if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, at_search_until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
     return at_candidate_build_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
-  at_candidate_build_wait(&s->making);
-  return true;
+  return at_candidate_build_wait(&s->making);
 }
 
 /* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
@@ -394,7 +393,6 @@ attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *
               .start_ns = at_now_ns()};
   const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
   s.stage_ns = s.start_ns;
-  atomic_init(&s.making.done, true);
   s.race.profile = &s.profile;
   s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;

@@ -18,7 +18,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void *unused) {
   (void)unused;
-  pthread_mutex_lock(&list_lock);
   for (at_store *store = list; store; store = store->next) {
     pthread_mutex_lock(&store->lock);
     pthread_mutex_lock(&store->queue_lock);
@@ -32,11 +31,10 @@ static void after_fork(void *unused, bool child) {
     pthread_mutex_unlock(&store->queue_lock);
     pthread_mutex_unlock(&store->lock);
   }
-  pthread_mutex_unlock(&list_lock);
 }
 
 static void add_handlers(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &list_lock, .before = before_fork, .after = after_fork};
   at_fork_watch_add(&watch);
 }
 

@@ -236,11 +236,6 @@ static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards 
 static done_profile done[DONE_MOST];
 static size_t done_count;
 
-static void before_fork(void *unused) {
-  (void)unused;
-  pthread_mutex_lock(&done_lock);
-}
-
 /* A child tells of itself only. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
@@ -248,11 +243,10 @@ static void after_fork(void *unused, bool child) {
     free(done[done_count - 1].path);
     free(done[done_count - 1].text);
   }
-  pthread_mutex_unlock(&done_lock);
 }
 
 static void watch_forks(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &done_lock, .after = after_fork};
   at_fork_watch_add(&watch);
 }
 

@@ -21,18 +21,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table and
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static at_user_function *table[BUCKETS];
 
-static void before_fork(void *of) {
-  (void)of;
-  pthread_mutex_lock(&lock);
-}
-
-static void after_fork(void *of, bool child) {
-  (void)of, (void)child;
-  pthread_mutex_unlock(&lock);
-}
-
 static void watch_forks(void) {
-  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  static at_fork_watch watch = {.lock = &lock};
   at_fork_watch_add(&watch);
 }
 

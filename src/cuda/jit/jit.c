@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/cancel.h"
 #include "src/cuda/context/state.h"
+#include "src/host/threads.h"
+#include "src/process/cancel.h"
+#include "src/process/compile_queue.h"
+#include "src/process/exit.h"
 #include "src/process/fork.h"
+#include "src/process/vendor.h"
 
 #define BUCKETS 64u
 #define KERNELS_MOST 4096u /* of a process, loaded at a time */
@@ -260,6 +264,32 @@ attune_status at_jit_get(at_jit_kernel **out, attune_device *device, const at_ke
   if (status == ATTUNE_OK && is_new) status = fulfil(kernel, source);
   if (status == ATTUNE_OK) *out = kernel;
   return status;
+}
+
+/* ---- several at once ---- */
+
+typedef struct batch {
+  at_jit_request *requests;
+  attune_device *device;
+} batch;
+
+/* exit() may wait for this. */
+static void get_one(void *of, int i) {
+  const batch *b = of;
+  at_jit_request *request = &b->requests[i];
+  request->status =
+      at_exit_begun() ? at_vendor_refuse() : at_jit_get(&request->kernel, b->device, &request->source);
+  request->message[0] = '\0';
+  if (request->status != ATTUNE_OK)
+    (void)at_copy_text(request->message, sizeof request->message, attune_last_message());
+}
+
+void at_jit_get_all(at_jit_request *requests, int count, attune_device *device) {
+  batch b = {requests, device};
+  at_message kept;
+  at_message_keep(&kept);
+  at_compile_each(AT_COMPILE_SEARCH, at_cpu_count(), count, get_one, &b);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 /* Is it loaded, or would the disk have it? */

@@ -3,6 +3,7 @@
  * else. */
 #include "tests/support/check.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "tuning/search/candidate_build.h"
