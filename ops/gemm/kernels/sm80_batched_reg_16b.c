@@ -7,7 +7,7 @@
 
 enum { MOST = 64, UNIT = 16, MOST_TEAMS = 8, MOST_BLOCKS = 16, MOST_CHOICES = 64, MOST_FEW = 5, REGISTERS = 65536 };
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                            \
   PAIR("tile", tm, "TM", UNIT, MOST, tn, "TN", UNIT, MOST, AT_POWERS, "rows and columns of D that one warp computes") \
   NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "matrices of a block")                                            \
   NUMBER("blocks", blocks, "BLOCKS", 1, MOST_BLOCKS, 0, "blocks of a multiprocessor that registers are left for")

@@ -8,7 +8,7 @@ enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 6
 
 static const char *const grids[] = {"whole", "stays", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                            \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                      \
   PAIR("tile", tm, "TM", 1, MOST, tn, "TN", 1, MOST, 0,                                                         \
        "rows and columns of D that one thread computes (a warp makes up to four "                               \
        "matrices where these are few); of halves: one warp, by tensor cores")                                   \

@@ -19,7 +19,7 @@ enum {
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                          \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                    \
   PAIR("tile", tm, "TM", 16, 256, tn, "TN", 8, 128, AT_POWERS, "rows and columns of D that a block computes") \
   NUMBER("step", step, "BK", 8, 128, AT_POWERS, "of k, by a block at a time")                                 \
   PAIR("warps", warps_m, "WARPS_M", 1, MOST_WARPS, warps_n, "WARPS_N", 1, MOST_WARPS, AT_POWERS,              \

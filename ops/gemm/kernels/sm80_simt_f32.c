@@ -11,7 +11,7 @@ enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_
 static const double HOPELESS = 1.4;       /* times the best guess: not tried */
 static const double CYCLE = 1.0 / 1900.0; /* microseconds */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                           \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                     \
   PAIR("tile", tm, "TM", 16, 256, tn, "TN", 16, 256, AT_POWERS, "rows and columns of D that a block computes") \
   NUMBER("step", step, "BK", 8, 128, AT_POWERS, "of k, by a block at a time")                                  \
   PAIR("warps", warps_m, "WARPS_M", 1, MOST_WARPS, warps_n, "WARPS_N", 1, MOST_WARPS, AT_POWERS,               \

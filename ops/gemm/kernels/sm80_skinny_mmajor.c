@@ -20,7 +20,7 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                          \
   NUMBER("lanes", lanes, "LANES", 8, 32, AT_POWERS,                                                                 \
          "lanes of a warp along the rows; the others take other parts of k")                                        \
   NUMBER("columns", cols, "COLS", 1, MOST_COLS, AT_POWERS,                                                          \

@@ -20,7 +20,7 @@ static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
 static const char *const forms[] = {[ROWS] = "rows", [DEPTH] = "depth", [TENSOR] = "tensor", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                              \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                        \
   WORD("form", form, "FORM", forms, 0,                                                                            \
        "`rows`: the large matrix lies along m (n), a thread has rows of it; `depth`: it lies along k, and so do " \
        "the lanes of a warp; `tensor`: it lies along k, halves, by tensor cores")                                 \

@@ -18,7 +18,7 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                            \
   NUMBER("rows", rows, NULL, 16, 32, AT_POWERS, "rows of D (columns where m is the small size) of a warp")            \
   PAIR("warps", warps_m, "WARPS_M", 1, 16, warps_k, "WARPS_K", 1, 16, AT_POWERS,                                      \
        "warps of a block along the rows and along k")                                                                 \

@@ -17,7 +17,7 @@ enum {
 };
 
 /* tm, tn: of X and Y, as the problem is turned; deep: times 64 of k in a step. */
-#define AT_WGMMA_TUNABLES(NUMBER, PAIR, WORD)                                                                         \
+#define AT_WGMMA_TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                   \
   PAIR("tile", tm, "TM", 64, 256, tn, "TN", 16, 256, 0,                                                               \
        "rows and columns of D that a block computes; columns and rows where `turned`")                                \
   NUMBER("deep", deep, "DEEP", 1, AT_WGMMA_DEEP, 0, "of k, 64 at a time: how many of these a step has")               \

@@ -16,7 +16,7 @@ enum {
 };
 static const double LEAST_PRODUCTS = 1e8; /* below that the parts take longer to make than the product in f32 */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                        \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                  \
   PAIR("tile", rows, NULL, 64, 128, columns, "COLUMNS", 64, 128, AT_POWERS, \
        "columns and rows of D that a block computes")                       \
   NUMBER("stages", stages, "STAGES", 2, MOST_STAGES, 0, "of 64 steps along k, in shared memory or on the way there")
