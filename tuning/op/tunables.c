@@ -105,6 +105,15 @@ bool at_tunables_parse(const at_tunables *tunables, void *choice, const at_confi
   return at_tunables_format(tunables, &again, choice) && strcmp(again.text, text->text) == 0;
 }
 
+bool at_axes_pick(const at_axis *axes, size_t count, int number, void *choice) {
+  for (const at_axis *x = axes + count; x-- > axes; number /= x->rows)
+    for (int i = 0; i < x->fields; i++) {
+      const int value = x->values[number % x->rows * x->fields + i];
+      memcpy((char *)choice + x->at[i], &value, sizeof value);
+    }
+  return number == 0;
+}
+
 bool at_tunables_equal(const at_tunables *tunables, const void *choice, const void *other) {
   for (const at_tunable *t = tunables->rows; t < tunables->rows + tunables->count; t++)
     for (int i = 0; i < 2; i++)

@@ -91,6 +91,24 @@ bool at_tunables_parse(const at_tunables *tunables, void *choice, const at_confi
 
 bool at_tunables_equal(const at_tunables *tunables, const void *choice, const void *other);
 
+/* Values that fields of a choice, integers, go through, several of them together: row after row. */
+enum { AT_AXIS_FIELDS = 6 };
+typedef struct at_axis {
+  const uint16_t *values;
+  uint16_t rows, fields, at[AT_AXIS_FIELDS]; /* at: offsets */
+} at_axis;
+
+#define AT_AXIS(VALUES, ...)                                                                               \
+  {                                                                                                        \
+    .values = (const uint16_t *)(VALUES), .rows = sizeof(VALUES) / sizeof((const uint16_t[]){__VA_ARGS__}), \
+    .fields = AT_COUNT(((const uint16_t[]){__VA_ARGS__})), .at = {__VA_ARGS__}                             \
+  }
+#define AT_AT(FIELD) offsetof(choice, FIELD)
+
+/* Sets a choice's fields to combination `number` of the axes' rows, of which the last axis's change first. False: there
+ * are no more. */
+bool at_axes_pick(const at_axis *axes, size_t count, int number, void *choice);
+
 int64_t at_tunable_get(const at_tunable_value *value, const void *choice);
 
 #endif

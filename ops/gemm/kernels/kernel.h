@@ -93,6 +93,9 @@ static inline const at_gemm_kernels *at_gemm_kernels_of(const at_implementation 
   return implementation->data;
 }
 
+/* Blocks that a processor holds at a time, at least 1 and no more than `most`. */
+int at_gemm_resident(const at_gemm_machine *machine, int threads, int registers, int shared_bytes, int most);
+
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
 /* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
