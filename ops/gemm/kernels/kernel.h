@@ -105,6 +105,14 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
 #define AT_GEMM_INSERT(list, count, most, item) \
   at_gemm_insert(list, count, most, sizeof *(item), offsetof(choice, cost), item)
 
+/* The texts of a list's choices into out[max], those that cost less than `hopeless` times the first (0: all);
+ * the count. */
+int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,
+                  size_t cost, double hopeless);
+
+#define AT_GEMM_OFFER(out, max, list, count, hopeless) \
+  at_gemm_offer(out, max, &tunables, list, count, sizeof *(list), offsetof(choice, cost), hopeless)
+
 /* Appends NAME=VALUE. */
 void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value);
 

@@ -103,3 +103,13 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
   memcpy(all + (size_t)at * size, item, size);
   return kept + 1;
 }
+
+int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,
+                  size_t cost, double hopeless) {
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if ((hopeless == 0.0 || cost_at(list, i, size, cost) < hopeless * cost_at(list, 0, size, cost)) &&
+        at_tunables_format(tunables, &out[given], (const char *)list + (size_t)i * size))
+      given++;
+  return given;
+}

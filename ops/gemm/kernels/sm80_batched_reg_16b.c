@@ -93,7 +93,7 @@ static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *
 static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const at_gemm s = cut(whole), *g = &s;
   choice list[MOST_CHOICES];
-  int count = 0, given = 0;
+  int count = 0;
   for (int tm = UNIT; tm <= MOST; tm *= 2)
     for (int tn = UNIT; tn <= MOST; tn *= 2) {
       int last = 0; /* teams */
@@ -112,9 +112,7 @@ static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_c
         }
       }
     }
-  for (int i = 0; i < count && given < max; i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm_machine *machine,

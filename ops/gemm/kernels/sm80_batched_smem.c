@@ -152,10 +152,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         count = AT_GEMM_INSERT(list, count, most, &c);
       }
     }
-  int given = 0;
-  for (int i = 0; i < count && given < max; i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,

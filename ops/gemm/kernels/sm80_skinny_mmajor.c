@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows
  * times one of few columns, or the same transposed. */
-#include <string.h>
-
 #include "ops/gemm/kernels/skinny_shape.h"
 
 #include "gemm_sm80_skinny_mmajor_cuh.h"
@@ -98,19 +96,14 @@ static int registers_of(const shape *s, const choice *c) {
   return others + c->cols * s->wide * s->in / 4 + (c->rooms ? 8 : 5 * c->ahead);
 }
 
-/* Blocks of a processor at a time. */
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  int blocks = 65536 / (registers * threads);
-  if (blocks > 1536 / threads) blocks = 1536 / threads;
-  if (blocks > machine->shared_bytes / (shared_bytes(s, c) + 1024))
-    blocks = machine->shared_bytes / (shared_bytes(s, c) + 1024);
-  return largest(blocks, 1);
+  const int threads = 32 * c->warps_m * c->warps_k;
+  return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 1536 / threads);
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int warps = c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  if (s->half || s->large_k || c->cols > MOST_COLS || c->lanes < 8 || c->lanes > 32 || warps > 16) return false;
+  if (s->half || s->large_k || warps > 16) return false;
   if (c->rooms != 0 && c->rooms != 4 && c->rooms != MOST_ROOMS) return false;
   if (c->chunk % ahead_of(c) || c->chunk % span_of(c) || c->chunk * c->cols / 32 > MOST_COPIES) return false;
   if (registers > 200 || registers * warps * 32 > 65536 || (c->split > 1 && machine->capability < 90)) return false;
@@ -165,7 +158,7 @@ static int columns_of(const shape *s) {
 }
 
 /* Those of which a search tries the best guesses: lanes, warps along m and k, splitk, ahead, rooms. */
-static const uint8_t few[][6] = {
+static const uint16_t few[][6] = {
     {16, 1, 16, 2, 4, 0}, {16, 1, 16, 1, 4, 0},  {16, 1, 8, 2, 8, 0},  {16, 1, 8, 2, 16, 0}, {16, 1, 8, 1, 8, 0},
     {16, 2, 4, 2, 16, 0}, {16, 4, 1, 1, 4, 0},   {16, 2, 2, 1, 4, 0},  {16, 1, 4, 1, 4, 0},  {32, 1, 8, 2, 8, 0},
     {32, 1, 8, 1, 8, 0},  {32, 1, 16, 2, 16, 0}, {32, 2, 4, 2, 8, 0},  {32, 2, 8, 1, 4, 0},  {32, 4, 1, 1, 4, 0},
@@ -174,16 +167,14 @@ static const uint8_t few[][6] = {
     {8, 1, 16, 1, 4, 4},  {8, 1, 8, 1, 8, 4},    {16, 1, 16, 1, 4, 4},
 };
 
+static const at_axis few_axis = AT_AXIS(few, AT_AT(lanes), AT_AT(warps_m), AT_AT(warps_k), AT_AT(split), AT_AT(ahead),
+                                        AT_AT(rooms));
+
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+  choice c = {.cols = columns_of(s)};
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = {.lanes = few[i][0],
-                .cols = columns_of(s),
-                .warps_m = few[i][1],
-                .warps_k = few[i][2],
-                .split = machine->capability < 90 ? 1 : few[i][3],
-                .ahead = few[i][4],
-                .rooms = few[i][5]};
+  for (int i = 0; at_axes_pick(&few_axis, 1, i, &c); i++) {
+    if (machine->capability < 90) c.split = 1;
     c.chunk = chunk_of(s, &c);
     count = consider(s, machine, c, list, count, MOST_FEW);
   }
@@ -191,22 +182,17 @@ static int collect_few(const shape *s, const at_gemm_machine *machine, choice *l
 }
 
 static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}};
+  static const uint16_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}},
+                        lanes[] = {8, 16, 32}, splits[] = {1, 2, 4, 8}, aheads[] = {2, 4, 8, 16}, times[] = {1, 2};
+  static const at_axis axes[] = {AT_AXIS(lanes, AT_AT(lanes)), AT_AXIS(warps, AT_AT(warps_m), AT_AT(warps_k)),
+                                 AT_AXIS(splits, AT_AT(split)), AT_AXIS(aheads, AT_AT(ahead)),
+                                 AT_AXIS(times, AT_AT(chunk))};
+  choice c = {.cols = columns_of(s)};
   int count = 0;
-  for (int lanes = 8; lanes <= 32; lanes *= 2)
-    for (size_t w = 0; w < AT_COUNT(warps); w++)
-      for (int split = 1; split <= 8; split *= 2)
-        for (int ahead = 2; ahead <= 16; ahead *= 2) {
-          choice c = {.lanes = lanes,
-                      .cols = columns_of(s),
-                      .warps_m = warps[w][0],
-                      .warps_k = warps[w][1],
-                      .split = split,
-                      .ahead = ahead};
-          c.chunk = chunk_of(s, &c);
-          for (int times = 1; times <= 2; times++, c.chunk *= 2)
-            count = consider(s, machine, c, list, count, MOST_CHOICES);
-        }
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) {
+    c.chunk *= chunk_of(s, &c);
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
+  }
   return count;
 }
 
@@ -214,11 +200,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   const shape s = at_gemm_skinny_shape_of(g);
   choice list[MOST_CHOICES];
   const int count = wide ? collect_all(&s, machine, list) : collect_few(&s, machine, list);
-  int given = 0;
-  for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
-      given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,

@@ -100,10 +100,9 @@ static int registers_of(const shape *s, const choice *c) {
 }
 
 /* Blocks that a processor's registers hold. */
-static int resident_of(const shape *s, const choice *c) {
-  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  const int blocks = 65536 / (registers * threads), most = 1536 / threads;
-  return blocks < 1 ? 1 : blocks < most ? blocks : most;
+static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int threads = 32 * c->warps_m * c->warps_k;
+  return at_gemm_resident(machine, threads, registers_of(s, c), 0, 1536 / threads);
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
@@ -124,10 +123,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
   const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
   const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
-  int resident = resident_of(s, c);
-  const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
-  if (resident > by_shared) resident = by_shared;
-  if (resident < 1) resident = 1;
+  const int resident =
+      at_gemm_resident(machine, 32 * warps, registers_of(s, c), shared_bytes(s, c), 1536 / (32 * warps));
   const double mine = at_greater(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
   const double uneven = at_gemm_uneven(machine, blocks / c->split, c->split);
@@ -165,7 +162,7 @@ static int columns_of(const shape *s, int form) {
 }
 
 /* Of each form, those that were once among the best on an H200: form, per, warps along m and k, splitk, ahead. */
-static const uint8_t few[][6] = {
+static const uint16_t few[][6] = {
     {ROWS, 1, 1, 8, 4, 2},   {ROWS, 1, 1, 8, 8, 1},    {ROWS, 1, 1, 16, 2, 2},  {ROWS, 1, 1, 16, 4, 1},
     {ROWS, 2, 2, 4, 8, 1},   {ROWS, 1, 2, 8, 8, 1},    {ROWS, 2, 1, 8, 8, 1},   {ROWS, 1, 1, 4, 8, 2},
     {ROWS, 1, 1, 8, 1, 2},   {ROWS, 1, 4, 4, 8, 2},    {ROWS, 1, 1, 4, 1, 2},   {ROWS, 1, 2, 4, 4, 2},
@@ -186,46 +183,38 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
   return AT_GEMM_INSERT(list, count, most, &c);
 }
 
+static const at_axis few_axis =
+    AT_AXIS(few, AT_AT(form), AT_AT(per), AT_AT(warps_m), AT_AT(warps_k), AT_AT(split), AT_AT(ahead));
+
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+  choice c = {0};
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = {.form = few[i][0],
-                .cols = columns_of(s, few[i][0]),
-                .per = few[i][1],
-                .warps_m = few[i][2],
-                .warps_k = few[i][3],
-                .split = machine->capability < 90 ? 1 : few[i][4],
-                .ahead = few[i][5]};
+  for (int i = 0; at_axes_pick(&few_axis, 1, i, &c); i++) {
+    if (machine->capability < 90) c.split = 1;
+    c.cols = columns_of(s, c.form);
     count = consider(s, machine, c, list, count, MOST_FEW);
-    if (c.cols > 8 && c.form == ROWS) {
-      c.cols = 8;
-      count = consider(s, machine, c, list, count, MOST_FEW);
-    }
+    if (c.cols <= 8 || c.form != ROWS) continue;
+    c.cols = 8;
+    count = consider(s, machine, c, list, count, MOST_FEW);
   }
   return count;
 }
 
 static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
-                                     {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}};
+  static const uint16_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
+                                      {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}},
+                        forms_all[] = {ROWS, DEPTH, TENSOR}, parts[] = {1, 2}, pers[] = {1, 2, 4, 8},
+                        splits[] = {1, 2, 4, 8}, aheads[] = {1, 2, 4, 8};
+  static const at_axis axes[] = {AT_AXIS(forms_all, AT_AT(form)), AT_AXIS(parts, AT_AT(cols)),
+                                 AT_AXIS(warps, AT_AT(warps_m), AT_AT(warps_k)), AT_AXIS(pers, AT_AT(per)),
+                                 AT_AXIS(splits, AT_AT(split)), AT_AXIS(aheads, AT_AT(ahead))};
+  choice c = {0};
   int count = 0;
-  for (int form = ROWS; form <= TENSOR; form++)
-    for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
-      if (2 * cols < columns_of(s, form)) break;
-      for (size_t w = 0; w < AT_COUNT(warps); w++)
-        for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
-          for (int split = 1; split <= 8; split *= 2)
-            for (int ahead = 1; ahead <= 8; ahead *= 2)
-              count = consider(s, machine,
-                               (choice){.form = form,
-                                        .cols = cols,
-                                        .per = per,
-                                        .warps_m = warps[w][0],
-                                        .warps_k = warps[w][1],
-                                        .split = split,
-                                        .ahead = ahead},
-                               list, count, MOST_CHOICES);
-    }
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) {
+    c.cols = columns_of(s, c.form) / c.cols; /* all that a form computes at once, or half of them */
+    if (c.cols < 1 || (c.form != DEPTH && c.per > 2)) continue;
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
+  }
   return count;
 }
 
@@ -239,16 +228,13 @@ static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_mach
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice list[MOST_CHOICES];
-  int count = wide ? 0 : collect_few(&s, machine, list), given = 0;
+  int count = wide ? 0 : collect_few(&s, machine, list);
   if (count == 0) {
     count = collect_all(&s, machine, list);
     if (!wide && count > MOST_FEW) count = MOST_FEW;
   }
   if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
-  for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
-      given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 
 static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
@@ -258,8 +244,9 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_skinny_shape_start(out, g, &s);
   at_gemm_define_tunables(out, &tunables, &c);
+  const int blocks = resident_of(&s, &c, machine);
   /* The compiler is told only where it would take more: told, it takes all that there is. */
-  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && blocks > 1 ? blocks : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
   const int rows = block_rows(&s, &c);

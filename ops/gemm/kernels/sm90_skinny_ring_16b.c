@@ -71,12 +71,8 @@ static int registers_of(const shape *s, const choice *c) {
   return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
 }
 
-/* Blocks that a processor holds. */
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
-            by_registers = 65536 / ((registers_of(s, c) + 7) / 8 * 8 * threads);
-  const int blocks = by_shared < by_registers ? by_shared : by_registers;
-  return blocks < 1 ? 1 : blocks < 16 ? blocks : 16;
+  return at_gemm_resident(machine, 32 * warps_of(c), registers_of(s, c), shared_bytes(s, c), 16);
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -84,10 +80,7 @@ static int64_t tiles_of(const shape *s, const choice *c) {
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  if (c->rows != 16 && c->rows != 32) return false;
-  if (warps_of(c) > 16 || c->warps_m > 16 || c->split > 8 || c->step < 64 || c->step > 1024) return false;
-  if (c->stages < 2 || c->stages > MOST_STAGES || c->early > MOST_EARLY) return false;
-  if (s->k < UNIT_K * c->warps_k * c->split) return false;
+  if (warps_of(c) > 16 || s->k < UNIT_K * c->warps_k * c->split) return false;
   if (registers_of(s, c) * warps_of(c) * 32 > 65536) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
@@ -130,37 +123,22 @@ static const uint16_t few[][6] = {
     {16, 4, 1, 128, 3, 4}, {32, 4, 2, 128, 2, 1}, {32, 4, 1, 128, 3, 1}, {16, 1, 1, 128, 2, 1}, {16, 1, 1, 256, 2, 1},
 };
 
-static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
-  int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    const choice c = {.rows = few[i][0],
-                      .warps_m = few[i][1],
-                      .warps_k = few[i][2],
-                      .step = few[i][3],
-                      .stages = few[i][4],
-                      .split = few[i][5]};
-    count = consider(s, machine, c, list, count, most);
-  }
-  return count;
-}
+static const at_axis few_axis =
+    AT_AXIS(few, AT_AT(rows), AT_AT(warps_m), AT_AT(warps_k), AT_AT(step), AT_AT(stages), AT_AT(split));
 
-static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
-  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
-                                     {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
+static const uint16_t all_rows[] = {16, 32}, all_steps[] = {64, 128, 256, 512}, all_stages[] = {2, 3, 4, 5, 6},
+                      all_splits[] = {1, 2, 4},
+                      all_warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
+                                        {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
+static const at_axis all_axes[] = {AT_AXIS(all_rows, AT_AT(rows)), AT_AXIS(all_warps, AT_AT(warps_m), AT_AT(warps_k)),
+                                   AT_AXIS(all_steps, AT_AT(step)), AT_AXIS(all_stages, AT_AT(stages)),
+                                   AT_AXIS(all_splits, AT_AT(split))};
+
+static int collect(const shape *s, const at_gemm_machine *machine, choice *list, bool wide) {
+  choice c = {0};
   int count = 0;
-  for (int rows = 16; rows <= 32; rows *= 2)
-    for (size_t w = 0; w < AT_COUNT(warps); w++)
-      for (int step = 64; step <= 512; step *= 2)
-        for (int stages = 2; stages <= 6; stages++)
-          for (int split = 1; split <= 4; split *= 2) {
-            const choice c = {.rows = rows,
-                              .warps_m = warps[w][0],
-                              .warps_k = warps[w][1],
-                              .step = step,
-                              .stages = stages,
-                              .split = split};
-            count = consider(s, machine, c, list, count, most);
-          }
+  for (int i = 0; wide ? at_axes_pick(all_axes, AT_COUNT(all_axes), i, &c) : at_axes_pick(&few_axis, 1, i, &c); i++)
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
   return count;
 }
 
@@ -175,7 +153,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
   const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
-  const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
+  const int count = collect(&s, machine, list, wide);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < most); i++) {
     int alike = 0;

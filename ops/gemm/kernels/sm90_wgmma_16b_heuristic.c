@@ -5,6 +5,8 @@
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 
+typedef at_wgmma_choice choice;
+
 static const double HOPELESS = 1.35; /* times the best guess: not tried */
 
 static const double CYCLE = 1.0 / 1700.0;   /* microseconds */
@@ -110,7 +112,7 @@ static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_
   for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
   if (!at_wgmma_fits(s, &c, machine) || (c.stages < 2 && steps > 1)) return count;
   c.cost = cost_of(s, &c, machine);
-  return at_gemm_insert(list, count, most, sizeof c, offsetof(at_wgmma_choice, cost), &c);
+  return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 /* Ways to share k: none, a cluster's blocks, and parts that fill the processors. */
@@ -130,21 +132,11 @@ static int share_k(const at_wgmma_shape *s, const at_gemm_machine *machine, at_w
 
 static int collect(const at_wgmma_shape *s, const at_gemm_machine *machine, bool turned, const uint16_t *tile,
                    at_wgmma_choice *list, int count, int most) {
-  static const int around[][2] = {{1, 1}, {2, 1}, {1, 2}};
-  for (int blocks = 1; blocks <= 3; blocks++)
-    for (int deep = 1; deep <= 2; deep++)
-      for (size_t a = 0; a < AT_COUNT(around); a++) {
-        const at_wgmma_choice c = {.tm = tile[0],
-                                   .tn = tile[1],
-                                   .groups = tile[2],
-                                   .deep = deep,
-                                   .along_m = around[a][0],
-                                   .along_n = around[a][1],
-                                   .band = 8,
-                                   .blocks = blocks,
-                                   .turned = turned};
-        count = share_k(s, machine, c, list, count, most);
-      }
+  static const uint16_t around[][2] = {{1, 1}, {2, 1}, {1, 2}}, blocks[] = {1, 2, 3}, deep[] = {1, 2};
+  static const at_axis axes[] = {AT_AXIS(blocks, AT_AT(blocks)), AT_AXIS(deep, AT_AT(deep)),
+                                 AT_AXIS(around, AT_AT(along_m), AT_AT(along_n))};
+  choice c = {.tm = tile[0], .tn = tile[1], .groups = tile[2], .band = 8, .turned = turned};
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) count = share_k(s, machine, c, list, count, most);
   return count;
 }
 

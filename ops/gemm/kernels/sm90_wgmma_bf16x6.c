@@ -81,7 +81,7 @@ static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *
 
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   choice list[MOST_CHOICES];
-  int count = 0, given = 0;
+  int count = 0;
   for (int rows = 64; rows <= 128; rows += 64)
     for (int columns = 64; columns <= 128; columns += 64) {
       choice c = {.rows = rows, .columns = columns, .stages = MOST_STAGES};
@@ -90,9 +90,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
       c.cost = cost_of(g, &c, machine);
       count = AT_GEMM_INSERT(list, count, MOST_CHOICES, &c);
     }
-  for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, wide ? max : at_lesser_int(max, MOST_FEW), list, count, 0.0);
 }
 
 static int grain_of(const at_gemm *g, int64_t columns, int64_t ld, int64_t stride) {
