@@ -12,7 +12,8 @@ int64_t at_tunable_get(const at_tunable_value *value, const void *choice) {
   uint32_t word = 0;
   uint16_t half = 0;
   if (value->size == sizeof wide) return memcpy(&wide, at, sizeof wide), wide;
-  if (value->size == sizeof word) return memcpy(&word, at, sizeof word), value->least < 0 ? (int64_t)(int32_t)word : (int64_t)word;
+  if (value->size == sizeof word)
+    return memcpy(&word, at, sizeof word), value->least < 0 ? (int64_t)(int32_t)word : (int64_t)word;
   if (value->size == sizeof half) return memcpy(&half, at, sizeof half), half;
   return *at;
 }

@@ -98,10 +98,12 @@ typedef struct at_axis {
   uint16_t rows, fields, at[AT_AXIS_FIELDS]; /* at: offsets */
 } at_axis;
 
-#define AT_AXIS(VALUES, ...)                                                                               \
-  {                                                                                                        \
+#define AT_AXIS(VALUES, ...)                                                                                \
+  {                                                                                                         \
     .values = (const uint16_t *)(VALUES), .rows = sizeof(VALUES) / sizeof((const uint16_t[]){__VA_ARGS__}), \
-    .fields = AT_COUNT(((const uint16_t[]){__VA_ARGS__})), .at = {__VA_ARGS__}                             \
+    .fields = AT_COUNT(((const uint16_t[]){__VA_ARGS__})), .at = {                                          \
+      __VA_ARGS__                                                                                           \
+    }                                                                                                       \
   }
 #define AT_AT(FIELD) offsetof(choice, FIELD)
 

@@ -29,11 +29,11 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 static const char *const isa_names[] = {"portable", "avx2", "avx512", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                          \
-  WORD("isa", isa, NULL, isa_names, 0, "the instruction set")                                                       \
-  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")                                               \
-  NUMBER("block", block, NULL, AT_BLOCK_LEAST, AT_BLOCK_MOST, AT_LEFT_OUT,                                          \
-         "elements of a block; left out: as many as fit the cache")                                                 \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                 \
+  WORD("isa", isa, NULL, isa_names, 0, "the instruction set")              \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")      \
+  NUMBER("block", block, NULL, AT_BLOCK_LEAST, AT_BLOCK_MOST, AT_LEFT_OUT, \
+         "elements of a block; left out: as many as fit the cache")        \
   NUMBER("stream", stream, NULL, 1, 1, AT_LEFT_OUT, "1: outputs are written past the caches")
 
 typedef struct choice {

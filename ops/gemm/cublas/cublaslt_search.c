@@ -48,7 +48,8 @@ static bool offer(collector *c, const at_lt_algorithm *algorithm) {
   cublasLtMatmulHeuristicResult_t result;
   if (c->count >= c->max || is_known(c, algorithm) || --c->attempts < 0) return false;
   if (at_exit_begun()) return false; /* which waits for this thread */
-  if (at_lt_check(c->problem, algorithm, &made, &result) || !at_tunables_format(&at_lt_tunables, &c->out[c->count], algorithm))
+  if (at_lt_check(c->problem, algorithm, &made, &result) ||
+      !at_tunables_format(&at_lt_tunables, &c->out[c->count], algorithm))
     return false;
   c->taken[c->count++] = *algorithm;
   return true;
@@ -293,7 +294,6 @@ static void offer_around(collector *c, const cublasLtMatmulAlgo_t *made) {
   offer_plane(c, &cluster, AXIS_MAX, &tile, AXIS_MAX);
 }
 
-
 /* Descriptors, the device made current, the list of what was taken. */
 int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_lt_algorithm *leader,
                  at_configuration *out, int max) {
@@ -314,7 +314,6 @@ int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const
   at_cuda_leave(&scope);
   return c.count;
 }
-
 
 int at_lt_configurations(const at_implementation *self, const void *problem, attune_device *device,
                          at_configuration *out, int max) {

@@ -147,9 +147,9 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 static const char *const pad_words[] = {"ab", "abd", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                          \
-  WORD("pad", with_d, NULL, pad_words, 0,                                                                           \
-       "`ab`: A and B are copied into a padded workspace first; `abd`: D is made there too and copied out")         \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                  \
+  WORD("pad", with_d, NULL, pad_words, 0,                                                                   \
+       "`ab`: A and B are copied into a padded workspace first; `abd`: D is made there too and copied out") \
   AT_LT_TUNABLES(NUMBER, algorithm.)
 
 /* A configuration, read. */

@@ -156,9 +156,9 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 static const char *const calls[] = {"gemm", "gemv", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                     \
-  TEXT("library", library, sizeof(((at_cblas *)0)->id), "name and version of the CBLAS, `openblas-0.3.21`")    \
-  NUMBER("threads", threads, NULL, 1, 4096, 0, "its threads for this call")                                    \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                  \
+  TEXT("library", library, sizeof(((at_cblas *)0)->id), "name and version of the CBLAS, `openblas-0.3.21`") \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "its threads for this call")                                 \
   WORD("call", gemv, NULL, calls, AT_LEFT_OUT, "`gemv`: the matrix-vector call; left out: gemm")
 
 /* A configuration, read. */

@@ -74,7 +74,7 @@ size_t at_block_sums(const at_gemm_shape *s, const at_block_choice *c) {
 }
 
 bool at_block_fits(const at_gemm_shape *s, const at_block_choice *c, int shared_bytes, size_t workspace,
-                   const at_gemm_machine *machine) {
+                   const at_machine *machine) {
   const int ranks = c->split * c->parts;
   if ((c->stages < 2 && !at_block_is_whole(s, c)) || (c->split > 1 && machine->capability < 90)) return false;
   if (ranks > 1 && at_gemm_parts(s->k, c->step) < 2 * ranks) return false;
@@ -82,7 +82,7 @@ bool at_block_fits(const at_gemm_shape *s, const at_block_choice *c, int shared_
   return shared_bytes <= machine->shared_bytes - 1024;
 }
 
-bool at_block_share(const at_gemm_shape *s, at_block_choice *c, int most, const at_gemm_machine *machine) {
+bool at_block_share(const at_gemm_shape *s, at_block_choice *c, int most, const at_machine *machine) {
   const int rounds = c->parts;
   const int64_t filled = (int64_t)at_gemm_usable(c->split, machine) * rounds,
                 parts = rounds == 0 ? 1 : filled / (at_block_tiles(s, c) * s->batch * c->split);
@@ -92,7 +92,7 @@ bool at_block_share(const at_gemm_shape *s, at_block_choice *c, int most, const 
 }
 
 at_block_load at_block_load_of(const at_gemm_shape *s, const at_block_choice *c, int resident,
-                               const at_gemm_machine *machine) {
+                               const at_machine *machine) {
   const double processors = at_greater(at_gemm_usable(c->split, machine), 1.0), ranks = c->split * c->parts,
                blocks = (double)at_block_tiles(s, c) * (double)s->batch * ranks;
   const double whole = (double)(int64_t)(blocks / processors + 0.9999), busy = at_lesser(whole, resident),
@@ -107,21 +107,27 @@ at_block_load at_block_load_of(const at_gemm_shape *s, const at_block_choice *c,
                          .few = warps < 8 ? 8.0 / warps : 1.0};
 }
 
+/* Of the kernel, as fitted to its times: launches that adding up the parts takes, and what part of the memory's rate
+ * their sums have. */
+static const double ADDING = 0.65, SUMS_RATE = 2.0 / 4.25;
+
 double at_block_cost(const at_gemm_shape *s, const at_block_choice *c, const at_block_load *load,
-                     const at_block_times *t) {
+                     const at_block_times *t, const at_machine *machine) {
   const double most = at_greater(t->memory, at_greater(t->compute, t->level2)),
                sum = t->memory + t->compute + t->level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * t->cycle;
   const double each = 0.9 + copied + (c->split > 1 ? t->meet : 0.0);
-  const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)at_block_sums(s, c) / 2e6 : 0.0;
+  const double last = c->parts > 1 ? ADDING * machine->launch + 0.02 * c->parts +
+                                         (double)at_block_sums(s, c) / (SUMS_RATE * machine->memory)
+                                   : 0.0;
   return (most + 0.12 * (sum - most)) * t->deep + 0.7 + each * (1.0 + 0.5 * (load->rounds - 1.0)) + t->before + last;
 }
 
-int at_gemm_usable(int split, const at_gemm_machine *machine) {
-  return split <= 2 ? machine->processors / split * split : machine->processors * 10 / 11 / split * split;
+int at_gemm_usable(int split, const at_machine *machine) {
+  return (split <= 2 ? machine->processors : machine->clustered) / split * split;
 }
 
-int at_gemm_spread(int64_t blocks, int needed, const at_gemm_machine *machine) {
+int at_gemm_spread(int64_t blocks, int needed, const at_machine *machine) {
   const int64_t each = at_gemm_parts(blocks, machine->processors);
   const int least = each < 8 ? machine->shared_bytes / ((int)each + 1) : 0;
   return needed < least ? least : needed;

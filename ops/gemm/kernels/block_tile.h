@@ -37,11 +37,11 @@ enum { AT_BLOCK_WARPS = 8 };
   PAIR("warps", warps_m, "WARPS_M", 1, AT_BLOCK_WARPS, warps_n, "WARPS_N", 1, AT_BLOCK_WARPS, AT_POWERS,               \
        "warps of a block along the rows and the columns")                                                              \
   NUMBER("along", warps_k, "WARPS_K", 1, AT_BLOCK_WARPS, AT_POWERS, "warps that share a step")
-#define AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                                                    \
-  NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps that a block has in shared memory or on the way there")          \
-  NUMBER("splitk", split, "SPLIT", 1, 8, 0,                                                                            \
-         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")                      \
-  NUMBER("parts", parts, "PARTS", 1, MOST_PARTS, 0,                                                                    \
+#define AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                                           \
+  NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps that a block has in shared memory or on the way there") \
+  NUMBER("splitk", split, "SPLIT", 1, 8, 0,                                                                   \
+         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")             \
+  NUMBER("parts", parts, "PARTS", 1, MOST_PARTS, 0,                                                           \
          "clusters that share k further: their sums go to the workspace, and another launch adds them up")
 
 int at_block_warps(const at_block_choice *c);
@@ -57,11 +57,11 @@ size_t at_block_sums(const at_gemm_shape *s, const at_block_choice *c);
 
 /* Can a configuration that takes so much share k so, and run? */
 bool at_block_fits(const at_gemm_shape *s, const at_block_choice *c, int shared_bytes, size_t workspace,
-                   const at_gemm_machine *machine);
+                   const at_machine *machine);
 
 /* For a list of candidates, c->parts is how many times parts are to fill the processors, 0: no parts; it becomes their
  * number. False: k is too short, or there are more of them than `most`. */
-bool at_block_share(const at_gemm_shape *s, at_block_choice *c, int most, const at_gemm_machine *machine);
+bool at_block_share(const at_gemm_shape *s, at_block_choice *c, int most, const at_machine *machine);
 
 /* How the blocks of a configuration fall on the processors, for a model. */
 typedef struct at_block_load {
@@ -73,7 +73,7 @@ typedef struct at_block_load {
 } at_block_load;
 
 at_block_load at_block_load_of(const at_gemm_shape *s, const at_block_choice *c, int resident,
-                               const at_gemm_machine *machine);
+                               const at_machine *machine);
 
 /* Microseconds of a configuration whose loop takes so many for memory, sums and the L2 cache, each alone. */
 typedef struct at_block_times {
@@ -85,15 +85,14 @@ typedef struct at_block_times {
 } at_block_times;
 
 double at_block_cost(const at_gemm_shape *s, const at_block_choice *c, const at_block_load *load,
-                     const at_block_times *times);
+                     const at_block_times *times, const at_machine *machine);
 
-/* Processors that blocks of a cluster of `split` can have: clusters of 4 and 8 leave some of each group of processors idle
- * (an H200 holds 66 clusters of 2, 30 of 4 and 15 of 8, with one block a processor). */
-int at_gemm_usable(int split, const at_gemm_machine *machine);
+/* Processors that blocks of a cluster of `split` can have. */
+int at_gemm_usable(int split, const at_machine *machine);
 
 /* Shared memory to ask for, `needed` or more: so much that no processor takes more blocks than others while the kernel before
  * leaves, where all blocks find a place at once. */
-int at_gemm_spread(int64_t blocks, int needed, const at_gemm_machine *machine);
+int at_gemm_spread(int64_t blocks, int needed, const at_machine *machine);
 
 /* How the kernel is launched: each tile by a cluster's blocks, so many times along k as there are parts, whose sums a
  * second launch adds. */

@@ -9,6 +9,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/jit/tensor_map.h"
+#include "tuning/model/machine.h"
 #include "tuning/op/tunables.h"
 
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
@@ -50,13 +51,6 @@ typedef struct at_gemm_define {
 
 enum { AT_GEMM_DEFINES = 40 };
 
-/* What the models know of a device. */
-typedef struct at_gemm_machine {
-  int capability;   /* 90 for 9.0 */
-  int processors;   /* at least 1 */
-  int shared_bytes; /* that all blocks of a processor have together, and one may have alone */
-} at_gemm_machine;
-
 /* A configuration for a problem: how its kernel is compiled and launched. */
 typedef struct at_gemm_launch_spec {
   at_gemm_define defines[AT_GEMM_DEFINES];
@@ -79,12 +73,12 @@ typedef struct at_gemm_kernels {
   const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
   bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
-  bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
+  bool (*supports)(const at_gemm *g, const at_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
-  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
+  int (*candidates)(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide);
   /* False: the text is no configuration of the family, or not one for this problem. */
-  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
@@ -94,9 +88,7 @@ static inline const at_gemm_kernels *at_gemm_kernels_of(const at_implementation 
 }
 
 /* Blocks that a processor holds at a time, at least 1 and no more than `most`. */
-int at_gemm_resident(const at_gemm_machine *machine, int threads, int registers, int shared_bytes, int most);
-
-at_gemm_machine at_gemm_machine_of(const attune_device *device);
+int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most);
 
 /* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
  * Where the list has `most` the worst falls out. The new count. */

@@ -79,9 +79,9 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   return at_fail(ATTUNE_INTERNAL, "the text of %s does not fit", family->file);
 }
 
-int at_gemm_resident(const at_gemm_machine *machine, int threads, int registers, int shared_bytes, int most) {
-  const int by_shared = machine->shared_bytes / (shared_bytes + 1024),
-            by_registers = 65536 / ((registers + 7) / 8 * 8 * threads);
+int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most) {
+  const int by_shared = machine->shared_bytes / (shared_bytes + AT_BLOCK_RESERVED),
+            by_registers = AT_PROCESSOR_REGISTERS / ((registers + 7) / 8 * 8 * threads);
   const int blocks = at_lesser_int(at_lesser_int(by_shared, by_registers), most);
   return blocks < 1 ? 1 : blocks;
 }

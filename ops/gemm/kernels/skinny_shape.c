@@ -47,14 +47,13 @@ void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, cons
   at_gemm_define_add(out, "RAGGED", (s->large_k ? s->k : s->m) % s->wide != 0);
 }
 
-/* Clusters that the device holds when a processor has one block. A cluster lies within a group of processors, and what
- * is left of a group holds none: of 132 processors 120 have clusters of 4 or of 8, as counted on an H200. */
-static double clusters_at_once(const at_gemm_machine *machine, int blocks) {
-  const int usable = blocks > 2 ? machine->processors * 10 / 11 : machine->processors;
+/* Clusters that the device holds when a processor has one block. */
+static double clusters_at_once(const at_machine *machine, int blocks) {
+  const int usable = blocks > 2 ? machine->clustered : machine->processors;
   return usable < blocks ? 1.0 : (double)(usable / blocks);
 }
 
-double at_gemm_uneven(const at_gemm_machine *machine, double clusters, int blocks) {
+double at_gemm_uneven(const at_machine *machine, double clusters, int blocks) {
   const double at_once = clusters_at_once(machine, blocks), rounds = clusters / at_once;
   const double whole = rounds > 1.0 ? (double)(int64_t)(rounds + 0.999) : 1.0;
   const double uneven = whole * machine->processors / (clusters * blocks);

@@ -11,14 +11,14 @@ enum { MOST_CHOICES = 128, MOST_FEW = 8, MOST_PARTS = 128, MOST_COPIES = 32, MOS
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                    \
-  AT_BLOCK_TILE_TUNABLES(NUMBER, PAIR, 8, 128)                                                                \
-  AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                                                 \
-  NUMBER("pads", pads, NULL, 0, 1, 0,                                                                         \
-         "1: what permits no copies of 4 bytes is first copied to the workspace, by a launch of its own; "    \
-         "0: it goes through registers")                                                                      \
-  NUMBER("early", early, "EARLY", 0, MOST_EARLY, 0,                                                           \
-         "steps whose bytes a block asks the L2 cache for before the work in front of it is done; "           \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                 \
+  AT_BLOCK_TILE_TUNABLES(NUMBER, PAIR, 8, 128)                                                             \
+  AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                                              \
+  NUMBER("pads", pads, NULL, 0, 1, 0,                                                                      \
+         "1: what permits no copies of 4 bytes is first copied to the workspace, by a launch of its own; " \
+         "0: it goes through registers")                                                                   \
+  NUMBER("early", early, "EARLY", 0, MOST_EARLY, 0,                                                        \
+         "steps whose bytes a block asks the L2 cache for before the work in front of it is done; "        \
          "on devices of capability 9.0 and later")
 
 typedef at_block_choice choice;
@@ -27,32 +27,34 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
-/* Sums and products a cycle of a processor's tensor cores, by mma.sync. */
-static double products_of(const shape *s) {
-  return s->in == 8 ? 110.0 : s->in == 4 ? 550.0 : 1150.0;
-}
-static const double CYCLE = 1.0 / 1700.0; /* microseconds */
-
-static double compute_of(const shape *s, const at_gemm_machine *machine) {
-  return (double)s->m * (double)s->n * (double)s->k * (double)s->batch / products_of(s) / machine->processors * CYCLE;
+/* What part of mma.sync's rate the kernel is timed at; more than 1, for the clock is then above the machine's. */
+static double products_of(const shape *s, const at_machine *machine) {
+  return s->in == 8   ? machine->mma_f64 * (110.0 / 128.0)
+         : s->in == 4 ? machine->mma_tf32 * (550.0 / 512.0)
+                      : machine->mma_f16 * (1150.0 / 1024.0);
 }
 
-static double memory_of(const shape *s) {
+static double compute_of(const shape *s, const at_machine *machine) {
+  return (double)s->m * (double)s->n * (double)s->k * (double)s->batch / products_of(s, machine) / machine->processors *
+         machine->cycle;
+}
+
+static double memory_of(const shape *s, const at_machine *machine) {
   const double in = ((double)s->m + (double)s->n) * (double)s->k * s->in, out = (double)s->m * (double)s->n * s->out;
-  return (in + out) * (double)s->batch / 4.25e6;
+  return (in + out) * (double)s->batch / machine->memory;
 }
 
 /* Where vendors have faster instructions than mma.sync, only what is bound by something else: memory, a start, operands
  * that their kernels cannot take. */
-static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
-  const double compute = compute_of(s, machine), memory = memory_of(s);
+static bool is_hopeless(const shape *s, const at_machine *machine) {
+  const double compute = compute_of(s, machine), memory = memory_of(s, machine);
   const bool odd = s->grain_x < 16 || s->grain_y < 16, faster = machine->capability == 90 || machine->capability == 100;
   if (odd) return compute > 60.0;
   if (s->in == 8) return compute > 100.0;
   return compute > (faster ? 4.0 : 30.0) && compute > 1.2 * memory;
 }
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
   if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
@@ -83,7 +85,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 }
 
 /* Where products take all the time. */
-static int asked_bytes(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static int asked_bytes(const shape *s, const choice *c, const at_machine *machine) {
   const int needed = shared_bytes(s, c);
   return s->in == 8 ? at_gemm_spread(at_block_blocks(s, c), needed, machine) : needed;
 }
@@ -131,25 +133,25 @@ static int copies_of(const shape *s, const choice *c) {
   return (c->tm * c->step * s->in / x + c->tn * c->step * s->in / y) / (32 * at_block_warps(c));
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % ((s->in == 2 ? 16 : 8) * c->warps_k))
     return false;
   if (c->step * s->in < 64 || c->step * s->in > 256 || (c->pads && s->grain_x >= 4 && s->grain_y >= 4)) return false;
   const int warps = at_block_warps(c), registers = registers_of(s, c);
   if (warps < 4 || warps > AT_BLOCK_WARPS || units_of(s, c) > 32 * warps || copies_of(s, c) > MOST_COPIES ||
-      registers > 240 || registers * warps * 32 > 65536)
+      registers > 240 || registers * warps * 32 > AT_PROCESSOR_REGISTERS)
     return false;
   return at_block_fits(s, c, shared_bytes(s, c), workspace_of(s, c), machine);
 }
 
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
   const int threads = 32 * at_block_warps(c);
   return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 2048 / threads);
 }
 
 /* Cycles of a processor for a step of a block: tensor cores beside shared memory. */
-static double step_cycles(const shape *s, const choice *c) {
-  const double products = (double)c->tm * c->tn * c->step / products_of(s);
+static double step_cycles(const shape *s, const choice *c, const at_machine *machine) {
+  const double products = (double)c->tm * c->tn * c->step / products_of(s, machine);
   const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;
   const double copied = ((grain_x(s, c) < 4    ? 3.0
                           : grain_x(s, c) < 16 ? 2.0
@@ -164,27 +166,38 @@ static double step_cycles(const shape *s, const choice *c) {
   return (products > shared ? products + 0.2 * shared : shared + 0.2 * products) + 30.0;
 }
 
-/* Microseconds. Figures of an H200; on others the order is much the same. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+/* How much of what memory wants a block's copies are to have on the way; how much faster the L2 cache is where
+ * elements are wider than two bytes; cycles till a load through registers comes; launches that padding takes, and its
+ * part of the memory's rate. */
+static const double FLIGHT_TF32 = 2.4, FLIGHT = 1.6, LEVEL2_WIDE = 6.3 / 5.3, LATE = 1100.0, PADDING = 1.2,
+                    PADDING_RATE = 1.5 / 4.25;
+
+/* Microseconds. The numbers are the kernel's, fitted to its times (gemm_kernel_times.c). */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
   const at_block_load l = at_block_load_of(s, c, resident_of(s, c, machine), machine);
-  const double late = grain_x(s, c) < 4 || grain_y(s, c) < 4 ? 1100.0 / l.busy : 0.0; /* cycles till loads come */
+  const double late = grain_x(s, c) < 4 || grain_y(s, c) < 4 ? LATE / l.busy : 0.0;
   const double ahead = !is_copied(s, c) ? 1 : at_block_is_whole(s, c) ? (int)l.mine : c->stages - 1;
-  const double flight = at_lesser(l.used * l.busy * ahead * stage_bytes(s, c) / (s->in == 4 ? 98304.0 : 65536.0), 1.0);
-  const double rate = l.processors / 132.0 * flight, uneven = l.whole * l.processors / l.blocks;
+  const double wanted = (s->in == 4 ? FLIGHT_TF32 : FLIGHT) * machine->wanted,
+               flight = at_lesser(l.used * l.busy * ahead * stage_bytes(s, c) / wanted, 1.0);
+  const double rate = l.processors / machine->processors * flight, uneven = l.whole * l.processors / l.blocks;
   /* Short lines far apart are slow to come. */
   const double apart = s->x_k          ? 1.0 + 15.0 / (c->step * s->in)
                        : s->m <= c->tm ? 1.0
                                        : 1.0 + (s->in == 2 ? 70.0 : 8.0) / (c->tm * s->in);
-  const double level2 = (s->in == 2 ? 5.3e6 : 6.3e6) * l.processors / 132.0; /* bytes a microsecond */
+  const double level2 = (s->in == 2 ? 1.0 : LEVEL2_WIDE) * machine->level2 * l.processors / machine->processors;
   return at_block_cost(
       s, c, &l,
-      &(at_block_times){.memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
-                        .compute = l.whole * l.mine * at_greater(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * l.few),
-                        .level2 = l.blocks * l.mine * stage_bytes(s, c) / level2 / l.used * (1.0 / flight),
-                        .deep = 1.0,
-                        .meet = s->in == 8 ? 1.6 : 0.6,
-                        .before = c->pads ? 2.4 + (double)padding_of(s, c) / 1.5e6 : 0.0,
-                        .cycle = CYCLE});
+      &(at_block_times){
+          .memory = memory_of(s, machine) * apart / rate * (0.5 + 0.5 * uneven),
+          .compute =
+              l.whole * l.mine * at_greater(step_cycles(s, c, machine), late) * machine->cycle * (0.6 + 0.4 * l.few),
+          .level2 = l.blocks * l.mine * stage_bytes(s, c) / level2 / l.used * (1.0 / flight),
+          .deep = 1.0,
+          .meet = s->in == 8 ? 1.6 : 0.6,
+          .before =
+              c->pads ? PADDING * machine->launch + (double)padding_of(s, c) / (PADDING_RATE * machine->memory) : 0.0,
+          .cycle = machine->cycle},
+      machine);
 }
 
 /* Tiles with warps over them and along k. */
@@ -195,10 +208,9 @@ static const uint16_t tiles[][5] = {
     {64, 64, 2, 2, 2},   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
     {128, 128, 4, 2, 1}, {256, 8, 8, 1, 1},  {256, 16, 8, 1, 1}, {256, 32, 8, 1, 1}, {256, 64, 8, 1, 1}};
 
-static const at_axis tile_axis =
-    AT_AXIS(tiles, AT_AT(tm), AT_AT(tn), AT_AT(warps_m), AT_AT(warps_n), AT_AT(warps_k));
+static const at_axis tile_axis = AT_AXIS(tiles, AT_AT(tm), AT_AT(tn), AT_AT(warps_m), AT_AT(warps_n), AT_AT(warps_k));
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (c.stages > 2 && !is_copied(s, &c)) return count;
   if (!fits(s, &c, machine)) return count;
   c.cost = cost_of(s, &c, machine);
@@ -206,7 +218,7 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
 }
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
-static int collect_tile(const shape *s, const at_gemm_machine *machine, int tile, choice *list, int count, int most) {
+static int collect_tile(const shape *s, const at_machine *machine, int tile, choice *list, int count, int most) {
   static const uint16_t bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 10, 12}, shares[] = {1, 2, 4, 8},
                         rounds[] = {0, 1, 2};
   static const at_axis axes[] = {AT_AXIS(bytes, AT_AT(step)), AT_AXIS(stages, AT_AT(stages)),
@@ -223,7 +235,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, int tile
 }
 
 /* So many times what is copied ahead, where a device starts a kernel before the last one is done. */
-static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
+static int early_of(const shape *s, const choice *c, const at_machine *machine, int times) {
   const bool aligned = grain_x(s, c) == 16 || grain_y(s, c) == 16;
   const int64_t steps = at_block_steps(s, c);
   if (machine->capability < 90 || !aligned || c->pads) return 0;
@@ -237,7 +249,7 @@ static bool is_alike(const choice *a, const choice *b) {
 }
 
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   static const int times[] = {0, 1, 4};
   choice list[MOST_CHOICES];
@@ -256,7 +268,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     taken[i] = of_tile < (wide ? 6 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
     for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
-      if (!wide && e != (alike > 0 && at_block_is_whole(&s, &list[i]) ? 1 : 0)) continue; /* it helps short sums alone */
+      if (!wide && e != (alike > 0 && at_block_is_whole(&s, &list[i]) ? 1 : 0))
+        continue; /* it helps short sums alone */
       const int before = list[i].early;
       list[i].early = early_of(&s, &list[i], machine, times[e]);
       if (e > 0 && wide && list[i].early == before) break;
@@ -284,7 +297,7 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;

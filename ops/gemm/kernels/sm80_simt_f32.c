@@ -8,15 +8,15 @@
 
 enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_PARTS = 264 };
 
-static const double HOPELESS = 1.4;       /* times the best guess: not tried */
-static const double CYCLE = 1.0 / 1900.0; /* microseconds */
+static const double HOPELESS = 1.4; /* times the best guess: not tried */
+static const double FLIGHT = 1.2;   /* of what memory wants on the way */
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                     \
-  AT_BLOCK_TILE_TUNABLES(NUMBER, PAIR, 16, 256)                                                                \
-  NUMBER("lanes", lanes, "LANES_M", 4, 8, AT_POWERS,                                                           \
-         "lanes of a warp along the rows; the others lie along the columns")                                   \
-  AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                                                  \
-  NUMBER("bound", bound, "BOUND", 0, 1, 0,                                                                     \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                   \
+  AT_BLOCK_TILE_TUNABLES(NUMBER, PAIR, 16, 256)                              \
+  NUMBER("lanes", lanes, "LANES_M", 4, 8, AT_POWERS,                         \
+         "lanes of a warp along the rows; the others lie along the columns") \
+  AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                \
+  NUMBER("bound", bound, "BOUND", 0, 1, 0,                                   \
          "1: sums lie in registers so that a product finds what it takes in different banks")
 
 typedef at_block_choice choice;
@@ -25,7 +25,7 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy == ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
   if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
@@ -71,17 +71,17 @@ static int units_of(const shape *s, const choice *c) {
   return x > y ? x : y;
 }
 
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
   const int threads = 32 * at_block_warps(c);
   return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 2048 / threads);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (c->tm % (4 * c->lanes * c->warps_m) || c->tn % (128 / c->lanes * c->warps_n)) return false;
   if (c->step % (2 * c->warps_k) || rows_of(c) > 16 || cols_of(c) > 16 || rows_of(c) * cols_of(c) > 128) return false;
   const int warps = at_block_warps(c);
   if (warps < 2 || warps > AT_BLOCK_WARPS || units_of(s, c) > 32 * warps || registers_of(s, c) > 220 ||
-      registers_of(s, c) * warps * 32 > 65536)
+      registers_of(s, c) * warps * 32 > AT_PROCESSOR_REGISTERS)
     return false;
   return at_block_fits(s, c, shared_bytes(s, c), at_block_sums(s, c), machine);
 }
@@ -107,21 +107,23 @@ static double step_cycles(const shape *s, const choice *c) {
   return issued > shared ? issued + 0.1 * shared : shared + 0.1 * issued;
 }
 
-/* Microseconds. Figures of an H200; on others the order is much the same. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+/* Microseconds. The numbers are the kernel's, fitted to its times (gemm_kernel_times.c). */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
   const at_block_load l = at_block_load_of(s, c, resident_of(s, c, machine), machine);
   const int ahead = at_block_is_whole(s, c) ? (int)l.mine : c->stages - 1;
-  const double flight = at_lesser(l.used * l.busy * ahead * stage_bytes(s, c) / 49152.0, 1.0);
-  const double rate = l.processors / 132.0 * flight;
+  const double flight = at_lesser(l.used * l.busy * ahead * stage_bytes(s, c) / (FLIGHT * machine->wanted), 1.0);
+  const double rate = l.processors / machine->processors * flight;
   const double in = ((double)s->m + (double)s->n) * (double)s->k * 4, out = (double)s->m * (double)s->n * 4;
+  const double level2 = machine->level2 * l.processors / machine->processors;
   return at_block_cost(
       s, c, &l,
-      &(at_block_times){.memory = (in + out) * (double)s->batch / 4.25e6 / rate,
-                        .compute = l.whole * l.mine * step_cycles(s, c) * CYCLE * (0.7 + 0.3 * l.few),
-                        .level2 = l.blocks * l.mine * stage_bytes(s, c) / (5.3e6 * l.processors / 132.0) / l.used,
+      &(at_block_times){.memory = (in + out) * (double)s->batch / machine->memory / rate,
+                        .compute = l.whole * l.mine * step_cycles(s, c) * machine->cycle_fma * (0.7 + 0.3 * l.few),
+                        .level2 = l.blocks * l.mine * stage_bytes(s, c) / level2 / l.used,
                         .deep = c->stages > 3 ? 1.0 + 0.006 * (c->stages - 3) : 1.0,
                         .meet = 1.4,
-                        .cycle = CYCLE});
+                        .cycle = machine->cycle_fma},
+      machine);
 }
 
 /* Tiles with warps over them and along k, and the lanes of a warp along m. */
@@ -140,14 +142,14 @@ static const uint16_t tiles[][6] = {
 static const at_axis tile_axis =
     AT_AXIS(tiles, AT_AT(tm), AT_AT(tn), AT_AT(warps_m), AT_AT(warps_n), AT_AT(warps_k), AT_AT(lanes));
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
-static int collect_tile(const shape *s, const at_gemm_machine *machine, int tile, choice *list, int count, int most) {
+static int collect_tile(const shape *s, const at_machine *machine, int tile, choice *list, int count, int most) {
   static const uint16_t steps[] = {8, 16, 32, 64}, stages[] = {1, 2, 3, 4, 6, 8}, shares[] = {1, 2, 4, 8},
                         rounds[] = {0, 1, 2};
   static const at_axis axes[] = {AT_AXIS(steps, AT_AT(step)), AT_AXIS(stages, AT_AT(stages)),
@@ -170,7 +172,7 @@ static bool is_same(const choice *a, const choice *b) {
 }
 
 /* A search tries few, of which no more than two differ only in what a block does in itself, and three have the same tile. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
@@ -195,9 +197,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
 }
 
 static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, const choice *c,
-                   const at_gemm_machine *machine) {
-  const int64_t each = at_gemm_parts(at_block_blocks(s, c), machine->processors),
-                resident = resident_of(s, c, machine);
+                   const at_machine *machine) {
+  const int64_t each = at_gemm_parts(at_block_blocks(s, c), machine->processors), resident = resident_of(s, c, machine);
   const at_gemm_define all[] = {{"X_K", s->x_k},
                                 {"Y_K", s->y_k},
                                 {"BYTES_X", s->grain_x},
@@ -215,7 +216,7 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;

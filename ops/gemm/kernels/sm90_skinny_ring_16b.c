@@ -39,7 +39,7 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 typedef at_gemm_shape shape;
 
 /* Copies take 16 bytes from and to multiples of 16. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
   const shape s = at_gemm_shape_of(g);
   return s.x_k && s.y_k && s.grain_x == 16 && s.grain_y == 16 && s.n <= MOST_N && s.k % DEPTH == 0 && s.k >= 256 &&
@@ -71,7 +71,7 @@ static int registers_of(const shape *s, const choice *c) {
   return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
 }
 
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
   return at_gemm_resident(machine, 32 * warps_of(c), registers_of(s, c), shared_bytes(s, c), 16);
 }
 
@@ -79,37 +79,43 @@ static int64_t tiles_of(const shape *s, const choice *c) {
   return at_gemm_parts(s->m, c->warps_m * c->rows);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (warps_of(c) > 16 || s->k < UNIT_K * c->warps_k * c->split) return false;
-  if (registers_of(s, c) * warps_of(c) * 32 > 65536) return false;
+  if (registers_of(s, c) * warps_of(c) * 32 > AT_PROCESSOR_REGISTERS) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-/* Microseconds: memory or the L2 cache, and what comes before and after. Fitted to 250 times of an H200. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = machine->processors, scale = processors / 132.0;
+/* What the kernel needs of what memory wants on the way, for copies of whole lines come later; its part of the memory's
+ * rate; and bytes a microsecond that one warp more or less brings. */
+static const double FLIGHT = 176e3 / 40960.0, RATE = 4.35 / 4.25, OF_WARPS = 50e6;
+
+/* Microseconds: memory or the L2 cache, and what comes before and after. The numbers are the kernel's, fitted to 250 of
+ * its times. */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const double processors = machine->processors;
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
   const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
   const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = at_lesser(blocks, places);
   const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
                steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = at_lesser(c->stages, steps);
-  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c), flight = at_once * ring / (processors * 176e3),
+  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c),
+               flight = at_once * ring / (processors * FLIGHT * machine->wanted),
                used = at_lesser(at_once / processors, 1.0);
   const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
                small = tiles * (double)s->n * (double)s->k * 2.0;
   const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
-  const double memory = large / 4.35e6 / scale / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
-               level2 = (large + small) / 5.3e6 / scale;
+  const double memory = large / (RATE * machine->memory) / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
+               level2 = (large + small) / machine->level2;
   const double warps = at_lesser(blocks / processors, resident) * warps_of(c),
                few = 12.0 / warps; /* too few to be busy */
   const double each =
       0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
   const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
-  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / 50e6;
+  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
 }
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
@@ -134,7 +140,7 @@ static const at_axis all_axes[] = {AT_AXIS(all_rows, AT_AT(rows)), AT_AXIS(all_w
                                    AT_AXIS(all_steps, AT_AT(step)), AT_AXIS(all_stages, AT_AT(stages)),
                                    AT_AXIS(all_splits, AT_AT(split))};
 
-static int collect(const shape *s, const at_gemm_machine *machine, choice *list, bool wide) {
+static int collect(const shape *s, const at_machine *machine, choice *list, bool wide) {
   choice c = {0};
   int count = 0;
   for (int i = 0; wide ? at_axes_pick(all_axes, AT_COUNT(all_axes), i, &c) : at_axes_pick(&few_axis, 1, i, &c); i++)
@@ -149,7 +155,7 @@ static bool is_alike(const choice *a, const choice *b) {
 
 /* The best guess, of more than two stages, with two ways to ask early, others with one: of two stages one is being
  * multiplied, so no more than one step is worth asking for. No two that differ only in stages. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
   const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
@@ -168,7 +174,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   return given;
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;

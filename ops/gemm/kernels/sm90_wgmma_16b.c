@@ -13,7 +13,7 @@ enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
 /* What tensor copies can reach, if need be in copies. Smaller problems are those of the families
  * batched and skinny. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
   if (machine->capability != 90 || !half) return false;
@@ -56,7 +56,7 @@ static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_w
 }
 
 static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c,
-                      const at_gemm_machine *machine) {
+                      const at_machine *machine) {
   const int cluster = at_wgmma_cluster(c), most = at_wgmma_clusters(c, machine);
   const int64_t works = at_wgmma_tiles(s, c) * s->batch * c->parts;
   const int64_t clusters = !at_wgmma_whole(c) && works > most ? most : works;
@@ -74,7 +74,7 @@ static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const a
       .dependent = true};
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   at_wgmma_choice c;
   if (!at_tunables_parse(&at_wgmma_tunables, &c, text)) return false;

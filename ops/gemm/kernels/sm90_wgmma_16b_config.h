@@ -89,9 +89,9 @@ size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);
 size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
 /* Clusters that run at the same time with `blocks` a processor. */
-int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine);
+int at_wgmma_clusters(const at_wgmma_choice *c, const at_machine *machine);
 
 /* Whether the kernel can be made and launched for the problem. */
-bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
+bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine);
 
 #endif

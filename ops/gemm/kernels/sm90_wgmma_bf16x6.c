@@ -51,7 +51,7 @@ static int64_t tiles_of(const at_gemm *g, const choice *c) {
   return parts_of(g->n, c->rows) * parts_of(g->m, c->columns);
 }
 
-static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const at_gemm *g, const choice *c, const at_machine *machine) {
   if ((uint64_t)workspace_of(g, c) > g->workspace_cap || tiles_of(g, c) > INT32_MAX / 64 ||
       blocks_of(g, c) > INT32_MAX / 64)
     return false;
@@ -59,7 +59,7 @@ static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machi
 }
 
 /* The least workspace is that of the smallest tiles. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const choice least = {.rows = 64, .columns = 64, .stages = 2};
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy != ATTUNE_EQUIVALENT) return false;
   if (machine->capability != 90 || g->m < LEAST_SIDE || g->n < LEAST_SIDE || g->k < LEAST_SIDE) return false;
@@ -67,19 +67,21 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   return (double)g->m * (double)g->n * (double)g->k * (double)g->batch >= LEAST_PRODUCTS && fits(g, &least, machine);
 }
 
-/* Microseconds on an H200: parts at the memory's rate, then rounds of tiles, whose six products of 64 steps take so many
+static const double PARTS_RATE = 0.8; /* of the memory's rate, for making parts */
+
+/* Microseconds: parts at the memory's rate, then rounds of tiles, whose six products of 64 steps take so many
  * cycles that two warp groups share. */
-static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
+static double cost_of(const at_gemm *g, const choice *c, const at_machine *machine) {
   const double bytes = (double)blocks_of(g, c) * (double)g->batch * 64.0 * STEP * 10.0;
   const double rounds = (double)parts_of(tiles_of(g, c) * g->batch, machine->processors);
   const double share = c->columns == 128 && c->rows == 128 ? 1.0
                        : c->rows == 128                    ? 1.33
                                                            : 1.5; /* what shared memory costs */
-  const double step = 6.0 * c->rows * c->columns * STEP / 2048.0 * share / 1700.0;
-  return 4.0 + bytes / 3.4e6 + rounds * (2.5 + (double)parts_of(g->k, STEP) * step);
+  const double step = 6.0 * c->rows * c->columns * STEP / machine->wgmma_f16 * share * machine->cycle;
+  return 4.0 + bytes / (PARTS_RATE * machine->memory) + rounds * (2.5 + (double)parts_of(g->k, STEP) * step);
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   choice list[MOST_CHOICES];
   int count = 0;
   for (int rows = 64; rows <= 128; rows += 64)
@@ -97,7 +99,7 @@ static int grain_of(const at_gemm *g, int64_t columns, int64_t ld, int64_t strid
   return at_gemm_grain(g, sizeof(float), columns, ld, stride);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &c, machine)) return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_offers.c: what attune's own GEMM kernels offer on an H200, for many problems: each family's configurations
  * in their order, few and wide, and how each is launched, in one number a family. A change of a model, a tunable or a
- * table that is meant to change nothing leaves the numbers as they are; one that is meant to changes those of its family
- * here, and a configuration that means other code raises its version too. With --print: all of them as text, to compare
+ * table that is meant to change nothing leaves the numbers as they are; one that is meant to changes those of its
+ * family here, and a configuration that means other code raises its version too. With --print: all of them as text, to compare
  * with those of the commit before. Needs no GPU. */
 #include "tests/support/check.h"
 
@@ -44,7 +44,7 @@ static void mix_recipe(total *t, const at_gemm_launch_spec *r) {
   if (prints) printf("   %s", line);
 }
 
-static void add_problem(total *t, const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+static void add_problem(total *t, const at_gemm_kernels *f, const at_gemm *g, const at_machine *machine) {
   static at_configuration list[MOST];
   at_gemm_launch_spec recipe;
   if (!f->supports(g, machine)) return;
@@ -71,12 +71,10 @@ static const int64_t sizes[][4] = {
     {32, 48, 64, 4096},   {23, 24, 25, 1000},   {64, 64, 64, 50},    {80, 16, 48, 1},       {10, 10, 10, 2},
     {200, 120, 40, 7},    {8192, 4096, 2048, 1}};
 
-static const attune_dtype dtypes[][2] = {{ATTUNE_F32, ATTUNE_F32},
-                                         {ATTUNE_F64, ATTUNE_F64},
-                                         {ATTUNE_BF16, ATTUNE_BF16},
-                                         {ATTUNE_F16, ATTUNE_F32}};
+static const attune_dtype dtypes[][2] = {
+    {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, ATTUNE_F64}, {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}};
 
-static void add_accuracies(total *t, const at_gemm_kernels *f, at_gemm g, const at_gemm_machine *machine) {
+static void add_accuracies(total *t, const at_gemm_kernels *f, at_gemm g, const at_machine *machine) {
   for (int accuracy = ATTUNE_STRICT; accuracy <= ATTUNE_REDUCED; accuracy++) {
     if (accuracy > ATTUNE_STRICT && g.dtype != ATTUNE_F32) break;
     g.accuracy = (uint8_t)accuracy;
@@ -84,7 +82,7 @@ static void add_accuracies(total *t, const at_gemm_kernels *f, at_gemm g, const 
   }
 }
 
-static total total_of(const at_gemm_kernels *f, const at_gemm_machine *machine) {
+static total total_of(const at_gemm_kernels *f, const at_machine *machine) {
   total t = {.hash = 0xcbf29ce484222325};
   for (size_t d = 0; d < AT_COUNT(dtypes); d++)
     for (size_t i = 0; i < AT_COUNT(sizes); i++)

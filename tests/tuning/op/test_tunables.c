@@ -134,7 +134,8 @@ static void texts_and_large_numbers(void **state) {
   const at_tunables list = {rows, AT_COUNT(rows)};
   const called c = {"abc-1.2", UINT32_MAX};
   called back = {"1234567", 3};
-  at_configuration text[2], long_name = {"name=abc-1.23,count=1"}, no_name = {"name=,count=1"}, more = {"name=a,count=-1"};
+  at_configuration text[2], long_name = {"name=abc-1.23,count=1"}, no_name = {"name=,count=1"},
+                            more = {"name=a,count=-1"};
   assert_int_equal(at_tunables_add(&list, text, 0, &c), 1);
   assert_string_equal(text[0].text, "name=abc-1.2,count=4294967295");
   assert_int_equal(at_tunables_add(&list, text, 1, &c), 0); /* it is there */
