@@ -53,20 +53,20 @@ typedef struct at_lt_algorithm {
 } at_lt_algorithm;
 
 /* The tunables of an algorithm; IN, a member and its dot, is where it lies in the choice. */
-#define AT_LT_TUNABLES(NUMBER, IN)                                                                                 \
-  NUMBER("id", IN value[AT_LT_ID], NULL, 0, UINT32_MAX, 0, "the algorithm")                                        \
-  NUMBER("tile", IN value[AT_LT_TILE], NULL, 0, UINT32_MAX, 0, "the tile of D that one block computes")            \
-  NUMBER("stages", IN value[AT_LT_STAGES], NULL, 0, UINT32_MAX, 0, "the depth of the pipeline that loads A and B") \
-  NUMBER("splitk", IN value[AT_LT_SPLITK], NULL, 0, UINT32_MAX, 0,                                                 \
-         "into how many parts k is cut; 4294967295 is what cuBLASLt reports for some algorithms, not a number of " \
-         "parts")                                                                                                  \
-  NUMBER("reduction", IN value[AT_LT_REDUCTION], NULL, 0, UINT32_MAX, 0,                                           \
-         "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")               \
-  NUMBER("swizzle", IN value[AT_LT_SWIZZLE], NULL, 0, UINT32_MAX, 0, "1: blocks are reordered for the cache")      \
-  NUMBER("custom", IN value[AT_LT_CUSTOM], NULL, 0, UINT32_MAX, 0,                                                 \
-         "an option of the algorithm, without a public name")                                                      \
-  NUMBER("inner", IN value[AT_LT_INNER], NULL, 0, UINT16_MAX, 0, "the shape of one instruction")                   \
-  NUMBER("cluster", IN value[AT_LT_CLUSTER], NULL, 0, UINT16_MAX, 0, "the shape of a cluster of blocks")
+#define AT_LT_TUNABLES(NUMBER, IN)                                                                                  \
+  AT_LT_TUNABLE(NUMBER, "id", IN value[AT_LT_ID], "the algorithm")                                                  \
+  AT_LT_TUNABLE(NUMBER, "tile", IN value[AT_LT_TILE], "the tile of D that one block computes")                      \
+  AT_LT_TUNABLE(NUMBER, "stages", IN value[AT_LT_STAGES], "the depth of the pipeline that loads A and B")           \
+  AT_LT_TUNABLE(NUMBER, "splitk", IN value[AT_LT_SPLITK],                                                           \
+                "into how many parts k is cut; 4294967295 is what cuBLASLt reports for some algorithms, not a "     \
+                "number of parts")                                                                                  \
+  AT_LT_TUNABLE(NUMBER, "reduction", IN value[AT_LT_REDUCTION],                                                     \
+                "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")         \
+  AT_LT_TUNABLE(NUMBER, "swizzle", IN value[AT_LT_SWIZZLE], "1: blocks are reordered for the cache")                \
+  AT_LT_TUNABLE(NUMBER, "custom", IN value[AT_LT_CUSTOM], "an option of the algorithm, without a public name")      \
+  AT_LT_TUNABLE(NUMBER, "inner", IN value[AT_LT_INNER], "the shape of one instruction")                             \
+  AT_LT_TUNABLE(NUMBER, "cluster", IN value[AT_LT_CLUSTER], "the shape of a cluster of blocks")
+#define AT_LT_TUNABLE(NUMBER, KEY, FIELD, ABOUT) NUMBER(KEY, FIELD, NULL, 0, UINT32_MAX, 0, ABOUT)
 
 extern const at_tunables at_lt_tunables; /* of an at_lt_algorithm */
 

@@ -3,21 +3,17 @@
 #include "ops/gemm/kernels/block_tile.h"
 
 /* The widest access that a matrix permits, an element at least. */
-static int grain_of(const at_gemm *g, int64_t element, int64_t lines, int64_t line_bytes, int64_t stride_bytes) {
-  uint64_t bits = g->alignment | 16u;
-  if (lines > 1) bits |= (uint64_t)line_bytes;
-  if (g->batch > 1) bits |= (uint64_t)stride_bytes;
-  const int grain = (int)(bits & (~bits + 1));
-  return grain < element ? (int)element : grain;
+static int grain_of(const at_gemm *g, size_t element, int64_t lines, int64_t ld, int64_t stride) {
+  const int grain = at_gemm_grain(g, element, lines, ld, stride);
+  return grain < (int)element ? (int)element : grain;
 }
 
 at_gemm_shape at_gemm_shape_of(const at_gemm *g) {
-  const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
-                out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
-  const int grain_a = grain_of(g, in, at_gemm_cols_a(g), g->lda * in, g->stride_a * in),
-            grain_b = grain_of(g, in, at_gemm_cols_b(g), g->ldb * in, g->stride_b * in),
-            grain_d = grain_of(g, out, g->n, g->ldd * out, g->stride_d * out),
-            grain_c = g->c == AT_C_NONE ? 16 : grain_of(g, out, g->n, g->ldc * out, g->stride_c * out);
+  const size_t in = attune_dtype_size((attune_dtype)g->dtype), out = attune_dtype_size((attune_dtype)g->dtype_out);
+  const int grain_a = grain_of(g, in, at_gemm_cols_a(g), g->lda, g->stride_a),
+            grain_b = grain_of(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b),
+            grain_d = grain_of(g, out, g->n, g->ldd, g->stride_d),
+            grain_c = g->c == AT_C_NONE ? 16 : grain_of(g, out, g->n, g->ldc, g->stride_c);
   const bool swapped = g->m < g->n;
   return (at_gemm_shape){.m = swapped ? g->n : g->m,
                          .n = swapped ? g->m : g->n,
@@ -33,20 +29,6 @@ at_gemm_shape at_gemm_shape_of(const at_gemm *g) {
                          .grain_y = swapped ? grain_a : grain_b,
                          .grain_d = grain_d < grain_c ? grain_d : grain_c,
                          .workspace_cap = g->workspace_cap};
-}
-
-int64_t at_gemm_parts(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
-}
-
-void at_gemm_launch_spec_swap(at_gemm_launch_spec *r, const at_gemm_shape *s) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  r->swapped = s->swapped;
-  if (!s->swapped) return;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
 }
 
 int at_block_warps(const at_block_choice *c) {

@@ -16,12 +16,6 @@ typedef struct at_gemm_shape {
 
 at_gemm_shape at_gemm_shape_of(const at_gemm *g);
 
-/* The arguments of a recipe for a shape: X is A and Y is B, whichever they were. */
-void at_gemm_launch_spec_swap(at_gemm_launch_spec *recipe, const at_gemm_shape *s);
-
-/* size / unit, rounded up. */
-int64_t at_gemm_parts(int64_t size, int64_t unit);
-
 /* A configuration of a family, read; what the family does not have is 0. */
 typedef struct at_block_choice {
   int tm, tn, step, warps_m, warps_n, warps_k, lanes, stages, split, parts, pads, early, bound;

@@ -105,11 +105,19 @@ int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, c
 #define AT_GEMM_OFFER(out, max, list, count, hopeless) \
   at_gemm_offer(out, max, &tunables, list, count, sizeof *(list), offsetof(choice, cost), hopeless)
 
+/* size / unit, rounded up. */
+AT_INLINE int64_t at_gemm_parts(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit;
+}
+
 /* Appends NAME=VALUE. */
 void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value);
 
 /* The problem without pointers and scalars; IN and OUT are defined. */
 void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g);
+
+/* The recipe's A and B change places, and so do m and n. */
+void at_gemm_launch_spec_swap(at_gemm_launch_spec *recipe);
 
 /* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);

@@ -41,6 +41,15 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
 
+void at_gemm_launch_spec_swap(at_gemm_launch_spec *r) {
+  at_gemm_arguments *a = &r->arguments;
+  const at_gemm_arguments was = *a;
+  r->swapped = true;
+  a->lda = was.ldb, a->ldb = was.lda;
+  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
+  a->m = was.n, a->n = was.m;
+}
+
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
   out->a = swapped ? o->b : o->a;
   out->b = swapped ? o->a : o->b;

@@ -303,7 +303,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  at_gemm_launch_spec_swap(out, &s);
+  if (s.swapped) at_gemm_launch_spec_swap(out);
   define(out, g, &s, &c);
   const int threads = 32 * at_block_warps(&c);
   at_block_launch(out, &s, &c, asked_bytes(&s, &c, machine));

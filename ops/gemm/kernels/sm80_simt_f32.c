@@ -222,7 +222,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  at_gemm_launch_spec_swap(out, &s);
+  if (s.swapped) at_gemm_launch_spec_swap(out);
   define(out, g, &s, &c, machine);
   at_block_launch(out, &s, &c, at_gemm_spread(at_block_blocks(&s, &c), shared_bytes(&s, &c), machine));
   out->workspace_bytes = at_block_sums(&s, &c);

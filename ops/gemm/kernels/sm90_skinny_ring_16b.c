@@ -180,7 +180,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  at_gemm_launch_spec_swap(out, &s);
+  if (s.swapped) at_gemm_launch_spec_swap(out);
   const at_gemm_define all[] = {
       {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"BLOCKS", resident_of(&s, &c, machine)},
       {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};

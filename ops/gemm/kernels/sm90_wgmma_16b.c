@@ -20,17 +20,7 @@ static bool supports(const at_gemm *g, const at_machine *machine) {
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
   return at_wgmma_reaches(g) &&
-         at_wgmma_parts_of(g->m, 64) * at_wgmma_parts_of(g->n, 16) * g->batch <= INT32_MAX / 1024;
-}
-
-/* X is A and Y is B, whichever they were. */
-static void turn(at_gemm_launch_spec *r) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  r->swapped = true;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
+         at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
 }
 
 static int kept_of(const at_wgmma_choice *c, bool larger) {
@@ -81,7 +71,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   const at_wgmma_shape s = at_wgmma_shape_of(g, c.turned);
   if (!at_wgmma_fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  if (c.turned) turn(out);
+  if (c.turned) at_gemm_launch_spec_swap(out);
   out->mapped = true;
   out->maps[0] = at_wgmma_tensor(g, c.turned, (s.x_k ? c.tm : UNIT) / c.along_n);
   out->maps[1] = at_wgmma_tensor(g, !c.turned, (s.y_k ? c.tn : UNIT) / c.along_m);

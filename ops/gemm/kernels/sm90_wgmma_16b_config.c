@@ -9,10 +9,6 @@ typedef at_wgmma_choice choice;
 
 const at_tunables at_wgmma_tunables = AT_TUNABLES(AT_WGMMA_TUNABLES);
 
-int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
-}
-
 /* The widest store that D permits, and the widest load of C; an element at least. */
 static int grain_d(const at_gemm *g) {
   const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
@@ -72,7 +68,7 @@ int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 }
 
 int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  return at_wgmma_parts_of(s->m, (int64_t)c->tm * c->along_m) * at_wgmma_parts_of(s->n, (int64_t)c->tn * c->along_n);
+  return at_gemm_parts(s->m, (int64_t)c->tm * c->along_m) * at_gemm_parts(s->n, (int64_t)c->tn * c->along_n);
 }
 
 int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
@@ -110,7 +106,7 @@ static bool has_registers(const at_wgmma_choice *c) {
 }
 
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine) {
-  const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
+  const int64_t steps = at_gemm_parts(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
   if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;

@@ -61,8 +61,6 @@ typedef struct at_wgmma_shape {
 
 at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned);
 
-int64_t at_wgmma_parts_of(int64_t size, int64_t unit); /* rounded up */
-
 static inline int at_wgmma_cluster(const at_wgmma_choice *c) {
   return c->split * c->along_m * c->along_n;
 }

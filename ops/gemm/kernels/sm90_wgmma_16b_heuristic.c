@@ -52,8 +52,8 @@ static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Blocks or clusters that ask memory for the same line of the larger factor at the same time. */
 static int64_t readers_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  return s->m > s->n ? at_wgmma_parts_of(s->n, (int64_t)c->tn * c->along_n)
-                     : at_wgmma_parts_of(s->m, (int64_t)c->tm * c->along_m);
+  return s->m > s->n ? at_gemm_parts(s->n, (int64_t)c->tn * c->along_n)
+                     : at_gemm_parts(s->m, (int64_t)c->tm * c->along_m);
 }
 
 /* Microseconds. */
@@ -62,7 +62,7 @@ static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const a
   const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
   const double processors = at_lesser((double)at_once * cluster / c->blocks, machine->processors);
   const double mean = works * cluster / processors, most = rounded_up(mean), rounds = rounded_up(works / at_once);
-  const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
+  const double slices = (double)at_gemm_parts(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
                steps = slices / c->deep;
   /* Bytes on their way: 40 KB a processor are what memory wants. */
   const double ahead = at_lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
@@ -107,7 +107,7 @@ static const uint16_t tiles[][3] = {
 static int consider(const at_wgmma_shape *s, const at_machine *machine, at_wgmma_choice c, at_wgmma_choice *list,
                     int count, int most) {
   /* As many stages as there is room for, and use. */
-  const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, (int64_t)AT_WGMMA_STEP * c.deep), c.split * c.parts);
+  const int64_t steps = at_gemm_parts(at_gemm_parts(s->k, (int64_t)AT_WGMMA_STEP * c.deep), c.split * c.parts);
   const bool once = at_wgmma_whole(&c) || at_wgmma_tiles(s, &c) * s->batch <= at_wgmma_clusters(&c, machine);
   const int most_stages = once && steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES;
   for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
@@ -150,7 +150,7 @@ static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
  * early steps and by weights that stay, brief ones by two steps or more. What was just copied is in the L2 cache. */
 static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number, const at_machine *machine) {
   if (s->pads_x || s->pads_y) return c;
-  const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
+  const int64_t steps = at_gemm_parts(at_gemm_parts(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
   const bool brief = steps <= 8, streams = bytes_of(s) / (RATE * machine->memory) > 0.6 * c.cost,
              alone = c.blocks == 1 && c.parts == 1;
   const int few = steps < 2 ? 1 : 2, most = steps < 4 ? (int)steps : 4, without = alone && brief ? 2 : 0;

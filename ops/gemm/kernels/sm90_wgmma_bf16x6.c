@@ -29,18 +29,14 @@ typedef struct choice {
 
 static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
-static int64_t parts_of(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
-}
-
 static int64_t stage_bytes(const choice *c) {
   return (c->rows + c->columns) * (int64_t)STEP * 2 * 3;
 }
 
 /* Blocks of 64 x 64 elements of both operands: parts and a flag for each. */
 static int64_t blocks_of(const at_gemm *g, const choice *c) {
-  const int64_t x = parts_of(g->n, c->rows) * (c->rows / 64), y = parts_of(g->m, c->columns) * (c->columns / 64);
-  return (x + y) * parts_of(g->k, STEP);
+  const int64_t x = at_gemm_parts(g->n, c->rows) * (c->rows / 64), y = at_gemm_parts(g->m, c->columns) * (c->columns / 64);
+  return (x + y) * at_gemm_parts(g->k, STEP);
 }
 
 static int64_t workspace_of(const at_gemm *g, const choice *c) {
@@ -48,7 +44,7 @@ static int64_t workspace_of(const at_gemm *g, const choice *c) {
 }
 
 static int64_t tiles_of(const at_gemm *g, const choice *c) {
-  return parts_of(g->n, c->rows) * parts_of(g->m, c->columns);
+  return at_gemm_parts(g->n, c->rows) * at_gemm_parts(g->m, c->columns);
 }
 
 static bool fits(const at_gemm *g, const choice *c, const at_machine *machine) {
@@ -73,12 +69,12 @@ static const double PARTS_RATE = 0.8; /* of the memory's rate, for making parts 
  * cycles that two warp groups share. */
 static double cost_of(const at_gemm *g, const choice *c, const at_machine *machine) {
   const double bytes = (double)blocks_of(g, c) * (double)g->batch * 64.0 * STEP * 10.0;
-  const double rounds = (double)parts_of(tiles_of(g, c) * g->batch, machine->processors);
+  const double rounds = (double)at_gemm_parts(tiles_of(g, c) * g->batch, machine->processors);
   const double share = c->columns == 128 && c->rows == 128 ? 1.0
                        : c->rows == 128                    ? 1.33
                                                            : 1.5; /* what shared memory costs */
   const double step = 6.0 * c->rows * c->columns * STEP / machine->wgmma_f16 * share * machine->cycle;
-  return 4.0 + bytes / (PARTS_RATE * machine->memory) + rounds * (2.5 + (double)parts_of(g->k, STEP) * step);
+  return 4.0 + bytes / (PARTS_RATE * machine->memory) + rounds * (2.5 + (double)at_gemm_parts(g->k, STEP) * step);
 }
 
 static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
