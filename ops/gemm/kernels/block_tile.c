@@ -118,11 +118,7 @@ int at_gemm_spread(int64_t blocks, int needed, const at_machine *machine) {
 void at_block_launch(at_gemm_launch_spec *r, const at_gemm_shape *s, const at_block_choice *c, int shared_bytes) {
   const unsigned tiles = (unsigned)at_block_tiles(s, c), threads = 32 * (unsigned)at_block_warps(c),
                  batch = (unsigned)s->batch, units = (unsigned)(c->tm * c->tn);
-  r->config = (at_jit_config){.grid = {tiles * (unsigned)c->split, batch, (unsigned)c->parts},
-                              .block = {threads},
-                              .shared_bytes = (unsigned)shared_bytes,
-                              .dependent = true};
-  if (c->split > 1) r->config.cluster[0] = (unsigned)c->split;
+  at_gemm_launch_spec_grid(r, tiles, c->split, s->batch, c->parts, (int)threads, shared_bytes);
   if (c->parts > 1)
     r->after = (at_jit_config){
         .grid = {tiles * ((units + threads - 1) / threads), batch}, .block = {threads}, .dependent = true};

@@ -122,6 +122,13 @@ void at_gemm_launch_spec_swap(at_gemm_launch_spec *recipe);
 /* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
 
+/* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
+void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g);
+
+/* A grid of `blocks` clusters of `split` blocks, by `batch` and `layers`, 0 as 1. */
+void at_gemm_launch_spec_grid(at_gemm_launch_spec *recipe, int64_t blocks, int split, int64_t batch, int64_t layers,
+                              int threads, int shared_bytes);
+
 /* A call's operands: pointers and scalars. */
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
 

@@ -66,6 +66,27 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
   return (int)(bits & (~bits + 1));
 }
 
+void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g) {
+  const size_t in = attune_dtype_size((attune_dtype)g->dtype), out = attune_dtype_size((attune_dtype)g->dtype_out);
+  const bool reads_c = g->c != AT_C_NONE;
+  at_gemm_define_add(recipe, "TRANS_A", g->trans_a);
+  at_gemm_define_add(recipe, "TRANS_B", g->trans_b);
+  at_gemm_define_add(recipe, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
+  at_gemm_define_add(recipe, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
+  at_gemm_define_add(recipe, "BYTES_C", reads_c ? at_gemm_grain(g, out, g->n, g->ldc, g->stride_c) : 16);
+  at_gemm_define_add(recipe, "BYTES_D", at_gemm_grain(g, out, g->n, g->ldd, g->stride_d));
+  at_gemm_define_add(recipe, "READS_C", reads_c);
+}
+
+void at_gemm_launch_spec_grid(at_gemm_launch_spec *r, int64_t blocks, int split, int64_t batch, int64_t layers,
+                              int threads, int shared_bytes) {
+  r->config = (at_jit_config){.grid = {(unsigned)(blocks * split), (unsigned)batch, (unsigned)layers},
+                              .block = {(unsigned)threads},
+                              .shared_bytes = (unsigned)shared_bytes,
+                              .dependent = true};
+  if (split > 1) r->config.cluster[0] = (unsigned)split;
+}
+
 attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before) {
   const bool apart = before && family->before_text;
   const char *first = !apart && family->first[0] ? family->first[0] : "",

@@ -124,8 +124,6 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_mach
   const at_gemm s = cut(whole), *g = &s;
   choice c;
   if (!can(g, machine) || !at_tunables_parse(&tunables, &c, text) || !fits(g, &c)) return false;
-  const size_t in = attune_dtype_size((attune_dtype)g->dtype), result = attune_dtype_size((attune_dtype)g->dtype_out);
-  const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(g, &c);
   at_gemm_launch_spec_start(out, g);
   at_gemm_define_add(out, "M", (int)g->m);
@@ -133,15 +131,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_mach
   at_gemm_define_add(out, "K", (int)g->k);
   at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "WARPS", warps);
-  at_gemm_define_add(out, "TRANS_A", g->trans_a);
-  at_gemm_define_add(out, "TRANS_B", g->trans_b);
-  at_gemm_define_add(out, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
-  at_gemm_define_add(out, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
-  at_gemm_define_add(out, "BYTES_C", reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16);
-  at_gemm_define_add(out, "BYTES_D", at_gemm_grain(g, result, g->n, g->ldd, g->stride_d));
-  at_gemm_define_add(out, "READS_C", reads_c);
-  out->config = AT_JIT_ROW((unsigned)((g->batch + c.teams - 1) / c.teams), (unsigned)(32 * warps * c.teams));
-  out->config.dependent = true;
+  at_gemm_define_matrices(out, g);
+  at_gemm_launch_spec_grid(out, at_gemm_parts(g->batch, c.teams), 1, 0, 0, 32 * warps * c.teams, 0);
   return true;
 }
 

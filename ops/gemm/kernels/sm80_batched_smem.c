@@ -166,13 +166,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &s, &c, machine)) return false;
   if (!c.stays && c.stages > 1) return false; /* a team has one matrix */
-  const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(&s, &c);
-  const size_t in = (size_t)s.in, result = (size_t)s.out;
-  const int a = at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a),
-            b = at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b),
-            d = at_gemm_grain(g, result, g->n, g->ldd, g->stride_d),
-            from_c = reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16;
   at_gemm_launch_spec_start(out, g);
   at_gemm_define_add(out, "M", s.m);
   at_gemm_define_add(out, "N", s.n);
@@ -181,22 +175,15 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   at_gemm_define_add(out, "WARPS", warps);
   at_gemm_define_add(out, "SHARE", share_of(&s, &c));
   at_gemm_define_add(out, "STRAIGHT", is_straight(g, &s, &c));
-  at_gemm_define_add(out, "TRANS_A", g->trans_a);
-  at_gemm_define_add(out, "TRANS_B", g->trans_b);
-  at_gemm_define_add(out, "BYTES_A", a);
-  at_gemm_define_add(out, "BYTES_B", b);
-  at_gemm_define_add(out, "BYTES_C", from_c);
-  at_gemm_define_add(out, "BYTES_D", d);
-  at_gemm_define_add(out, "READS_C", reads_c);
+  at_gemm_define_matrices(out, g);
   const bool exact = g->m == s.m && g->n == s.n && g->k == s.k;
   at_gemm_define_add(out, "EXACT", exact);
   at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
   at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
   at_gemm_define_add(out, "PACKED_D", exact && g->ldd == g->m);
   const int64_t matrices = (int64_t)c.teams * share_of(&s, &c); /* of a block */
-  out->config = AT_JIT_ROW((unsigned)((g->batch + matrices - 1) / matrices), (unsigned)(32 * warps * c.teams));
-  out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
-  out->config.dependent = true;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(g->batch, matrices), 1, 0, 0, 32 * warps * c.teams,
+                           shared_bytes(g, &s, &c));
   out->stays = c.stays;
   return true;
 }

@@ -212,7 +212,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
-  const int rows = block_rows(&s, &c), tiles_n = (int)((s.n + c.cols - 1) / c.cols);
+  const int tiles_n = (int)at_gemm_parts(s.n, c.cols);
   at_gemm_skinny_shape_start(out, g, &s);
   at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "ROOMS", c.rooms ? c.rooms : ROOMS);
@@ -220,11 +220,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c, machine));
   at_gemm_define_add(out, "TILES_N", tiles_n);
   at_gemm_define_add(out, "EXACT", s.k % c.chunk == 0 && s.n % c.cols == 0);
-  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * tiles_n * c.split), (unsigned)s.batch},
-                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(s.m, block_rows(&s, &c)) * tiles_n, c.split, s.batch, 0,
+                           32 * c.warps_m * c.warps_k, shared_bytes(&s, &c));
   return true;
 }
 

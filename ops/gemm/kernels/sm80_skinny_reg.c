@@ -251,13 +251,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
   at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && blocks > 1 ? blocks : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
-  const int rows = block_rows(&s, &c);
-  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,
-                                         (unsigned)((s.n + c.cols - 1) / c.cols)},
-                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c)};
-  out->config.dependent = true;
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(s.m, block_rows(&s, &c)), c.split, s.batch, at_gemm_parts(s.n, c.cols),
+                           32 * c.warps_m * c.warps_k, shared_bytes(&s, &c));
   return true;
 }
 

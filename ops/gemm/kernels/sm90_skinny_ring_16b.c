@@ -186,11 +186,7 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine 
       {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
   at_gemm_define_tunables(out, &tunables, &c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
-  out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
-                                .block = {(unsigned)(32 * warps_of(&c))},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, tiles_of(&s, &c), c.split, s.batch, 0, 32 * warps_of(&c), shared_bytes(&s, &c));
   return true;
 }
 
