@@ -31,14 +31,6 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
 
-/* CBLAS works in place: C goes to D first, column by column, so that gaps stay as they are. */
-static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, size_t size) {
-  const char *from = (const char *)o->c + (size_t)(batch * g->stride_c) * size;
-  char *to = (char *)o->d + (size_t)(batch * g->stride_d) * size;
-  for (int64_t j = 0; j < g->n; j++)
-    memcpy(to + (size_t)(j * g->ldd) * size, from + (size_t)(j * g->ldc) * size, (size_t)g->m * size);
-}
-
 /* What the call needs of the problem, as CBLAS takes it: small products see each instruction. */
 static void make_simple(state *s, const at_gemm *g) {
   s->f64 = g->dtype == ATTUNE_F64;
@@ -64,38 +56,11 @@ static inline void run_simple(const state *s, const at_gemm_operands *o) {
                       s->ldb, (float)beta, o->d, s->ldd);
 }
 
-static void run_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, float beta) {
-  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
-static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta) {
-  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
 /* The process ends and takes the libraries down: attune's own loops are still there. */
 static void run_without_library(const at_gemm *g, const at_gemm_operands *operands) {
   at_blocked_options options;
   at_blocked_defaults(&options, g, at_blocked_isa_find(NULL));
   at_blocked_run(g, operands, &options);
-}
-
-static void run_all(const state *s, const at_gemm *g, const at_gemm_operands *o) {
-  const double beta = g->c == AT_C_NONE ? 0.0 : s->f64 ? o->beta : (double)(float)o->beta;
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, s->f64 ? 8 : 4);
-    if (s->gemv)
-      at_cblas_gemv(s->library, g, o, batch, beta);
-    else if (s->f64)
-      run_f64(s->library, g, o, batch, beta);
-    else
-      run_f32(s->library, g, o, batch, (float)beta);
-  }
 }
 
 /* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
@@ -112,7 +77,7 @@ static void run_now(const at_plan *plan, const at_gemm_operands *o) {
   if (AT_LIKELY(s->simple))
     run_simple(s, o);
   else
-    run_all(s, at_gemm_of(plan->problem), o);
+    at_cblas_call(s->library, at_gemm_of(plan->problem), o, s->gemv);
   at_floating_leave(&floating);
   at_cblas_thread_setting_leave_as(&s->library->gate, mine);
 }
