@@ -3,9 +3,9 @@
  * field that holds its value, the macro of a kernel that it becomes, which values it may have, and what it is: text,
  * parsing, macros and docs/configurations.md come from it. To add a tunable is to add a line:
  *
- *   #define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                   \
- *     PAIR("tile", tm, "TM", 16, 256, tn, "TN", 8, 128, AT_POWERS, "rows and columns of a block") \
- *     NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps in shared memory")                      \
+ *   #define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                       \
+ *     PAIR("tile", tm, "TM", 16, 256, tn, "TN", 8, 128, AT_POWERS, "rows and columns of a block")    \
+ *     NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps in shared memory")                         \
  *     WORD("grid", stays, NULL, grids, 0, "`stays`: it steps over the work; `whole`: it has it all") \
  *     TEXT("library", library, 64, "what it calls")
  *   static const char *const grids[] = {"whole", "stays", NULL};
@@ -15,7 +15,8 @@
  *   } choice;
  *   static const at_tunables tunables = AT_TUNABLES(TUNABLES);
  *
- * The struct with the values is called `choice`. The order of the list is that of the text. */
+ * The struct with the values is called `choice`. The order of the list is that of the text. Which values a list of
+ * candidates goes through are axes (below), not bounds. */
 #ifndef AT_TUNABLES_H
 #define AT_TUNABLES_H
 
