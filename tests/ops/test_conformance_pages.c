@@ -162,16 +162,19 @@ static void headings(void **state) {
 /* ---- tables of tunables ---- */
 
 static void print_bounds(FILE *out, const at_tunable_value *v) {
-  if (v->most - v->least > 2)
-    fprintf(out, "%d to %d", v->least, v->most);
+  if (v->most == UINT32_MAX)
+    fputs("a number", out);
+  else if (v->most - v->least > 2)
+    fprintf(out, "%lld to %lld", (long long)v->least, (long long)v->most);
   else
-    for (int i = v->least; i <= v->most; i++) fprintf(out, "%s%d", i > v->least ? ", " : "", i);
+    for (int64_t i = v->least; i <= v->most; i++) fprintf(out, "%s%lld", i > v->least ? ", " : "", (long long)i);
 }
 
 static void print_values(FILE *out, const at_tunable *t) {
   const bool left_out = t->how & AT_LEFT_OUT;
   for (int i = left_out; t->words && t->words[i]; i++) fprintf(out, "%s`%s`", i > left_out ? ", " : "", t->words[i]);
-  if (!t->words) {
+  if (t->how & AT_TEXT) fputs("a text", out);
+  if (!t->words && !(t->how & AT_TEXT)) {
     print_bounds(out, &t->of[0]);
     if (t->of[1].size) fputs(" x ", out), print_bounds(out, &t->of[1]);
     if (t->how & AT_POWERS) fputs(", powers of two", out);
@@ -244,8 +247,9 @@ static void tables_are_sound(const at_implementation *one) {
       if (strlen(row->words[w]) > value) value = strlen(row->words[w]);
     for (int v = 0; !row->words && v < 2 && row->of[v].size; v++) {
       if (row->of[v].least > row->of[v].most) fail_msg("%s, %s: no number fits", one->name, row->key);
-      value += (size_t)snprintf(NULL, 0, "%d", row->of[v].most) + (size_t)v;
+      value += (size_t)snprintf(NULL, 0, "%lld", (long long)row->of[v].most) + (size_t)v;
     }
+    if (row->how & AT_TEXT) value = row->of[0].size;
     longest += strlen(row->key) + 2 + value;
     if (!row->about || !*row->about) fail_msg("%s, %s: says nothing about itself", one->name, row->key);
     for (int j = 0; j < i; j++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * configuration.c: tunables as text, "key=value,key=value". */
-#include <stdio.h>
 #include <string.h>
 
 #include "tuning/op/registry.h"
@@ -42,10 +41,4 @@ bool at_configuration_put_text(at_configuration *configuration, const char *key,
     return true;
   configuration->text[before] = '\0';
   return false;
-}
-
-bool at_configuration_put(at_configuration *configuration, const char *key, int64_t value) {
-  char text[32];
-  snprintf(text, sizeof text, "%lld", (long long)value);
-  return at_configuration_put_text(configuration, key, text);
 }

@@ -136,7 +136,6 @@ void at_plan_destroy(at_plan *plan);
 bool at_configuration_get(const at_configuration *configuration, const char *key, int64_t *out);
 bool at_configuration_get_text(const at_configuration *configuration, const char *key, char *out, size_t size);
 /* Appends ",key=value" (no comma when empty); false when it does not fit. */
-bool at_configuration_put(at_configuration *configuration, const char *key, int64_t value);
 bool at_configuration_put_text(at_configuration *configuration, const char *key, const char *value);
 
 #endif

@@ -12,7 +12,7 @@ static const char *const form_words[] = {
 static const char *const load_words[] = {"plain", "stream", "past_l1", "constant", NULL};
 static const char *const store_words[] = {"plain", "stream", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                   \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                             \
   WORD("form", form, NULL, form_words, 0,                                                                              \
        "`vector`: all operands contiguous, or one element; `rows`: contiguous along the innermost dimension, or the "  \
        "same "                                                                                                         \

@@ -6,6 +6,7 @@
 #include "ops/elementwise/host/host_call.h"
 #include "ops/elementwise/host/interpret.h"
 #include "src/host/threads.h"
+#include "tuning/op/tunables.h"
 
 enum {
   THREAD_BYTES = 128 << 10, /* moved: less is not worth another thread, as a guess */
@@ -26,20 +27,24 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 /* ---- configurations ---- */
 
+static const char *const isa_names[] = {"portable", "avx2", "avx512", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                 \
+  WORD("isa", isa, NULL, isa_names, 0, "the instruction set")              \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")      \
+  NUMBER("block", block, NULL, AT_BLOCK_LEAST, AT_BLOCK_MOST, AT_LEFT_OUT, \
+         "elements of a block; left out: as many as fit the cache")        \
+  NUMBER("stream", stream, NULL, 1, 1, AT_LEFT_OUT, "1: outputs are written past the caches")
+
 typedef struct choice {
-  const at_interpret_isa *isa;
-  int threads, block;
-  bool stream;
+  AT_TUNABLE_FIELDS(TUNABLES)
 } choice;
 
-static void add(at_configuration *out, int *count, int max, const choice *c) {
-  at_configuration text = {""};
-  bool ok = at_configuration_put_text(&text, "isa", at_interpret_isa_name(c->isa)) &&
-            at_configuration_put(&text, "threads", c->threads);
-  if (c->block) ok = ok && at_configuration_put(&text, "block", c->block);
-  if (c->stream) ok = ok && at_configuration_put(&text, "stream", 1);
-  for (int i = 0; i < *count && ok; i++) ok = strcmp(out[i].text, text.text) != 0;
-  if (ok && *count < max) out[(*count)++] = text;
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
+
+static void add(at_configuration *out, int *count, int max, const at_interpret_isa *isa, choice c) {
+  while (isa_names[c.isa + 1] && strcmp(isa_names[c.isa], at_interpret_isa_name(isa)) != 0) c.isa++;
+  if (*count < max) *count += at_tunables_add(&tunables, out, *count, &c);
 }
 
 static int guess_threads(double bytes) {
@@ -62,12 +67,12 @@ static int configurations(const at_implementation *self, const void *problem, at
   const int guess = guess_threads(bytes), most = at_cpu_count();
   static const int blocks[] = {0, 1024, 256};
   int count = 0;
-  for (int stream = may_stream; stream >= 0; stream--) add(out, &count, max, &(choice){isas[0], guess, 0, stream != 0});
+  for (int stream = may_stream; stream >= 0; stream--) add(out, &count, max, isas[0], (choice){0, guess, 0, stream});
   for (int threads = 1; threads <= most; threads = threads < most && 2 * threads > most ? most : 2 * threads)
     for (size_t b = 0; b < AT_COUNT(blocks); b++)
       for (int stream = may_stream; stream >= 0; stream--)
-        add(out, &count, max, &(choice){isas[0], threads, blocks[b], stream != 0});
-  for (int i = 1; isas[i]; i++) add(out, &count, max, &(choice){isas[i], guess, 0, false});
+        add(out, &count, max, isas[0], (choice){0, threads, blocks[b], stream});
+  for (int i = 1; isas[i]; i++) add(out, &count, max, isas[i], (choice){0, guess, 0, 0});
   return count;
 }
 
@@ -101,22 +106,16 @@ static int64_t small_most(const interpreter_plan *s) {
 }
 
 static attune_status read(interpreter_plan *s, const at_interpret_isa **isa, const at_configuration *text) {
-  char name[24];
-  int64_t threads = 0, block = 0, stream = 0;
-  const bool has_isa = at_configuration_get_text(text, "isa", name, sizeof name);
-  if (!has_isa || !at_configuration_get(text, "threads", &threads) || threads < 1 || threads > 4096)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be isa=NAME,threads=1..4096[,block=N][,stream=1]",
-                   text->text);
-  (void)at_configuration_get(text, "block", &block);
-  (void)at_configuration_get(text, "stream", &stream);
-  *isa = isa_called(name);
-  if (!*isa) return at_fail(ATTUNE_NOT_FOUND, "this processor has no %s", name);
-  if ((block && (block < AT_BLOCK_LEAST || block > AT_BLOCK_MOST)) || stream < 0 || stream > 1)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; block should be %d to %d, stream 1", text->text,
+  choice c;
+  if (!at_tunables_parse(&tunables, &c, text))
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "configuration is %s; should be isa=NAME,threads=1..4096[,block=%d..%d][,stream=1]", text->text,
                    AT_BLOCK_LEAST, AT_BLOCK_MOST);
-  s->threads = (int)threads;
-  s->block = (int)block;
-  s->stream = stream == 1;
+  *isa = isa_called(isa_names[c.isa]);
+  if (!*isa) return at_fail(ATTUNE_NOT_FOUND, "this processor has no %s", isa_names[c.isa]);
+  s->threads = c.threads;
+  s->block = c.block;
+  s->stream = c.stream != 0;
   return ATTUNE_OK;
 }
 
@@ -152,6 +151,7 @@ const at_implementation at_elementwise_host_interpreter = {
     .name = "host_interpreter",
     .version = 7,
     .backend = "host",
+    .tunables = &tunables,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

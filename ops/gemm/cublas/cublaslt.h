@@ -6,7 +6,7 @@
 
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/context/cuda.h"
-#include "tuning/op/registry.h"
+#include "tuning/op/tunables.h"
 
 /* One GEMM in cuBLASLt's words, and what its contract lets an algorithm do. Read-only once open: any thread. */
 typedef struct at_lt_problem {
@@ -34,7 +34,8 @@ void at_lt_close(at_lt_problem *problem);
  * at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or algorithm. */
 bool at_lt_is_huge(const at_gemm *g);
 
-/* What tells an algorithm from all others of one library version: its configuration attributes. */
+/* What tells an algorithm from all others of one library version: its configuration attributes, in the library's own
+ * numbers. */
 typedef enum at_lt_field {
   AT_LT_ID,
   AT_LT_TILE,
@@ -51,9 +52,23 @@ typedef struct at_lt_algorithm {
   uint32_t value[AT_LT_FIELDS];
 } at_lt_algorithm;
 
-/* cublaslt_algorithm.c: the configuration's text and back; false when it does not fit, or is not exactly such a text. */
-bool at_lt_write(at_configuration *out, const at_lt_algorithm *algorithm);
-bool at_lt_read(at_lt_algorithm *out, const at_configuration *configuration);
+/* The tunables of an algorithm; IN, a member and its dot, is where it lies in the choice. */
+#define AT_LT_TUNABLES(NUMBER, IN)                                                                                  \
+  AT_LT_TUNABLE(NUMBER, "id", IN value[AT_LT_ID], "the algorithm")                                                  \
+  AT_LT_TUNABLE(NUMBER, "tile", IN value[AT_LT_TILE], "the tile of D that one block computes")                      \
+  AT_LT_TUNABLE(NUMBER, "stages", IN value[AT_LT_STAGES], "the depth of the pipeline that loads A and B")           \
+  AT_LT_TUNABLE(NUMBER, "splitk", IN value[AT_LT_SPLITK],                                                           \
+                "number of parts that k is split into; 4294967295 is what cuBLASLt reports for some algorithms, not a "     \
+                "number of parts")                                                                                  \
+  AT_LT_TUNABLE(NUMBER, "reduction", IN value[AT_LT_REDUCTION],                                                     \
+                "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")         \
+  AT_LT_TUNABLE(NUMBER, "swizzle", IN value[AT_LT_SWIZZLE], "1: blocks are reordered for the cache")                \
+  AT_LT_TUNABLE(NUMBER, "custom", IN value[AT_LT_CUSTOM], "an option of the algorithm, without a public name")      \
+  AT_LT_TUNABLE(NUMBER, "inner", IN value[AT_LT_INNER], "the shape of one instruction")                             \
+  AT_LT_TUNABLE(NUMBER, "cluster", IN value[AT_LT_CLUSTER], "the shape of a cluster of blocks")
+#define AT_LT_TUNABLE(NUMBER, KEY, FIELD, ABOUT) NUMBER(KEY, FIELD, NULL, 0, UINT32_MAX, 0, ABOUT)
+
+extern const at_tunables at_lt_tunables; /* of an at_lt_algorithm */
 
 /* The numbers of an algorithm of the library. */
 void at_lt_describe(at_lt_algorithm *out, const cublasLtMatmulAlgo_t *algorithm);
@@ -108,7 +123,7 @@ int at_lt_neighbours(const at_implementation *self, const void *problem, attune_
                      const at_configuration *leader, at_configuration *out, int max);
 
 /* Either of them for *g with copied matrices: a list for leader = NULL, else what is around the leader. */
-int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,
+int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_lt_algorithm *leader,
                  at_configuration *out, int max);
 
 #endif

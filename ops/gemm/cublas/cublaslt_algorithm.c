@@ -1,43 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cublaslt_algorithm.c: a cuBLASLt algorithm as numbers and as text, and its exact restoration with every check. */
+ * cublaslt_algorithm.c: a cuBLASLt algorithm as numbers, and its exact restoration with every check. */
 #include "ops/gemm/cublas/cublaslt.h"
 
 #include <string.h>
 
 /* One attribute of an algorithm's configuration; `bytes` is the size of the library's own variable. */
 static const struct field {
-  const char *key;
   cublasLtMatmulAlgoConfigAttributes_t attribute;
   size_t bytes;
 } fields[AT_LT_FIELDS] = {
-    [AT_LT_ID] = {"id", CUBLASLT_ALGO_CONFIG_ID, 4},
-    [AT_LT_TILE] = {"tile", CUBLASLT_ALGO_CONFIG_TILE_ID, 4},
-    [AT_LT_STAGES] = {"stages", CUBLASLT_ALGO_CONFIG_STAGES_ID, 4},
-    [AT_LT_SPLITK] = {"splitk", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4},
-    [AT_LT_REDUCTION] = {"reduction", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4},
-    [AT_LT_SWIZZLE] = {"swizzle", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4},
-    [AT_LT_CUSTOM] = {"custom", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4},
-    [AT_LT_INNER] = {"inner", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2},
-    [AT_LT_CLUSTER] = {"cluster", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2},
+    [AT_LT_ID] = {CUBLASLT_ALGO_CONFIG_ID, 4},
+    [AT_LT_TILE] = {CUBLASLT_ALGO_CONFIG_TILE_ID, 4},
+    [AT_LT_STAGES] = {CUBLASLT_ALGO_CONFIG_STAGES_ID, 4},
+    [AT_LT_SPLITK] = {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4},
+    [AT_LT_REDUCTION] = {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4},
+    [AT_LT_SWIZZLE] = {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4},
+    [AT_LT_CUSTOM] = {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4},
+    [AT_LT_INNER] = {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2},
+    [AT_LT_CLUSTER] = {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2},
 };
 
-bool at_lt_write(at_configuration *out, const at_lt_algorithm *algorithm) {
-  memset(out, 0, sizeof *out);
-  for (int i = 0; i < AT_LT_FIELDS; i++)
-    if (!at_configuration_put(out, fields[i].key, algorithm->value[i])) return false;
-  return true;
-}
-
-/* Only the text that at_lt_write makes is taken: one configuration has one name. */
-bool at_lt_read(at_lt_algorithm *out, const at_configuration *configuration) {
-  for (int i = 0; i < AT_LT_FIELDS; i++) {
-    int64_t value = -1, most = fields[i].bytes == 2 ? UINT16_MAX : UINT32_MAX;
-    if (!at_configuration_get(configuration, fields[i].key, &value) || value < 0 || value > most) return false;
-    out->value[i] = (uint32_t)value;
-  }
-  at_configuration again;
-  return at_lt_write(&again, out) && strcmp(again.text, configuration->text) == 0;
-}
+typedef at_lt_algorithm choice;
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT) AT_LT_TUNABLES(NUMBER, )
+const at_tunables at_lt_tunables = AT_TUNABLES(TUNABLES);
 
 static uint32_t get_field(const cublasLtMatmulAlgo_t *algorithm, const struct field *field) {
   uint32_t wide = 0;

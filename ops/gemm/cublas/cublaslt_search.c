@@ -48,7 +48,9 @@ static bool offer(collector *c, const at_lt_algorithm *algorithm) {
   cublasLtMatmulHeuristicResult_t result;
   if (c->count >= c->max || is_known(c, algorithm) || --c->attempts < 0) return false;
   if (at_exit_begun()) return false; /* which waits for this thread */
-  if (at_lt_check(c->problem, algorithm, &made, &result) || !at_lt_write(&c->out[c->count], algorithm)) return false;
+  if (at_lt_check(c->problem, algorithm, &made, &result) ||
+      !at_tunables_format(&at_lt_tunables, &c->out[c->count], algorithm))
+    return false;
   c->taken[c->count++] = *algorithm;
   return true;
 }
@@ -292,17 +294,9 @@ static void offer_around(collector *c, const cublasLtMatmulAlgo_t *made) {
   offer_plane(c, &cluster, AXIS_MAX, &tile, AXIS_MAX);
 }
 
-typedef void (*fill_fn)(collector *c, const cublasLtMatmulAlgo_t *leader);
-
-static void offer_all(collector *c, const cublasLtMatmulAlgo_t *leader) {
-  (void)leader;
-  offer_heuristic(c);
-  offer_other_ids(c);
-}
-
-/* The common frame of both slots: descriptors, the device made current, the list of what was taken. */
-static int collect(const at_gemm *g, unsigned copied, attune_device *device, const at_lt_algorithm *leader,
-                   at_configuration *out, int max, fill_fn fill) {
+/* Descriptors, the device made current, the list of what was taken. */
+int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_lt_algorithm *leader,
+                 at_configuration *out, int max) {
   if (max < 1) return 0;
   at_cuda_scope scope;
   if (at_cuda_enter(&scope, device) != ATTUNE_OK) return 0;
@@ -313,18 +307,12 @@ static int collect(const at_gemm *g, unsigned copied, attune_device *device, con
   cublasLtMatmulAlgo_t made;
   cublasLtMatmulHeuristicResult_t result;
   bool usable = status == ATTUNE_OK && c.taken && (!leader || !at_lt_check(&lt, leader, &made, &result));
-  if (usable) fill(&c, &made);
+  if (usable && leader) offer_around(&c, &made);
+  if (usable && !leader) offer_heuristic(&c), offer_other_ids(&c);
   at_lt_close(&lt);
   free(c.taken);
   at_cuda_leave(&scope);
   return c.count;
-}
-
-int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,
-                 at_configuration *out, int max) {
-  at_lt_algorithm from;
-  if (!leader) return collect(g, copied, device, NULL, out, max, offer_all);
-  return at_lt_read(&from, leader) ? collect(g, copied, device, &from, out, max, offer_around) : 0;
 }
 
 int at_lt_configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -336,5 +324,8 @@ int at_lt_configurations(const at_implementation *self, const void *problem, att
 int at_lt_neighbours(const at_implementation *self, const void *problem, attune_device *device,
                      const at_configuration *leader, at_configuration *out, int max) {
   (void)self;
-  return at_lt_search(at_gemm_of(problem), 0, device, leader, out, max);
+  at_lt_algorithm from;
+  return at_tunables_parse(&at_lt_tunables, &from, leader)
+             ? at_lt_search(at_gemm_of(problem), 0, device, &from, out, max)
+             : 0;
 }

@@ -145,25 +145,37 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_is_huge(g);
 }
 
+static const char *const pad_words[] = {"ab", "abd", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                  \
+  WORD("pad", with_d, NULL, pad_words, 0,                                                                   \
+       "`ab`: A and B are copied into a padded workspace first; `abd`: D is made there too and copied out") \
+  AT_LT_TUNABLES(NUMBER, algorithm.)
+
+/* A configuration, read. */
+typedef struct choice {
+  int with_d;
+  at_lt_algorithm algorithm;
+} choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
+
 /* Puts "pad=..." before each of `count` algorithms. */
 static int prefix(at_configuration *out, int count, bool with_d) {
   int kept = 0;
   for (int i = 0; i < count; i++) {
-    at_configuration named = {""};
-    size_t at = 0;
-    if (at_append(named.text, sizeof named.text, &at, "pad=%s,%s", with_d ? "abd" : "ab", out[i].text))
-      out[kept++] = named;
+    choice c = {.with_d = with_d};
+    if (at_tunables_parse(&at_lt_tunables, &c.algorithm, &out[i]) && at_tunables_format(&tunables, &out[kept], &c))
+      kept++;
   }
   return kept;
 }
 
-/* Splits "pad=ab,id=..."; false when it is none of ours. */
-static bool split(const at_configuration *configuration, bool *with_d, at_configuration *algorithm) {
-  const char *text = configuration->text, *comma = strchr(text, ',');
-  if (!comma) return false;
-  *with_d = strncmp(text, "pad=abd,", 8) == 0;
-  return (*with_d || strncmp(text, "pad=ab,", 7) == 0) &&
-         at_copy_text(algorithm->text, sizeof algorithm->text, comma + 1);
+/* A configuration of this implementation's for the problem: NOT_FOUND where it is none. */
+static attune_status read(choice *c, padding *pads, const void *problem, const at_configuration *configuration) {
+  if (at_tunables_parse(&tunables, c, configuration) && plan_padding(at_gemm_of(problem), c->with_d, pads))
+    return ATTUNE_OK;
+  return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", configuration->text);
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -182,11 +194,10 @@ static int configurations(const at_implementation *self, const void *problem, at
 static int neighbours(const at_implementation *self, const void *problem, attune_device *device,
                       const at_configuration *leader, at_configuration *out, int max) {
   (void)self;
-  bool with_d = false;
-  at_configuration algorithm;
+  choice c;
   padding pads;
-  if (!split(leader, &with_d, &algorithm) || !plan_padding(at_gemm_of(problem), with_d, &pads)) return 0;
-  return prefix(out, at_lt_search(&pads.gemm, pads.copied, device, &algorithm, out, max), with_d);
+  if (!at_tunables_parse(&tunables, &c, leader) || !plan_padding(at_gemm_of(problem), c.with_d, &pads)) return 0;
+  return prefix(out, at_lt_search(&pads.gemm, pads.copied, device, &c.algorithm, out, max), c.with_d);
 }
 
 static attune_status open_kernels(padded_plan *state, attune_device *device) {
@@ -204,15 +215,11 @@ static attune_status open_kernels(padded_plan *state, attune_device *device) {
 }
 
 static attune_status open_plan(at_plan *plan) {
-  bool with_d = false;
-  at_configuration text;
-  at_lt_algorithm wanted;
+  choice c;
   padded_plan *state = plan->state;
   padding *pads = &state->padding;
-  if (!split(&plan->configuration, &with_d, &text) || !at_lt_read(&wanted, &text) ||
-      !plan_padding(at_gemm_of(plan->problem), with_d, pads))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", plan->configuration.text);
-  const attune_status status = at_lt_restore(plan, &pads->gemm, pads->copied, &wanted);
+  attune_status status = read(&c, pads, plan->problem, &plan->configuration);
+  if (status == ATTUNE_OK) status = at_lt_restore(plan, &pads->gemm, pads->copied, &c.algorithm);
   if (status != ATTUNE_OK) return status;
   plan->workspace_bytes = pads->bytes + state->lt.workspace_bytes;
   return open_kernels(state, plan->device);
@@ -289,14 +296,12 @@ static void destroy(at_plan *plan) {
 static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
                              const at_configuration *configuration, bool *made) {
   (void)self;
-  bool with_d = false, made_out = false;
-  at_configuration text;
+  bool made_out = false;
+  choice c;
   padding pads;
   if (made) *made = false;
-  if (!split(configuration, &with_d, &text) || !plan_padding(at_gemm_of(problem), with_d, &pads))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", configuration->text);
-  attune_status status = ATTUNE_OK;
-  if (pads.in_count > 0) status = at_jit_compile(device, at_pad_source(pads.grain_in), made);
+  attune_status status = read(&c, &pads, problem, configuration);
+  if (status == ATTUNE_OK && pads.in_count > 0) status = at_jit_compile(device, at_pad_source(pads.grain_in), made);
   if (status != ATTUNE_OK || !(pads.copied & AT_LT_COPIED_CD)) return status;
   status = at_jit_compile(device, at_pad_source(pads.grain_out), made ? &made_out : NULL);
   if (made) *made = *made || made_out;
@@ -314,6 +319,7 @@ const at_implementation at_gemm_cublaslt_padded = {
     .name = "cublaslt_padded",
     .version = VERSION,
     .backend = "cuda",
+    .tunables = &tunables,
     .supports = supports,
     .configurations = configurations,
     .neighbours = neighbours,

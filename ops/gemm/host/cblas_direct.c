@@ -39,31 +39,9 @@ static inline shape shape_of(const at_gemm *g) {
                  (int)g->ldd};
 }
 
-static inline void gemv_f64(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o,
-                            int64_t batch, double beta) {
-  const double *a = (const double *)o->a + batch * g->stride_a, *b = (const double *)o->b + batch * g->stride_b;
-  library->dgemv(COLUMN_MAJOR, s->trans, s->rows, s->columns, o->alpha, s->on_a ? a : b, s->lead, s->on_a ? b : a,
-                 s->step_in, beta, (double *)o->d + batch * g->stride_d, s->step_out);
-}
+/* ---- calls, of each type ---- */
 
-static inline void gemv_f32(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o,
-                            int64_t batch, float beta) {
-  const float *a = (const float *)o->a + batch * g->stride_a, *b = (const float *)o->b + batch * g->stride_b;
-  library->sgemv(COLUMN_MAJOR, s->trans, s->rows, s->columns, (float)o->alpha, s->on_a ? a : b, s->lead,
-                 s->on_a ? b : a, s->step_in, beta, (float *)o->d + batch * g->stride_d, s->step_out);
-}
-
-void at_cblas_gemv(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta) {
-  const shape s = shape_of(g);
-  if (g->dtype == ATTUNE_F64)
-    gemv_f64(library, g, &s, o, batch, beta);
-  else
-    gemv_f32(library, g, &s, o, batch, (float)beta);
-}
-
-/* ---- the program's own calls ---- */
-
-/* What a program must do for a C of its own: CBLAS works in place. */
+/* What a program must do for a C of its own: CBLAS works in place. Column by column, so that gaps stay as they are. */
 static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, size_t size) {
   const char *from = (const char *)o->c + (size_t)(batch * g->stride_c) * size;
   char *to = (char *)o->d + (size_t)(batch * g->stride_d) * size;
@@ -71,72 +49,46 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
     memcpy(to + (size_t)(j * g->ldd) * size, from + (size_t)(j * g->ldc) * size, (size_t)g->m * size);
 }
 
-static inline void gemm_f64(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch,
-                            double beta) {
-  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
-static inline void gemm_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch,
-                            float beta) {
-  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
-static void call_f64(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {
-  const double beta = g->c == AT_C_NONE ? 0.0 : o->beta;
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, sizeof(double));
-    if (s)
-      gemv_f64(library, g, s, o, batch, beta);
-    else
-      gemm_f64(library, g, o, batch, beta);
+/* call_TYPE: the problem as a program calls it, with `s` by gemv, matrix after matrix.
+ * products_TYPE: calls of one product. A program has the arguments at hand: those of small products are kept out of the
+ * loop, for reading them from the problem at each call would be seen in the time. */
+#define CALLS(NAME, TYPE, GEMM, GEMV)                                                                                  \
+  static void call_##NAME(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {      \
+    const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;        \
+    const TYPE alpha = (TYPE)o->alpha, beta = g->c == AT_C_NONE ? 0 : (TYPE)o->beta;                                   \
+    for (int64_t i = 0; i < g->batch; i++) {                                                                           \
+      const TYPE *a = (const TYPE *)o->a + i * g->stride_a, *b = (const TYPE *)o->b + i * g->stride_b;                 \
+      TYPE *d = (TYPE *)o->d + i * g->stride_d;                                                                        \
+      if (g->c == AT_C_SEPARATE && beta != 0) copy_c(g, o, i, sizeof(TYPE));                                           \
+      if (s)                                                                                                           \
+        library->GEMV(COLUMN_MAJOR, s->trans, s->rows, s->columns, alpha, s->on_a ? a : b, s->lead, s->on_a ? b : a,   \
+                      s->step_in, beta, d, s->step_out);                                                               \
+      else                                                                                                             \
+        library->GEMM(COLUMN_MAJOR, trans_a, trans_b, (int)g->m, (int)g->n, (int)g->k, alpha, a, (int)g->lda, b,       \
+                      (int)g->ldb, beta, d, (int)g->ldd);                                                              \
+    }                                                                                                                  \
+  }                                                                                                                    \
+                                                                                                                       \
+  static void products_##NAME(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {                 \
+    const at_cblas_##GEMM##_fn gemm = library->GEMM;                                                                   \
+    const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;        \
+    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;    \
+    const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */        \
+    int copy = calls->from % calls->copies;                                                                            \
+    for (int i = calls->from; i < calls->to; i += run) {                                                               \
+      const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);                             \
+      for (int j = 0; j < run; j++)                                                                                    \
+        gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (TYPE)o.alpha, o.a, lda, o.b, ldb, (TYPE)o.beta, o.d, ldd);      \
+      if (++copy == calls->copies) copy = 0;                                                                           \
+    }                                                                                                                  \
   }
-}
 
-static void call_f32(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {
-  const float beta = g->c == AT_C_NONE ? 0.0f : (float)o->beta;
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0f) copy_c(g, o, batch, sizeof(float));
-    if (s)
-      gemv_f32(library, g, s, o, batch, beta);
-    else
-      gemm_f32(library, g, o, batch, beta);
-  }
-}
+CALLS(f64, double, dgemm, dgemv)
+CALLS(f32, float, sgemm, sgemv)
 
-/* A program has the arguments at hand: those of small products are kept out of the loop, for reading them from the
- * problem at each call would be seen in the time. */
-static void products_f64(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
-  const at_cblas_dgemm_fn gemm = library->dgemm;
-  const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
-  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
-  const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
-  int copy = calls->from % calls->copies;
-  for (int i = calls->from; i < calls->to; i += run) {
-    const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);
-    for (int j = 0; j < run; j++)
-      gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, o.alpha, o.a, lda, o.b, ldb, o.beta, o.d, ldd);
-    if (++copy == calls->copies) copy = 0;
-  }
-}
-
-static void products_f32(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
-  const at_cblas_sgemm_fn gemm = library->sgemm;
-  const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
-  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
-  const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
-  int copy = calls->from % calls->copies;
-  for (int i = calls->from; i < calls->to; i += run) {
-    const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);
-    for (int j = 0; j < run; j++)
-      gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (float)o.alpha, o.a, lda, o.b, ldb, (float)o.beta, o.d, ldd);
-    if (++copy == calls->copies) copy = 0;
-  }
+void at_cblas_call(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, bool gemv) {
+  const shape vector = gemv ? shape_of(g) : (shape){.on_a = false};
+  (g->dtype == ATTUNE_F64 ? call_f64 : call_f32)(library, g, gemv ? &vector : NULL, o);
 }
 
 static at_cblas *library_of(const at_plan *plan) {
@@ -154,10 +106,7 @@ static void make_calls(const at_cblas *library, const at_gemm *g, const at_bare_
   int copy = calls->from % calls->copies; /* a division at each call would be seen too */
   for (int i = calls->from; i < calls->to; i++) {
     const at_gemm_operands *o = at_bare_operands(calls, copy);
-    if (f64)
-      call_f64(library, g, s, o);
-    else
-      call_f32(library, g, s, o);
+    (f64 ? call_f64 : call_f32)(library, g, s, o);
     if (++copy == calls->copies) copy = 0;
   }
 }

@@ -12,8 +12,8 @@ struct attune_plan;
 /* Has the problem one row or column, so that a program would call gemv, and does the library have it? */
 bool at_cblas_can_gemv(const at_cblas *library, const at_gemm *g);
 
-/* D = alpha op(A) op(B) + beta D of matrix `batch` by gemv. */
-void at_cblas_gemv(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta);
+/* The problem as a program calls the library, matrix after matrix; by gemv where it can. */
+void at_cblas_call(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, bool gemv);
 
 /* The slots at_implementation.bare, bare_name and bare_threads of host_cblas. */
 attune_status at_cblas_direct(const struct attune_plan *plan, const at_bare_calls *calls);

@@ -30,7 +30,7 @@ static const char *const splits[] = {
     "",  [1 + AT_SPLIT_M] = "m", [1 + AT_SPLIT_N] = "n", [1 + AT_SPLIT_BATCH] = "batch", [1 + AT_SPLIT_GRID] = "grid",
     NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                   \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                             \
   WORD("path", path, NULL, paths, 0,                                                                                   \
        "`direct`: A and B are read where they lie; `panel`: A is packed, B is read where it lies; `packed`: both are " \
        "packed, in blocks; `stream`: for a thin m or n, one pass over the wide matrix")                                \

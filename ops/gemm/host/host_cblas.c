@@ -12,7 +12,7 @@
 #include "src/host/host.h"
 #include "src/host/threads.h"
 #include "src/process/floating.h"
-#include "tuning/op/registry.h"
+#include "tuning/op/tunables.h"
 
 enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
@@ -30,14 +30,6 @@ typedef struct work {
   at_gemm_operands operands;
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
-
-/* CBLAS works in place: C goes to D first, column by column, so that gaps stay as they are. */
-static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, size_t size) {
-  const char *from = (const char *)o->c + (size_t)(batch * g->stride_c) * size;
-  char *to = (char *)o->d + (size_t)(batch * g->stride_d) * size;
-  for (int64_t j = 0; j < g->n; j++)
-    memcpy(to + (size_t)(j * g->ldd) * size, from + (size_t)(j * g->ldc) * size, (size_t)g->m * size);
-}
 
 /* What the call needs of the problem, as CBLAS takes it: small products see each instruction. */
 static void make_simple(state *s, const at_gemm *g) {
@@ -64,38 +56,11 @@ static inline void run_simple(const state *s, const at_gemm_operands *o) {
                       s->ldb, (float)beta, o->d, s->ldd);
 }
 
-static void run_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, float beta) {
-  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
-static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta) {
-  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
-                 (int)g->n, (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d,
-                 (int)g->ldd);
-}
-
 /* The process ends and takes the libraries down: attune's own loops are still there. */
 static void run_without_library(const at_gemm *g, const at_gemm_operands *operands) {
   at_blocked_options options;
   at_blocked_defaults(&options, g, at_blocked_isa_find(NULL));
   at_blocked_run(g, operands, &options);
-}
-
-static void run_all(const state *s, const at_gemm *g, const at_gemm_operands *o) {
-  const double beta = g->c == AT_C_NONE ? 0.0 : s->f64 ? o->beta : (double)(float)o->beta;
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, s->f64 ? 8 : 4);
-    if (s->gemv)
-      at_cblas_gemv(s->library, g, o, batch, beta);
-    else if (s->f64)
-      run_f64(s->library, g, o, batch, beta);
-    else
-      run_f32(s->library, g, o, batch, (float)beta);
-  }
 }
 
 /* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
@@ -112,7 +77,7 @@ static void run_now(const at_plan *plan, const at_gemm_operands *o) {
   if (AT_LIKELY(s->simple))
     run_simple(s, o);
   else
-    run_all(s, at_gemm_of(plan->problem), o);
+    at_cblas_call(s->library, at_gemm_of(plan->problem), o, s->gemv);
   at_floating_leave(&floating);
   at_cblas_thread_setting_leave_as(&s->library->gate, mine);
 }
@@ -154,14 +119,24 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return false;
 }
 
+static const char *const calls[] = {"gemm", "gemv", NULL};
+
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                  \
+  TEXT("library", library, sizeof(((at_cblas *)0)->id), "name and version of the CBLAS, `openblas-0.3.21`") \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "its threads for this call")                                 \
+  WORD("call", gemv, NULL, calls, AT_LEFT_OUT, "`gemv`: the matrix-vector call; left out: gemm")
+
+/* A configuration, read. */
+typedef struct choice {
+  AT_TUNABLE_FIELDS(TUNABLES)
+} choice;
+
+static const at_tunables tunables = AT_TUNABLES(TUNABLES);
+
 static void add(at_configuration *out, int *count, int max, const at_cblas *library, int threads, bool gemv) {
-  if (*count == max) return;
-  at_configuration c = {""};
-  if (!at_configuration_put_text(&c, "library", library->id) || !at_configuration_put(&c, "threads", threads)) return;
-  if (gemv && !at_configuration_put_text(&c, "call", "gemv")) return;
-  for (int i = 0; i < *count; i++)
-    if (strcmp(out[i].text, c.text) == 0) return;
-  out[(*count)++] = c;
+  choice c = {.threads = threads, .gemv = gemv};
+  if (*count == max || !at_copy_text(c.library, sizeof c.library, library->id)) return;
+  *count += at_tunables_add(&tunables, out, *count, &c);
 }
 
 /* OpenBLAS's gemv loses a NaN of beta, its gemm does not: gemv is for products that read no C. */
@@ -198,30 +173,24 @@ static int configurations(const at_implementation *self, const void *problem, at
 }
 
 static attune_status prepare(at_plan *plan) {
-  char id[64];
-  int64_t threads = 0;
-  if (!at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ||
-      !at_configuration_get(&plan->configuration, "threads", &threads) || threads < 1 || threads > 4096)
+  choice c;
+  if (!at_tunables_parse(&tunables, &c, &plan->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096[,call=gemv]",
                    plan->configuration.text);
-  at_cblas *library = at_cblas_find(id);
-  if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
+  at_cblas *library = at_cblas_find(c.library);
+  if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", c.library);
   if (!can_use(library, at_gemm_of(plan->problem)))
-    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", id,
+    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", c.library,
                    at_gemm_of(plan->problem)->dtype == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
                                                                   : "its kernels lose NaN and Inf");
-  if (library->gate.set_threads == NULL && threads != library->default_threads)
-    return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
+  if (library->gate.set_threads == NULL && c.threads != library->default_threads)
+    return at_fail(ATTUNE_NOT_FOUND, "threads is %d; %s always uses %d", c.threads, c.library,
                    library->default_threads);
-  char call[16] = "";
-  (void)at_configuration_get_text(&plan->configuration, "call", call, sizeof call);
-  const bool gemv = strcmp(call, "gemv") == 0;
-  if ((call[0] && !gemv) || (gemv && !gemv_is_right(library, at_gemm_of(plan->problem))))
-    return at_fail(ATTUNE_NOT_FOUND, "call is %s; should be gemv, where m or n is 1 and %s has it, or left out", call,
-                   id);
+  if (c.gemv && !gemv_is_right(library, at_gemm_of(plan->problem)))
+    return at_fail(ATTUNE_NOT_FOUND, "call is gemv; should be so only where m or n is 1 and %s has it", c.library);
   state *s = malloc(sizeof *s);
   if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
-  *s = (state){.library = library, .threads = (int)threads, .gemv = gemv};
+  *s = (state){.library = library, .threads = c.threads, .gemv = c.gemv != 0};
   make_simple(s, at_gemm_of(plan->problem));
   plan->state = s;
   return ATTUNE_OK;
@@ -247,6 +216,7 @@ const at_implementation at_gemm_host_cblas = {
     .name = "host_cblas",
     .version = 1,
     .backend = "host",
+    .tunables = &tunables,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

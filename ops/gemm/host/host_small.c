@@ -37,7 +37,7 @@ static int64_t columns_beside(const at_small_ops *ops, int64_t vectors, int64_t 
   return up(n, up(n, ops->columns[vectors - 1]));
 }
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                             \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                       \
   WORD("kernel", kernel, NULL, at_blocked_isa_names, 0, "the instruction set")                   \
   NUMBER("vectors", vectors, NULL, 1, AT_SMALL_VECTORS, 0, "vectors of rows in a register tile") \
   NUMBER("columns", columns, NULL, 1, AT_SMALL_COLUMNS, 0, "columns in a register tile")         \
@@ -57,14 +57,9 @@ typedef struct list {
 
 /* One product has one thread, and does not say so. */
 static void add(list *l, const at_gemm *g, const choice *o) {
-  if (l->count == l->max) return;
   choice written = *o;
-  at_configuration c;
   if (g->batch == 1) written.threads = 0;
-  if (!at_tunables_format(&tunables, &c, &written)) return;
-  for (int i = 0; i < l->count; i++)
-    if (strcmp(l->out[i].text, c.text) == 0) return;
-  l->out[l->count++] = c;
+  if (l->count < l->max) l->count += at_tunables_add(&tunables, l->out, l->count, &written);
 }
 
 /* Below this many operations a thread costs more than it gives. */

@@ -22,9 +22,6 @@
 #define SUMS_BY_PAIRS 0 /* in shared memory two neighbours of a line have changed places */
 #endif
 
-/* COUNT sums side by side. */
-template <int COUNT> struct at_row { at_sum x[COUNT]; };
-
 template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_sum *p) {
 #pragma unroll
   for (int i = 0; i < COUNT; i += PACK) {
@@ -50,38 +47,6 @@ template <int COUNT> AT_INLINE void at_settle(at_row<COUNT> &row) {
     row.x[e] = row.x[e + 1], row.x[e + 1] = first;
   }
 #endif
-}
-
-/* Elements of D, COUNT side by side from (line, at) on. */
-template <int COUNT>
-AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
-  constexpr int STORE = EACH_D < COUNT ? EACH_D : COUNT;
-  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
-  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
-  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_D;
-  const char *c = READS_C ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_D : 0;
-  const bool with_c = READS_C && a.beta != 0.0;
-#pragma unroll
-  for (int i = 0; i < COUNT; i += STORE) {
-    at_pack<at_out, STORE> out;
-    if (!(TURNED ? RAGGED_N : RAGGED_M) || at + i + STORE <= length) {
-      if (with_c) {
-        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_D);
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
-      } else {
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
-      }
-      *(at_pack<at_out, STORE> *)(d + i * SIZE_D) = out;
-    } else {
-#pragma unroll
-      for (int e = 0; e < STORE; e++)
-        if (at + i + e < length)
-          *(at_out *)(d + (i + e) * SIZE_D) =
-              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_D)) : at_finish(a, sum.x[i + e]);
-    }
-  }
 }
 
 /* The sums of the block's warps, then those of the cluster's blocks, each in their order; to D or to the workspace. */
@@ -124,7 +89,7 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
     for (int e = 0; e < UNIT; e += PACK)
       *(at_pack<at_sum, PACK> *)(part + i * UNIT + e) = *(at_pack<at_sum, PACK> *)(x.x + e);
 #else
-    at_write(a, matrix, (TURNED ? m0 : n0) + line, (TURNED ? n0 : m0) + at, x);
+    at_write<AT_WRITE>(a, matrix, (TURNED ? m0 : n0) + line, (TURNED ? n0 : m0) + at, x);
 #endif
   }
 #if SPLIT > 1
@@ -216,7 +181,7 @@ AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
 #pragma unroll
     for (int e = 0; e < MANY; e++) x.x[0] += some[e];
   }
-  at_write(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / LINE_D,
+  at_write<AT_WRITE>(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / LINE_D,
            (TURNED ? tile_n * TN : tile_m * TM) + i % LINE_D, x);
 }
 #endif

@@ -15,24 +15,12 @@ typedef struct kernel_plan {
   size_t places[2];
 } kernel_plan;
 
-at_gemm_machine at_gemm_machine_of(const attune_device *device) {
-  const attune_device_properties *p = &device->properties;
-  const int capability = 10 * p->capability_major + p->capability_minor;
-  const bool small = capability == 86 || capability == 89 || capability >= 120;
-  return (at_gemm_machine){.capability = capability,
-                           .processors = p->processors > 0 ? p->processors : 1,
-                           .shared_bytes = (small             ? 99
-                                            : capability < 90 ? 163
-                                                              : 227) *
-                                           1024};
-}
-
 static at_kernel_source source_of(const at_gemm_kernels *family, const char *text) {
   return (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
 }
 
 /* As many blocks as the device holds, where a grid may stay. The device is current. */
-static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, const at_gemm_machine *machine,
+static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, const at_machine *machine,
                                  attune_device *device) {
   int blocks = 0;
   if (!r->stays) return ATTUNE_OK;
@@ -44,13 +32,13 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
 }
 
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device) {
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   return at_gemm_kernels_of(self)->supports(at_gemm_of(problem), &machine);
 }
 
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
                                   at_configuration *out, int max) {
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   return at_gemm_kernels_of(self)->candidates(at_gemm_of(problem), &machine, out, max, false);
 }
 
@@ -61,7 +49,7 @@ bool at_gemm_kernel_depends(const at_implementation *self, const at_configuratio
 }
 
 static attune_status describe(at_gemm_launch_spec *recipe, const at_implementation *self, const at_gemm *g,
-                              const at_gemm_machine *machine, const at_configuration *configuration) {
+                              const at_machine *machine, const at_configuration *configuration) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
   if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
@@ -100,7 +88,7 @@ static attune_status make_maps(kernel_plan *s, const at_gemm_launch_spec *r) {
 
 static attune_status open_plan(kernel_plan *s, at_plan *plan) {
   const at_gemm_kernels *family = at_gemm_kernels_of(plan->implementation);
-  const at_gemm_machine machine = at_gemm_machine_of(plan->device);
+  const at_machine machine = at_machine_of(plan->device);
   at_gemm_launch_spec recipe;
   at_cuda_scope scope;
   attune_status status =
@@ -149,7 +137,7 @@ void at_gemm_kernel_destroy(at_plan *plan) {
 void at_gemm_kernel_prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   at_jit_request *requests = calloc(2 * (size_t)count, sizeof *requests);
   int made = 0;
   for (int i = 0; requests && i < count; i++) {
@@ -171,7 +159,7 @@ void at_gemm_kernel_prepare_many(const at_implementation *self, const void *prob
 attune_status at_gemm_kernel_compile(const at_implementation *self, const void *problem, attune_device *device,
                                      const at_configuration *configuration, bool *made) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   at_gemm_launch_spec recipe;
   bool any = false;
   attune_status status = describe(&recipe, self, at_gemm_of(problem), &machine, configuration);

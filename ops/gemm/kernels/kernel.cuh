@@ -133,6 +133,43 @@ AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum
     *d = at_finish(a, sum);
 }
 
+/* COUNT sums side by side. */
+template <int COUNT> struct at_row { at_sum x[COUNT]; };
+
+/* Elements of D, COUNT side by side from (line, at) on; a store may have EACH. Of a family whose macros say how D lies:
+ * at_write<AT_WRITE>. */
+template <int EACH, bool TURNED_, bool ENDS, bool FEWER, bool READS_C_, int COUNT>
+AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
+  constexpr int STORE = EACH < COUNT ? EACH : COUNT, SIZE_OUT = (int)sizeof(at_out);
+  const int lines = TURNED_ ? a.m : a.n, length = TURNED_ ? a.n : a.m;
+  if (FEWER && line >= lines) return;
+  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_OUT;
+  const char *c = READS_C_ ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_OUT : 0;
+  const bool with_c = READS_C_ && a.beta != 0.0;
+#pragma unroll
+  for (int i = 0; i < COUNT; i += STORE) {
+    at_pack<at_out, STORE> out;
+    if (!ENDS || at + i + STORE <= length) {
+      if (with_c) {
+        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_OUT);
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
+      } else {
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
+      }
+      *(at_pack<at_out, STORE> *)(d + i * SIZE_OUT) = out;
+    } else {
+#pragma unroll
+      for (int e = 0; e < STORE; e++)
+        if (at + i + e < length)
+          *(at_out *)(d + (i + e) * SIZE_OUT) =
+              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT)) : at_finish(a, sum.x[i + e]);
+    }
+  }
+}
+#define AT_WRITE EACH_D, TURNED, TURNED ? RAGGED_N : RAGGED_M, TURNED ? RAGGED_M : RAGGED_N, READS_C
+
 /* ---- memory ---- */
 
 #ifndef AT_ON_HOST
@@ -171,6 +208,9 @@ AT_INLINE void at_early_line(const char *p) {
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }
+AT_INLINE at_u32 at_shared(at_u32 there) {
+  return there;
+}
 
 /* BYTES into shared memory, the first `valid` of them from `from`, the rest zeros. Done when at_copies_wait says so. */
 template <int BYTES> AT_INLINE void at_copy(char *to, const char *from, int valid) {
@@ -208,6 +248,28 @@ AT_INLINE uint4 at_stream16(const char *p) {
 }
 
 extern __shared__ uint4 at_room[]; /* dynamic shared memory */
+
+/* ---- barriers in shared memory: pointers to one, or where it lies there ---- */
+
+template <class P> AT_INLINE void at_barrier_start(P barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at_shared(barrier)), "r"(arrivals) : "memory");
+}
+template <class P> AT_INLINE void at_barrier_expect(P barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at_shared(barrier)), "r"(bytes)
+               : "memory");
+}
+template <class P> AT_INLINE void at_barrier_arrive(P barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at_shared(barrier)) : "memory");
+}
+/* Until the phase of this parity is over. */
+template <class P> AT_INLINE void at_barrier_wait(P barrier, int parity) {
+  at_u32 done = 0;
+  while (!done)
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(at_shared(barrier)), "r"(parity)
+                 : "memory");
+}
 
 /* ---- warps and tensor cores ---- */
 
@@ -317,7 +379,7 @@ AT_INLINE void at_cluster_await() {
 AT_INLINE void at_inbox_open(at_u64 *inbox, int bytes) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(at_shared(inbox))
                : "memory");
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at_shared(inbox)), "r"(bytes) : "memory");
+  at_barrier_expect(inbox, bytes);
 }
 /* Sends 16 bytes to block `rank`, to the same place in its shared memory. */
 AT_INLINE void at_send(void *to, const uint4 &x, at_u64 *inbox, at_u32 rank) {
@@ -397,4 +459,36 @@ AT_INLINE uint4 at_load_part(const char *p, int count) {
   for (int i = 0; i < (int)(16 / sizeof(at_in)); i++)
     if (i < count) u.x[i] = ((const at_in *)p)[i];
   return u.whole;
+}
+
+/* ---- 16 bytes at an address that is only an element's ---- */
+
+/* 16 bytes of a matrix at a multiple of 16; those outside it are not read. */
+AT_INLINE uint4 at_word(const char *p, const char *begin, const char *end) {
+  if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
+  union {
+    uint4 whole;
+    at_u16 x[8];
+  } u;
+  u.whole = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+  for (int i = 0; i < 8; i++)
+    if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
+  return u.whole;
+}
+
+AT_INLINE at_u32 at_first(at_u32 x, int count) {
+  return count >= 4 ? x : count >= 2 ? x & 0xffffu : 0u;
+}
+
+/* 16 bytes from byte `off` of two words on; zeros from byte `count` on. */
+AT_INLINE uint4 at_shifted(uint4 low, uint4 high, int off, int count) {
+  const bool two = off & 8, one = off & 4;
+  const at_u32 a = two ? low.z : low.x, b = two ? low.w : low.y, c = two ? high.x : low.z, d = two ? high.y : low.w,
+               e = two ? high.z : high.x, f = two ? high.w : high.y;
+  const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
+               bits = off & 2 ? 16u : 0u;
+  return make_uint4(at_first(__funnelshift_r(v, w, bits), count), at_first(__funnelshift_r(w, x, bits), count - 4),
+                    at_first(__funnelshift_r(x, y, bits), count - 8),
+                    at_first(__funnelshift_r(y, z, bits), count - 12));
 }

@@ -9,6 +9,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/jit/tensor_map.h"
+#include "tuning/model/machine.h"
 #include "tuning/op/tunables.h"
 
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
@@ -50,13 +51,6 @@ typedef struct at_gemm_define {
 
 enum { AT_GEMM_DEFINES = 40 };
 
-/* What the models know of a device. */
-typedef struct at_gemm_machine {
-  int capability;   /* 90 for 9.0 */
-  int processors;   /* at least 1 */
-  int shared_bytes; /* that all blocks of a processor have together, and one may have alone */
-} at_gemm_machine;
-
 /* A configuration for a problem: how its kernel is compiled and launched. */
 typedef struct at_gemm_launch_spec {
   at_gemm_define defines[AT_GEMM_DEFINES];
@@ -79,12 +73,12 @@ typedef struct at_gemm_kernels {
   const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
   bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
-  bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
+  bool (*supports)(const at_gemm *g, const at_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
-  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
+  int (*candidates)(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide);
   /* False: the text is no configuration of the family, or not one for this problem. */
-  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
@@ -93,7 +87,8 @@ static inline const at_gemm_kernels *at_gemm_kernels_of(const at_implementation 
   return implementation->data;
 }
 
-at_gemm_machine at_gemm_machine_of(const attune_device *device);
+/* Blocks that a processor holds at a time, at least 1 and no more than `most`. */
+int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most);
 
 /* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
  * Where the list has `most` the worst falls out. The new count. */
@@ -102,14 +97,37 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
 #define AT_GEMM_INSERT(list, count, most, item) \
   at_gemm_insert(list, count, most, sizeof *(item), offsetof(choice, cost), item)
 
+/* The texts of a list's choices into out[max], those that cost less than `hopeless` times the first (0: all);
+ * the count. */
+int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,
+                  size_t cost, double hopeless);
+
+#define AT_GEMM_OFFER(out, max, list, count, hopeless) \
+  at_gemm_offer(out, max, &tunables, list, count, sizeof *(list), offsetof(choice, cost), hopeless)
+
+/* size / unit, rounded up. */
+AT_INLINE int64_t at_gemm_parts(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit;
+}
+
 /* Appends NAME=VALUE. */
 void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value);
 
 /* The problem without pointers and scalars; IN and OUT are defined. */
 void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g);
 
+/* The recipe's A and B change places, and so do m and n. */
+void at_gemm_launch_spec_swap(at_gemm_launch_spec *recipe);
+
 /* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
+
+/* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
+void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g);
+
+/* A grid of `blocks` clusters of `split` blocks, by `batch` and `layers`, 0 as 1. */
+void at_gemm_launch_spec_grid(at_gemm_launch_spec *recipe, int64_t blocks, int split, int64_t batch, int64_t layers,
+                              int threads, int shared_bytes);
 
 /* A call's operands: pointers and scalars. */
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);

@@ -41,6 +41,15 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
 
+void at_gemm_launch_spec_swap(at_gemm_launch_spec *r) {
+  at_gemm_arguments *a = &r->arguments;
+  const at_gemm_arguments was = *a;
+  r->swapped = true;
+  a->lda = was.ldb, a->ldb = was.lda;
+  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
+  a->m = was.n, a->n = was.m;
+}
+
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
   out->a = swapped ? o->b : o->a;
   out->b = swapped ? o->a : o->b;
@@ -55,6 +64,27 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
   if (columns > 1) bits |= (uint64_t)ld * element;
   if (g->batch > 1) bits |= (uint64_t)stride * element;
   return (int)(bits & (~bits + 1));
+}
+
+void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g) {
+  const size_t in = attune_dtype_size((attune_dtype)g->dtype), out = attune_dtype_size((attune_dtype)g->dtype_out);
+  const bool reads_c = g->c != AT_C_NONE;
+  at_gemm_define_add(recipe, "TRANS_A", g->trans_a);
+  at_gemm_define_add(recipe, "TRANS_B", g->trans_b);
+  at_gemm_define_add(recipe, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
+  at_gemm_define_add(recipe, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
+  at_gemm_define_add(recipe, "BYTES_C", reads_c ? at_gemm_grain(g, out, g->n, g->ldc, g->stride_c) : 16);
+  at_gemm_define_add(recipe, "BYTES_D", at_gemm_grain(g, out, g->n, g->ldd, g->stride_d));
+  at_gemm_define_add(recipe, "READS_C", reads_c);
+}
+
+void at_gemm_launch_spec_grid(at_gemm_launch_spec *r, int64_t blocks, int split, int64_t batch, int64_t layers,
+                              int threads, int shared_bytes) {
+  r->config = (at_jit_config){.grid = {(unsigned)(blocks * split), (unsigned)batch, (unsigned)layers},
+                              .block = {(unsigned)threads},
+                              .shared_bytes = (unsigned)shared_bytes,
+                              .dependent = true};
+  if (split > 1) r->config.cluster[0] = (unsigned)split;
 }
 
 attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before) {
@@ -79,6 +109,13 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   return at_fail(ATTUNE_INTERNAL, "the text of %s does not fit", family->file);
 }
 
+int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most) {
+  const int by_shared = machine->shared_bytes / (shared_bytes + AT_BLOCK_RESERVED),
+            by_registers = AT_PROCESSOR_REGISTERS / ((registers + 7) / 8 * 8 * threads);
+  const int blocks = at_lesser_int(at_lesser_int(by_shared, by_registers), most);
+  return blocks < 1 ? 1 : blocks;
+}
+
 static double cost_at(const char *list, int i, size_t size, size_t cost) {
   double out;
   memcpy(&out, list + (size_t)i * size + cost, sizeof out);
@@ -95,4 +132,14 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
   memmove(all + (size_t)(at + 1) * size, all + (size_t)at * size, (size_t)(kept - at) * size);
   memcpy(all + (size_t)at * size, item, size);
   return kept + 1;
+}
+
+int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,
+                  size_t cost, double hopeless) {
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if ((hopeless == 0.0 || cost_at(list, i, size, cost) < hopeless * cost_at(list, 0, size, cost)) &&
+        at_tunables_format(tunables, &out[given], (const char *)list + (size_t)i * size))
+      given++;
+  return given;
 }

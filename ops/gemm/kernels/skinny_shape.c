@@ -18,43 +18,25 @@ at_gemm_skinny_shape at_gemm_skinny_shape_of(const at_gemm *g) {
   return s;
 }
 
-/* The widest load, 1 to 16 bytes, of a factor whose lines, where there are several, lie `ld` bytes apart. */
-static int grain_of(const at_gemm *g, int64_t lines, int64_t ld, int64_t stride) {
-  uint64_t bits = g->alignment | 16u;
-  if (lines > 1) bits |= (uint64_t)ld;
-  if (g->batch > 1) bits |= (uint64_t)stride;
-  return (int)(bits & (~bits + 1));
-}
-
-static void swap(at_gemm_launch_spec *r) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
-}
-
 void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_skinny_shape *s) {
   const at_gemm_arguments *a = &out->arguments;
   at_gemm_launch_spec_start(out, g);
-  out->swapped = s->swapped;
-  if (s->swapped) swap(out);
-  at_gemm_define_add(out, "BYTES_L", grain_of(g, s->large_k ? s->m : s->k, a->lda, a->stride_a));
-  at_gemm_define_add(out, "BYTES_S", grain_of(g, s->small_k ? s->n : s->k, a->ldb, a->stride_b));
+  if (s->swapped) at_gemm_launch_spec_swap(out);
+  at_gemm_define_add(out, "BYTES_L", at_gemm_grain(g, 1, s->large_k ? s->m : s->k, a->lda, a->stride_a));
+  at_gemm_define_add(out, "BYTES_S", at_gemm_grain(g, 1, s->small_k ? s->n : s->k, a->ldb, a->stride_b));
   at_gemm_define_add(out, "SMALL_K", s->small_k);
   at_gemm_define_add(out, "TURNED", s->swapped);
   at_gemm_define_add(out, "READS_C", g->c != AT_C_NONE);
   at_gemm_define_add(out, "RAGGED", (s->large_k ? s->k : s->m) % s->wide != 0);
 }
 
-/* Clusters that the device holds when a processor has one block. A cluster lies within a group of processors, and what
- * is left of a group holds none: of 132 processors 120 have clusters of 4 or of 8, as counted on an H200. */
-static double clusters_at_once(const at_gemm_machine *machine, int blocks) {
-  const int usable = blocks > 2 ? machine->processors * 10 / 11 : machine->processors;
+/* Clusters that the device holds when a processor has one block. */
+static double clusters_at_once(const at_machine *machine, int blocks) {
+  const int usable = blocks > 2 ? machine->clustered : machine->processors;
   return usable < blocks ? 1.0 : (double)(usable / blocks);
 }
 
-double at_gemm_uneven(const at_gemm_machine *machine, double clusters, int blocks) {
+double at_gemm_uneven(const at_machine *machine, double clusters, int blocks) {
   const double at_once = clusters_at_once(machine, blocks), rounds = clusters / at_once;
   const double whole = rounds > 1.0 ? (double)(int64_t)(rounds + 0.999) : 1.0;
   const double uneven = whole * machine->processors / (clusters * blocks);

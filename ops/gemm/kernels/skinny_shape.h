@@ -23,6 +23,6 @@ void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, cons
 
 /* How much longer the busiest processor works than if all of the device's shared the work evenly: `clusters` of `blocks`
  * blocks each (1: no clusters), whose places on the device are fewer than its processors. */
-double at_gemm_uneven(const at_gemm_machine *machine, double clusters, int blocks);
+double at_gemm_uneven(const at_machine *machine, double clusters, int blocks);
 
 #endif

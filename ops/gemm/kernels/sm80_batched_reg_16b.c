@@ -5,9 +5,9 @@
 
 #include "gemm_sm80_batched_reg_16b_cuh.h"
 
-enum { MOST = 64, UNIT = 16, MOST_TEAMS = 8, MOST_BLOCKS = 16, MOST_CHOICES = 64, MOST_FEW = 5, REGISTERS = 65536 };
+enum { MOST = 64, UNIT = 16, MOST_TEAMS = 8, MOST_BLOCKS = 16, MOST_CHOICES = 64, MOST_FEW = 5 };
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                            \
   PAIR("tile", tm, "TM", UNIT, MOST, tn, "TN", UNIT, MOST, AT_POWERS, "rows and columns of D that one warp computes") \
   NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "matrices of a block")                                            \
   NUMBER("blocks", blocks, "BLOCKS", 1, MOST_BLOCKS, 0, "blocks of a multiprocessor that registers are left for")
@@ -44,13 +44,13 @@ static at_gemm cut(const at_gemm *g) {
   return s;
 }
 
-static bool can(const at_gemm *g, const at_gemm_machine *machine) {
+static bool can(const at_gemm *g, const at_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   return half && machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->m % UNIT == 0 &&
          g->n % UNIT == 0 && g->k % UNIT == 0 && g->batch >= 2 && g->batch <= INT32_MAX / 2;
 }
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const at_gemm s = cut(g);
   return can(&s, machine);
 }
@@ -69,20 +69,24 @@ static bool fits(const at_gemm *g, const choice *c) {
   const int warps = warps_of(g, c) * c->teams, registers = registers_of(g, c);
   if (warps > 16 || registers > 184 || c->blocks > MOST_BLOCKS) return false;
   /* It may be told to do with a fifth less than that; with less still it would spill. */
-  return c->blocks == 1 || c->blocks * 32 * warps * registers * 4 <= REGISTERS * 5;
+  return c->blocks == 1 || c->blocks * 32 * warps * registers * 4 <= AT_PROCESSOR_REGISTERS * 5;
 }
 
+/* Its part of the memory's rate, and how much of what memory wants on the way it needs. */
+static const double RATE = 0.9768, FLIGHT = 1.2;
+
 /* Of one processor, cycles a matrix: memory at what a stream reaches, if enough is on its way; what passes through L1,
- * in which warps of a matrix meet again; and a little for every warp. Figures of an H200. */
-static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
+ * in which warps of a matrix meet again; and a little for every warp. The numbers are the kernel's, fitted to its times
+ * (gemm_kernel_times.c). */
+static double cost_of(const at_gemm *g, const choice *c, const at_machine *machine) {
   const double size = (double)attune_dtype_size((attune_dtype)g->dtype);
   const double in = (double)((g->m + g->n) * g->k) * size,
                out = (double)(g->m * g->n) * (double)attune_dtype_size((attune_dtype)g->dtype_out);
   const int warps = warps_of(g, c), together = warps * c->teams * 32;
-  int blocks = REGISTERS / (registers_of(g, c) * together);
+  int blocks = AT_PROCESSOR_REGISTERS / (registers_of(g, c) * together);
   if (c->blocks > blocks) blocks = c->blocks;
-  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / 18.5;
-  const double flight = (double)blocks * c->teams * in / 49152.0;
+  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / (RATE * at_machine_memory_cycle(machine));
+  const double flight = (double)blocks * c->teams * in / (FLIGHT * machine->wanted);
   const double passing = (double)warps * (c->tm + c->tn) * (double)g->k * size / 64.0;
   const double parallel = machine->processors * c->teams > g->batch ? 1.5 : 1.0; /* processors stay idle */
   return (memory / (flight < 1.0 ? flight : 1.0) + 0.3 * passing + 2.0 * warps) * parallel;
@@ -90,10 +94,10 @@ static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *
 
 /* With `wide` every tile; otherwise blocks of 128 threads, with the registers that the kernel is thought to need and a
  * fifth less. */
-static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *whole, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const at_gemm s = cut(whole), *g = &s;
   choice list[MOST_CHOICES];
-  int count = 0, given = 0;
+  int count = 0;
   for (int tm = UNIT; tm <= MOST; tm *= 2)
     for (int tn = UNIT; tn <= MOST; tn *= 2) {
       int last = 0; /* teams */
@@ -103,7 +107,7 @@ static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_c
         if (warps > warps_of(g, &c)) c.teams = warps / warps_of(g, &c);
         if (c.teams == last) continue;
         last = c.teams;
-        const int room = REGISTERS / (32 * warps_of(g, &c) * c.teams * registers_of(g, &c));
+        const int room = AT_PROCESSOR_REGISTERS / (32 * warps_of(g, &c) * c.teams * registers_of(g, &c));
         for (int more = 0; more < 2; more++) {
           c.blocks = room + more < 1 ? 1 : room + more;
           if (!fits(g, &c)) continue;
@@ -112,18 +116,14 @@ static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_c
         }
       }
     }
-  for (int i = 0; i < count && given < max; i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_machine *machine,
                    const at_configuration *text) {
   const at_gemm s = cut(whole), *g = &s;
   choice c;
   if (!can(g, machine) || !at_tunables_parse(&tunables, &c, text) || !fits(g, &c)) return false;
-  const size_t in = attune_dtype_size((attune_dtype)g->dtype), result = attune_dtype_size((attune_dtype)g->dtype_out);
-  const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(g, &c);
   at_gemm_launch_spec_start(out, g);
   at_gemm_define_add(out, "M", (int)g->m);
@@ -131,15 +131,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_gemm
   at_gemm_define_add(out, "K", (int)g->k);
   at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "WARPS", warps);
-  at_gemm_define_add(out, "TRANS_A", g->trans_a);
-  at_gemm_define_add(out, "TRANS_B", g->trans_b);
-  at_gemm_define_add(out, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
-  at_gemm_define_add(out, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
-  at_gemm_define_add(out, "BYTES_C", reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16);
-  at_gemm_define_add(out, "BYTES_D", at_gemm_grain(g, result, g->n, g->ldd, g->stride_d));
-  at_gemm_define_add(out, "READS_C", reads_c);
-  out->config = AT_JIT_ROW((unsigned)((g->batch + c.teams - 1) / c.teams), (unsigned)(32 * warps * c.teams));
-  out->config.dependent = true;
+  at_gemm_define_matrices(out, g);
+  at_gemm_launch_spec_grid(out, at_gemm_parts(g->batch, c.teams), 1, 0, 0, 32 * warps * c.teams, 0);
   return true;
 }
 

@@ -8,7 +8,7 @@ enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 6
 
 static const char *const grids[] = {"whole", "stays", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                            \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                      \
   PAIR("tile", tm, "TM", 1, MOST, tn, "TN", 1, MOST, 0,                                                         \
        "rows and columns of D that one thread computes (a warp makes up to four "                               \
        "matrices where these are few); of halves: one warp, by tensor cores")                                   \
@@ -48,7 +48,7 @@ static shape shape_of(const at_gemm *g) {
                  .half = half};
 }
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   return machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->batch >= 2 &&
          g->batch <= INT32_MAX / 2;
 }
@@ -91,7 +91,7 @@ static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
   return c->teams * share_of(s, c) * (c->stages * stage_bytes(g, s) + result);
 }
 
-static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_machine *machine) {
   if (s->m % c->tm || s->n % c->tn || c->teams > MOST_TEAMS) return false;
   const int most = s->half ? 64 * 32 : s->in == 8 ? 32 : 64; /* of D in registers, of a warp or a thread */
   if (c->tm * c->tn > most || (s->half && (c->tm % 16 || c->tn % 16)) || (!s->half && (c->tm > 8 || c->tn > 8)))
@@ -100,24 +100,29 @@ static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_gem
   return warps * c->teams <= 16 && warps <= 8 && shared_bytes(g, s, c) <= machine->shared_bytes;
 }
 
-/* Cycles of a processor for one matrix: memory at what a stream reaches, shared memory at 128 bytes, sums at 128 (f64: 64)
- * a cycle. Too little in flight makes memory slow. Figures of an H200; on others the order is much the same. */
-static double cost_of(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+/* Its part of the memory's rate, and how much of what memory wants on the way it needs. */
+static const double RATE = 0.9768, FLIGHT = 1.2;
+
+/* Cycles of a processor for one matrix: memory, shared memory at 128 bytes a cycle, and sums. Too little in flight
+ * makes memory slow. The numbers are the kernel's, fitted to its times (gemm_kernel_times.c). */
+static double cost_of(const at_gemm *g, const shape *s, const choice *c, const at_machine *machine) {
   const double in = (double)((g->m + g->n) * g->k * s->in), out = (double)(g->m * g->n * s->out);
-  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / 18.5;
+  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / (RATE * at_machine_memory_cycle(machine));
   const int warps = warps_of(s, c), shared = shared_bytes(g, s, c);
   int blocks = machine->shared_bytes / (shared + 1024);
   if (blocks * warps * c->teams > 48) blocks = 48 / (warps * c->teams);
   const int share = share_of(s, c);
-  const double flight = (double)blocks * c->teams * share * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / 49152.0;
+  const double flight =
+      (double)blocks * c->teams * share * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / (FLIGHT * machine->wanted);
   const double volume = (double)s->m * s->n * s->k;
   double loads, sums;
   if (s->half) {
     loads = volume * 2.0 * (1.0 / c->tm + 1.0 / c->tn) / 128.0;
-    sums = volume / 1024.0;
+    sums = volume / machine->mma_f16;
   } else {
     loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0 / share;
-    sums = (double)warps * s->k * c->tm * c->tn / (s->in == 8 ? 2.0 : 4.0) * 1.3 / share;
+    sums = (double)warps * s->k * c->tm * c->tn / ((s->in == 8 ? machine->fma_f64 : machine->fma_f32) / 32.0) * 1.3 /
+           share;
   }
   const double copies = (2.0 * in + (is_straight(g, s, c) ? 1.0 : 2.0) * out) / 128.0,
                work = loads + copies > sums ? loads + copies : sums;
@@ -126,7 +131,7 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
                    mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
   static const int stages[] = {1, 2, 3}, threads[] = {128, 256};
@@ -152,25 +157,16 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         count = AT_GEMM_INSERT(list, count, most, &c);
       }
     }
-  int given = 0;
-  for (int i = 0; i < count && given < max; i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &s, &c, machine)) return false;
   if (!c.stays && c.stages > 1) return false; /* a team has one matrix */
-  const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(&s, &c);
-  const size_t in = (size_t)s.in, result = (size_t)s.out;
-  const int a = at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a),
-            b = at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b),
-            d = at_gemm_grain(g, result, g->n, g->ldd, g->stride_d),
-            from_c = reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16;
   at_gemm_launch_spec_start(out, g);
   at_gemm_define_add(out, "M", s.m);
   at_gemm_define_add(out, "N", s.n);
@@ -179,22 +175,15 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   at_gemm_define_add(out, "WARPS", warps);
   at_gemm_define_add(out, "SHARE", share_of(&s, &c));
   at_gemm_define_add(out, "STRAIGHT", is_straight(g, &s, &c));
-  at_gemm_define_add(out, "TRANS_A", g->trans_a);
-  at_gemm_define_add(out, "TRANS_B", g->trans_b);
-  at_gemm_define_add(out, "BYTES_A", a);
-  at_gemm_define_add(out, "BYTES_B", b);
-  at_gemm_define_add(out, "BYTES_C", from_c);
-  at_gemm_define_add(out, "BYTES_D", d);
-  at_gemm_define_add(out, "READS_C", reads_c);
+  at_gemm_define_matrices(out, g);
   const bool exact = g->m == s.m && g->n == s.n && g->k == s.k;
   at_gemm_define_add(out, "EXACT", exact);
   at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
   at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
   at_gemm_define_add(out, "PACKED_D", exact && g->ldd == g->m);
   const int64_t matrices = (int64_t)c.teams * share_of(&s, &c); /* of a block */
-  out->config = AT_JIT_ROW((unsigned)((g->batch + matrices - 1) / matrices), (unsigned)(32 * warps * c.teams));
-  out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
-  out->config.dependent = true;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(g->batch, matrices), 1, 0, 0, 32 * warps * c.teams,
+                           shared_bytes(g, &s, &c));
   out->stays = c.stays;
   return true;
 }

@@ -41,43 +41,6 @@
 #ifndef BLOCKS
 #define BLOCKS 1
 #endif
-#define SHIFTS (BYTES_X < 4 || BYTES_Y < 4 || PAD_X || PAD_Y)
-
-#if SHIFTS
-
-/* ---- 16 bytes at an address that is only an element's ---- */
-
-/* 16 bytes of a matrix at a multiple of 16; those outside it are not read. */
-AT_INLINE uint4 at_word(const char *p, const char *begin, const char *end) {
-  if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
-  union {
-    uint4 whole;
-    at_u16 x[8];
-  } u;
-  u.whole = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-  for (int i = 0; i < 8; i++)
-    if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
-  return u.whole;
-}
-
-AT_INLINE at_u32 at_first(at_u32 x, int count) {
-  return count >= 4 ? x : count >= 2 ? x & 0xffffu : 0u;
-}
-
-/* 16 bytes from byte `off` of two words on; zeros from byte `count` on. */
-AT_INLINE uint4 at_shifted(uint4 low, uint4 high, int off, int count) {
-  const bool two = off & 8, one = off & 4;
-  const at_u32 a = two ? low.z : low.x, b = two ? low.w : low.y, c = two ? high.x : low.z, d = two ? high.y : low.w,
-               e = two ? high.z : high.x, f = two ? high.w : high.y;
-  const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
-               bits = off & 2 ? 16u : 0u;
-  return make_uint4(at_first(__funnelshift_r(v, w, bits), count), at_first(__funnelshift_r(w, x, bits), count - 4),
-                    at_first(__funnelshift_r(x, y, bits), count - 8),
-                    at_first(__funnelshift_r(y, z, bits), count - 12));
-}
-
-#endif
 
 /* ---- tiles in shared memory ---- */
 

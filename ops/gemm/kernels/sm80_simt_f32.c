@@ -6,47 +6,31 @@
 #include "gemm_block_tile_cuh.h"
 #include "gemm_sm80_simt_f32_cuh.h"
 
-enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2 };
+enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_PARTS = 264 };
 
-static const double HOPELESS = 1.4;       /* times the best guess: not tried */
-static const double CYCLE = 1.0 / 1900.0; /* microseconds */
+static const double HOPELESS = 1.4; /* times the best guess: not tried */
+static const double FLIGHT = 1.2;   /* of what memory wants on the way */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                           \
-  PAIR("tile", tm, "TM", 16, 256, tn, "TN", 16, 256, AT_POWERS, "rows and columns of D that a block computes") \
-  NUMBER("step", step, "BK", 8, 128, AT_POWERS, "of k, by a block at a time")                                  \
-  PAIR("warps", warps_m, "WARPS_M", 1, MOST_WARPS, warps_n, "WARPS_N", 1, MOST_WARPS, AT_POWERS,               \
-       "warps of a block along the rows and the columns")                                                      \
-  NUMBER("along", warps_k, "WARPS_K", 1, MOST_WARPS, AT_POWERS, "warps that share a step")                     \
-  NUMBER("lanes", lanes, "LANES_M", 4, 8, AT_POWERS,                                                           \
-         "lanes of a warp along the rows; the others lie along the columns")                                   \
-  NUMBER("stages", stages, "STAGES", 1, 16, 0, "steps that a block has in shared memory or on the way there")  \
-  NUMBER("splitk", split, "SPLIT", 1, 8, 0,                                                                    \
-         "blocks, a cluster, that share k; more than one on devices of capability 9.0 and later")              \
-  NUMBER("parts", parts, "PARTS", 1, MOST_PARTS, 0,                                                            \
-         "clusters that share k further: their sums go to the workspace, and another launch adds them up")     \
-  NUMBER("bound", bound, "BOUND", 0, 1, 0,                                                                     \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                   \
+  AT_BLOCK_TILE_TUNABLES(NUMBER, PAIR, 16, 256)                              \
+  NUMBER("lanes", lanes, "LANES_M", 4, 8, AT_POWERS,                         \
+         "lanes of a warp along the rows; the others lie along the columns") \
+  AT_BLOCK_SHARE_TUNABLES(NUMBER, MOST_PARTS)                                \
+  NUMBER("bound", bound, "BOUND", 0, 1, 0,                                   \
          "1: sums lie in registers so that a product finds what it takes in different banks")
 
-/* A configuration, read. */
-typedef struct choice {
-  AT_TUNABLE_FIELDS(TUNABLES)
-  double cost; /* microseconds, by the model */
-} choice;
+typedef at_block_choice choice;
 
 static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
 typedef at_gemm_shape shape;
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy == ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
   if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n >= 8 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 16) <= INT32_MAX / 64;
-}
-
-static int warps_of(const choice *c) {
-  return c->warps_m * c->warps_n * c->warps_k;
 }
 
 /* What a thread makes: rows, columns. */
@@ -71,7 +55,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 
 static int registers_of(const shape *s, const choice *c) {
   const int m = rows_of(c), n = cols_of(c), lines = (s->x_k ? c->tm : 0) + (s->y_k ? c->tn : 0);
-  return m * n + 2 * (m + n) + 30 + lines / (4 * warps_of(c)); /* and an address of each line */
+  return m * n + 2 * (m + n) + 30 + lines / (4 * at_block_warps(c)); /* and an address of each line */
 }
 
 /* Sums that lie by pairs, along D's contiguous side: faster where a thread has no more of them along that side than
@@ -81,50 +65,25 @@ static bool is_better_bound(const shape *s, const choice *c) {
   return c->warps_k == 1 && m * n >= 64 && (s->swapped ? n <= m : m <= n);
 }
 
-static int64_t tiles_of(const shape *s, const choice *c) {
-  return at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
-}
-
-static size_t workspace_of(const shape *s, const choice *c) {
-  return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts * c->tm * c->tn * 4);
-}
-
-/* Steps along k of a block, at most. */
-static int64_t steps_of(const shape *s, const choice *c) {
-  return at_gemm_parts(at_gemm_parts(s->k, c->step), c->split * c->parts);
-}
-
-static bool is_whole(const shape *s, const choice *c) {
-  return steps_of(s, c) <= c->stages;
-}
-
 /* Copies of a line of a tile that lies along its rows: no more than there are threads. */
 static int units_of(const shape *s, const choice *c) {
   const int x = s->x_k ? 8 : c->tm * 4 / s->grain_x, y = s->y_k ? 8 : c->tn * 4 / s->grain_y;
   return x > y ? x : y;
 }
 
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
-            by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
-  const int blocks = at_lesser_int(at_lesser_int(by_shared, by_registers), 2048 / threads);
-  return blocks < 1 ? 1 : blocks;
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
+  const int threads = 32 * at_block_warps(c);
+  return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 2048 / threads);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (c->tm % (4 * c->lanes * c->warps_m) || c->tn % (128 / c->lanes * c->warps_n)) return false;
-  if (c->step % 8 || c->step % (2 * c->warps_k) || c->step > 128 || c->tm > 256 || c->tn > 256 || c->stages > 16)
+  if (c->step % (2 * c->warps_k) || rows_of(c) > 16 || cols_of(c) > 16 || rows_of(c) * cols_of(c) > 128) return false;
+  const int warps = at_block_warps(c);
+  if (warps < 2 || warps > AT_BLOCK_WARPS || units_of(s, c) > 32 * warps || registers_of(s, c) > 220 ||
+      registers_of(s, c) * warps * 32 > AT_PROCESSOR_REGISTERS)
     return false;
-  if (rows_of(c) > 16 || cols_of(c) > 16 || rows_of(c) * cols_of(c) > 128) return false;
-  if (c->stages < 2 && !is_whole(s, c)) return false;
-  const int warps = warps_of(c);
-  if (warps < 2 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers_of(s, c) > 220 ||
-      registers_of(s, c) * warps * 32 > 65536)
-    return false;
-  if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
-  if (c->split * c->parts > 1 && at_gemm_parts(s->k, c->step) < 2 * c->split * c->parts) return false;
-  if (tiles_of(s, c) * c->split > INT32_MAX / 64 || workspace_of(s, c) > s->workspace_cap) return false;
-  return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+  return at_block_fits(s, c, shared_bytes(s, c), at_block_sums(s, c), machine);
 }
 
 /* How often shared memory is busy with 128 bytes that come: an element's copy takes a turn for itself. */
@@ -135,7 +94,7 @@ static double copies_of(bool along_k, int grain) {
 /* Cycles of a processor for a step of a block: what its warps issue, beside what shared memory serves. Products that
  * find all they take in registers' other banks take a turn each; some do not. */
 static double step_cycles(const shape *s, const choice *c) {
-  const int m = rows_of(c), n = cols_of(c), warps = warps_of(c), steps = c->step / c->warps_k;
+  const int m = rows_of(c), n = cols_of(c), warps = at_block_warps(c), steps = c->step / c->warps_k;
   const double copies = c->step * 4.0 / (32 * warps) *
                         ((double)c->tm / (s->x_k ? 4 : s->grain_x) + (double)c->tn / (s->y_k ? 4 : s->grain_y));
   const double loop = m * n * (steps < 16 ? steps : 16) > 1024 ? 1.03 : 1.0; /* more than caches of instructions like */
@@ -148,30 +107,23 @@ static double step_cycles(const shape *s, const choice *c) {
   return issued > shared ? issued + 0.1 * shared : shared + 0.1 * issued;
 }
 
-/* Microseconds. Figures of an H200; on others the order is much the same. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = at_greater(at_gemm_usable(c->split, machine), 1.0),
-               tiles = (double)tiles_of(s, c) * (double)s->batch;
-  const double ranks = c->split * c->parts, blocks = tiles * ranks;
-  const double steps = (double)at_gemm_parts(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
-  const int resident = resident_of(s, c, machine), warps = warps_of(c);
-  const double whole = (double)(int64_t)(blocks / processors + 0.9999); /* blocks of a processor */
-  const double busy = whole < resident ? whole : resident, rounds = (double)(int64_t)(whole / busy + 0.999);
-  const double used = blocks < processors ? blocks / processors : 1.0;
-  const double few = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
-  const double compute = whole * mine * step_cycles(s, c) * CYCLE * (0.7 + 0.3 * few);
-  const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
-  const double flight = used * busy * (is_whole(s, c) ? (int)mine : c->stages - 1) * stage_bytes(s, c) / 49152.0;
-  const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
+/* Microseconds. The numbers are the kernel's, fitted to its times (gemm_kernel_times.c). */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const at_block_load l = at_block_load_of(s, c, resident_of(s, c, machine), machine);
+  const int ahead = at_block_is_whole(s, c) ? (int)l.mine : c->stages - 1;
+  const double flight = at_lesser(l.used * l.busy * ahead * stage_bytes(s, c) / (FLIGHT * machine->wanted), 1.0);
+  const double rate = l.processors / machine->processors * flight;
   const double in = ((double)s->m + (double)s->n) * (double)s->k * 4, out = (double)s->m * (double)s->n * 4;
-  const double memory = (in + out) * (double)s->batch / 4.25e6 / rate,
-               level2 = moved / (5.3e6 * processors / 132.0) / at_greater(used, 0.0);
-  const double most = at_greater(memory, at_greater(compute, level2)), sum = memory + compute + level2;
-  const double copied = c->tm * c->tn * 4.0 * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
-  const double each = 0.9 + copied + (c->split > 1 ? 1.4 : 0.0);
-  const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)workspace_of(s, c) / 2e6 : 0.0;
-  const double deep = c->stages > 3 ? 1.0 + 0.006 * (c->stages - 3) : 1.0;
-  return (most + 0.12 * (sum - most)) * deep + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
+  const double level2 = machine->level2 * l.processors / machine->processors;
+  return at_block_cost(
+      s, c, &l,
+      &(at_block_times){.memory = (in + out) * (double)s->batch / machine->memory / rate,
+                        .compute = l.whole * l.mine * step_cycles(s, c) * machine->cycle_fma * (0.7 + 0.3 * l.few),
+                        .level2 = l.blocks * l.mine * stage_bytes(s, c) / level2 / l.used,
+                        .deep = c->stages > 3 ? 1.0 + 0.006 * (c->stages - 3) : 1.0,
+                        .meet = 1.4,
+                        .cycle = machine->cycle_fma},
+      machine);
 }
 
 /* Tiles with warps over them and along k, and the lanes of a warp along m. */
@@ -187,40 +139,26 @@ static const uint16_t tiles[][6] = {
     {32, 32, 1, 1, 4, 4},   {32, 32, 1, 1, 8, 4},   {256, 32, 8, 1, 1, 4},  {256, 32, 4, 1, 2, 8},
     {128, 16, 4, 1, 1, 8},  {128, 16, 4, 1, 2, 8},  {64, 16, 2, 1, 4, 8},   {32, 16, 1, 1, 8, 8}};
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static const at_axis tile_axis =
+    AT_AXIS(tiles, AT_AT(tm), AT_AT(tn), AT_AT(warps_m), AT_AT(warps_n), AT_AT(warps_k), AT_AT(lanes));
+
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
-static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint16_t *tile, choice *list, int count,
-                        int most) {
-  static const int steps[] = {8, 16, 32, 64}, stages[] = {1, 2, 3, 4, 6, 8}, shares[] = {1, 2, 4, 8};
-  for (size_t d = 0; d < AT_COUNT(steps); d++)
-    for (size_t g = 0; g < AT_COUNT(stages); g++)
-      for (size_t h = 0; h < AT_COUNT(shares); h++)
-        for (int r = 0; r <= MOST_ROUNDS; r++) {
-          /* Parts that fill the processors r times. */
-          const int64_t filled = (int64_t)at_gemm_usable(shares[h], machine) * r,
-                        parts = r == 0 ? 1
-                                       : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
-                                                   shares[h]);
-          choice c = {.tm = tile[0],
-                      .tn = tile[1],
-                      .step = steps[d],
-                      .warps_m = tile[2],
-                      .warps_n = tile[3],
-                      .warps_k = tile[4],
-                      .lanes = tile[5],
-                      .stages = stages[g],
-                      .split = shares[h],
-                      .parts = (int)parts};
-          c.bound = is_better_bound(s, &c);
-          if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
-          if (c.stages > steps_of(s, &c)) continue;
-          count = consider(s, machine, c, list, count, most);
-        }
+static int collect_tile(const shape *s, const at_machine *machine, int tile, choice *list, int count, int most) {
+  static const uint16_t steps[] = {8, 16, 32, 64}, stages[] = {1, 2, 3, 4, 6, 8}, shares[] = {1, 2, 4, 8},
+                        rounds[] = {0, 1, 2};
+  static const at_axis axes[] = {AT_AXIS(steps, AT_AT(step)), AT_AXIS(stages, AT_AT(stages)),
+                                 AT_AXIS(shares, AT_AT(split)), AT_AXIS(rounds, AT_AT(parts))};
+  choice c = {0};
+  (void)at_axes_pick(&tile_axis, 1, tile, &c);
+  c.bound = is_better_bound(s, &c);
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++)
+    if (at_block_share(s, &c, MOST_PARTS, machine)) count = consider(s, machine, c, list, count, most);
   return count;
 }
 
@@ -230,18 +168,18 @@ static bool is_alike(const choice *a, const choice *b) {
 
 /* But for stages and which way its warps and lanes lie. */
 static bool is_same(const choice *a, const choice *b) {
-  return is_alike(a, b) && a->warps_k == b->warps_k && warps_of(a) == warps_of(b);
+  return is_alike(a, b) && a->warps_k == b->warps_k && at_block_warps(a) == at_block_warps(b);
 }
 
 /* A search tries few, of which no more than two differ only in what a block does in itself, and three have the same tile. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
   int count = 0, given = 0;
   for (size_t t = 0; t < AT_COUNT(tiles); t++) {
     if ((tiles[t][1] > 16 && tiles[t][1] >= 2 * s.n) || (tiles[t][0] > 32 && tiles[t][0] >= 2 * s.m)) continue;
-    count = collect_tile(&s, machine, tiles[t], list, count, MOST_CHOICES);
+    count = collect_tile(&s, machine, (int)t, list, count, MOST_CHOICES);
   }
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
     int alike = 0, of_tile = 0, same = 0;
@@ -259,9 +197,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
 }
 
 static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, const choice *c,
-                   const at_gemm_machine *machine) {
-  const int64_t each = at_gemm_parts(tiles_of(s, c) * s->batch * c->split * c->parts, machine->processors),
-                resident = resident_of(s, c, machine);
+                   const at_machine *machine) {
+  const int64_t each = at_gemm_parts(at_block_blocks(s, c), machine->processors), resident = resident_of(s, c, machine);
   const at_gemm_define all[] = {{"X_K", s->x_k},
                                 {"Y_K", s->y_k},
                                 {"BYTES_X", s->grain_x},
@@ -273,24 +210,22 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
                                 {"RAGGED_N", s->n % c->tn != 0},
                                 {"RAGGED_K", s->k % c->step != 0},
                                 {"EARLY", 0},
-                                {"WHOLE", is_whole(s, c)},
+                                {"WHOLE", at_block_is_whole(s, c)},
                                 {"BLOCKS", (int)(each < resident ? each : resident)}};
   at_gemm_define_tunables(out, &tunables, c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  at_gemm_launch_spec_swap(out, &s);
+  if (s.swapped) at_gemm_launch_spec_swap(out);
   define(out, g, &s, &c, machine);
-  const int shared = at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts, shared_bytes(&s, &c), machine);
-  at_gemm_launch_spec_launch(
-      out, &s, &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
-  out->workspace_bytes = workspace_of(&s, &c);
+  at_block_launch(out, &s, &c, at_gemm_spread(at_block_blocks(&s, &c), shared_bytes(&s, &c), machine));
+  out->workspace_bytes = at_block_sums(&s, &c);
   return true;
 }
 

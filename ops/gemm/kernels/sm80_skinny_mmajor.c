@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm80_skinny_mmajor.c: the family of sm80_skinny_mmajor.cuh: f32 and f64, a large matrix that lies along its rows
  * times one of few columns, or the same transposed. */
-#include <string.h>
-
 #include "ops/gemm/kernels/skinny_shape.h"
 
 #include "gemm_sm80_skinny_mmajor_cuh.h"
@@ -20,7 +18,7 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                          \
   NUMBER("lanes", lanes, "LANES", 8, 32, AT_POWERS,                                                                 \
          "lanes of a warp along the rows; the others take other parts of k")                                        \
   NUMBER("columns", cols, "COLS", 1, MOST_COLS, AT_POWERS,                                                          \
@@ -50,7 +48,7 @@ static int largest(int x, int y) {
   return x > y ? x : y;
 }
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
   if (s.half || s.large_k || machine->capability < 80) return false;
   if (s.m <= 64 && s.k <= 64) return false;              /* sm80_batched_smem's */
@@ -98,22 +96,18 @@ static int registers_of(const shape *s, const choice *c) {
   return others + c->cols * s->wide * s->in / 4 + (c->rooms ? 8 : 5 * c->ahead);
 }
 
-/* Blocks of a processor at a time. */
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  int blocks = 65536 / (registers * threads);
-  if (blocks > 1536 / threads) blocks = 1536 / threads;
-  if (blocks > machine->shared_bytes / (shared_bytes(s, c) + 1024))
-    blocks = machine->shared_bytes / (shared_bytes(s, c) + 1024);
-  return largest(blocks, 1);
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
+  const int threads = 32 * c->warps_m * c->warps_k;
+  return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 1536 / threads);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   const int warps = c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  if (s->half || s->large_k || c->cols > MOST_COLS || c->lanes < 8 || c->lanes > 32 || warps > 16) return false;
+  if (s->half || s->large_k || warps > 16) return false;
   if (c->rooms != 0 && c->rooms != 4 && c->rooms != MOST_ROOMS) return false;
   if (c->chunk % ahead_of(c) || c->chunk % span_of(c) || c->chunk * c->cols / 32 > MOST_COPIES) return false;
-  if (registers > 200 || registers * warps * 32 > 65536 || (c->split > 1 && machine->capability < 90)) return false;
+  if (registers > 200 || registers * warps * 32 > AT_PROCESSOR_REGISTERS || (c->split > 1 && machine->capability < 90))
+    return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
@@ -125,10 +119,13 @@ static double step_cost(const shape *s, const choice *c) {
   return at_greater((1.2 * sums + lines + 4.0 * copies + 8.0) / 4.0, 4.0 * at_greater(lines, 1.0) + 4.0 + 2.0 * copies);
 }
 
-/* Microseconds: memory and sums beside each other, and what comes before and after. Figures of an H200; on others the
- * order is much the same. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double cycle = 1.0 / 1700.0, processors = machine->processors;
+/* What part of what memory wants on the way the kernel needs, and what part of its rate it has. */
+static const double FLIGHT = 30000.0 / 40960.0, RATE = 4.3 / 4.25;
+
+/* Microseconds: memory and sums beside each other, and what comes before and after. The numbers are the kernel's,
+ * fitted to its times (gemm_kernel_times.c). */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const double cycle = machine->cycle, processors = machine->processors;
   const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), resident = resident_of(s, c, machine);
   const int64_t parts = c->warps_k * c->split;
   const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
@@ -137,10 +134,10 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double uneven = at_gemm_uneven(machine, clusters, c->split);
   const double mine = at_greater(blocks / processors, 1.0), busy = mine > resident ? resident : mine;
   const int loads = c->rooms ? (c->rooms - 1) * c->chunk / (32 / c->lanes) : c->ahead; /* on their way */
-  const double flight = busy * warps * 512.0 * loads / 30000.0;
+  const double flight = busy * warps * 512.0 * loads / (FLIGHT * machine->wanted);
   const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (0.75 + 0.25 * tiles_n);
   const double small = clusters * c->cols * (double)s->k * s->in;
-  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.4 * small) / (4.3e6 * (processors / 132.0));
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.4 * small) / (RATE * machine->memory);
   const double compute = blocks * warps * share / (32.0 / c->lanes) * step_cost(s, c) / processors * cycle;
   const double sums = (double)rows * c->cols * s->sum * c->warps_k;
   const double each = 0.6 + (sums / 64.0 + 300.0) * cycle + (c->split > 1 ? 0.5 : 0.0); /* of a block */
@@ -149,7 +146,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
 }
 
 /* Adds c, if it fits, in its place by cost; the worst falls out. */
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   for (int i = 0; i < count; i++)
     if (at_tunables_equal(&tunables, &list[i], &c)) return count;
@@ -165,7 +162,7 @@ static int columns_of(const shape *s) {
 }
 
 /* Those of which a search tries the best guesses: lanes, warps along m and k, splitk, ahead, rooms. */
-static const uint8_t few[][6] = {
+static const uint16_t few[][6] = {
     {16, 1, 16, 2, 4, 0}, {16, 1, 16, 1, 4, 0},  {16, 1, 8, 2, 8, 0},  {16, 1, 8, 2, 16, 0}, {16, 1, 8, 1, 8, 0},
     {16, 2, 4, 2, 16, 0}, {16, 4, 1, 1, 4, 0},   {16, 2, 2, 1, 4, 0},  {16, 1, 4, 1, 4, 0},  {32, 1, 8, 2, 8, 0},
     {32, 1, 8, 1, 8, 0},  {32, 1, 16, 2, 16, 0}, {32, 2, 4, 2, 8, 0},  {32, 2, 8, 1, 4, 0},  {32, 4, 1, 1, 4, 0},
@@ -174,59 +171,48 @@ static const uint8_t few[][6] = {
     {8, 1, 16, 1, 4, 4},  {8, 1, 8, 1, 8, 4},    {16, 1, 16, 1, 4, 4},
 };
 
-static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+static const at_axis few_axis =
+    AT_AXIS(few, AT_AT(lanes), AT_AT(warps_m), AT_AT(warps_k), AT_AT(split), AT_AT(ahead), AT_AT(rooms));
+
+static int collect_few(const shape *s, const at_machine *machine, choice *list) {
+  choice c = {.cols = columns_of(s)};
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = {.lanes = few[i][0],
-                .cols = columns_of(s),
-                .warps_m = few[i][1],
-                .warps_k = few[i][2],
-                .split = machine->capability < 90 ? 1 : few[i][3],
-                .ahead = few[i][4],
-                .rooms = few[i][5]};
+  for (int i = 0; at_axes_pick(&few_axis, 1, i, &c); i++) {
+    if (machine->capability < 90) c.split = 1;
     c.chunk = chunk_of(s, &c);
     count = consider(s, machine, c, list, count, MOST_FEW);
   }
   return count;
 }
 
-static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}};
+static int collect_all(const shape *s, const at_machine *machine, choice *list) {
+  static const uint16_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}},
+                        lanes[] = {8, 16, 32}, splits[] = {1, 2, 4, 8}, aheads[] = {2, 4, 8, 16}, times[] = {1, 2};
+  static const at_axis axes[] = {AT_AXIS(lanes, AT_AT(lanes)), AT_AXIS(warps, AT_AT(warps_m), AT_AT(warps_k)),
+                                 AT_AXIS(splits, AT_AT(split)), AT_AXIS(aheads, AT_AT(ahead)),
+                                 AT_AXIS(times, AT_AT(chunk))};
+  choice c = {.cols = columns_of(s)};
   int count = 0;
-  for (int lanes = 8; lanes <= 32; lanes *= 2)
-    for (size_t w = 0; w < AT_COUNT(warps); w++)
-      for (int split = 1; split <= 8; split *= 2)
-        for (int ahead = 2; ahead <= 16; ahead *= 2) {
-          choice c = {.lanes = lanes,
-                      .cols = columns_of(s),
-                      .warps_m = warps[w][0],
-                      .warps_k = warps[w][1],
-                      .split = split,
-                      .ahead = ahead};
-          c.chunk = chunk_of(s, &c);
-          for (int times = 1; times <= 2; times++, c.chunk *= 2)
-            count = consider(s, machine, c, list, count, MOST_CHOICES);
-        }
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) {
+    c.chunk *= chunk_of(s, &c);
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
+  }
   return count;
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice list[MOST_CHOICES];
   const int count = wide ? collect_all(&s, machine, list) : collect_few(&s, machine, list);
-  int given = 0;
-  for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
-      given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
-  const int rows = block_rows(&s, &c), tiles_n = (int)((s.n + c.cols - 1) / c.cols);
+  const int tiles_n = (int)at_gemm_parts(s.n, c.cols);
   at_gemm_skinny_shape_start(out, g, &s);
   at_gemm_define_tunables(out, &tunables, &c);
   at_gemm_define_add(out, "ROOMS", c.rooms ? c.rooms : ROOMS);
@@ -234,11 +220,8 @@ static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_mac
   at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c, machine));
   at_gemm_define_add(out, "TILES_N", tiles_n);
   at_gemm_define_add(out, "EXACT", s.k % c.chunk == 0 && s.n % c.cols == 0);
-  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * tiles_n * c.split), (unsigned)s.batch},
-                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(s.m, block_rows(&s, &c)) * tiles_n, c.split, s.batch, 0,
+                           32 * c.warps_m * c.warps_k, shared_bytes(&s, &c));
   return true;
 }
 

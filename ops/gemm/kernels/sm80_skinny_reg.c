@@ -20,7 +20,7 @@ static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
 static const char *const forms[] = {[ROWS] = "rows", [DEPTH] = "depth", [TENSOR] = "tensor", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                              \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                        \
   WORD("form", form, "FORM", forms, 0,                                                                            \
        "`rows`: the large matrix lies along m (n), a thread has rows of it; `depth`: it lies along k, and so do " \
        "the lanes of a warp; `tensor`: it lies along k, halves, by tensor cores")                                 \
@@ -55,7 +55,7 @@ static bool is_left_to_rows(const shape *s) {
   return !s->half && !s->large_k && s->n > 4;
 }
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const shape s = at_gemm_skinny_shape_of(g);
   if (s.m <= MOST && s.k <= MOST) return false; /* sm80_batched_smem's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
@@ -100,53 +100,52 @@ static int registers_of(const shape *s, const choice *c) {
 }
 
 /* Blocks that a processor's registers hold. */
-static int resident_of(const shape *s, const choice *c) {
-  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
-  const int blocks = 65536 / (registers * threads), most = 1536 / threads;
-  return blocks < 1 ? 1 : blocks < most ? blocks : most;
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
+  const int threads = 32 * c->warps_m * c->warps_k;
+  return at_gemm_resident(machine, threads, registers_of(s, c), 0, 1536 / threads);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (c->form == ROWS ? s->large_k : !s->large_k) return false;
   if (c->form == TENSOR && (!s->half || c->cols % 8)) return false;
   if (c->form != TENSOR && c->cols > 16) return false;
   const int warps = c->warps_m * c->warps_k, registers = registers_of(s, c);
-  if (warps > 16 || registers > 232 || registers * warps * 32 > 65536) return false;
+  if (warps > 16 || registers > 232 || registers * warps * 32 > AT_PROCESSOR_REGISTERS) return false;
   if (c->split > 1 && machine->capability < 90) return false;
   if (s->swapped ? (s->m + block_rows(s, c) - 1) / block_rows(s, c) > INT32_MAX / 8 : false) return false;
   return chunk_of(s, c) > 0 && shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
 /* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the
- * processors, and what comes before and after. Figures of an H200; on others the order is much the same. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double cycle = 1.0 / 1700.0, processors = machine->processors;
+ * processors, and what comes before and after. The numbers are the kernel's, fitted to its times
+ * (gemm_kernel_times.c). */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const double cycle = machine->cycle, processors = machine->processors;
   const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
   const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
   const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
-  int resident = resident_of(s, c);
-  const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
-  if (resident > by_shared) resident = by_shared;
-  if (resident < 1) resident = 1;
+  const int resident =
+      at_gemm_resident(machine, 32 * warps, registers_of(s, c), shared_bytes(s, c), 1536 / (32 * warps));
   const double mine = at_greater(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
   const double uneven = at_gemm_uneven(machine, blocks / c->split, c->split);
-  const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
+  const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / machine->wanted;
   const double large =
       (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
   const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
-  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / machine->memory;
   const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
   const double depth = (double)s->k / 32.0 / s->wide * tiles_m * rows * tiles_n * (double)s->batch / processors;
+  const double fma = s->sum == 8 ? machine->fma_f64 : machine->fma_f32;
   double sums, shared;
   if (c->form == ROWS) {
-    sums = products / (s->sum == 8 ? 64.0 : 128.0) * 1.15;
+    sums = products / fma * 1.15;
     shared = products / 32.0 / (c->per * s->wide) * s->sum / 16.0 * 3.0 + depth * 4.0;
   } else if (c->form == DEPTH) {
-    sums = products / (s->sum == 8 ? 64.0 : 128.0) * (s->half ? 1.4 + 1.0 / c->per : 1.15);
+    sums = products / fma * (s->half ? 1.4 + 1.0 / c->per : 1.15);
     shared = depth * 4.0 * (1.0 + (double)c->cols / c->per);
   } else {
-    sums = products / 1024.0;
+    sums = products / machine->mma_f16;
     shared = depth * 4.0 * (1.0 + (double)c->cols / (16.0 * c->per));
   }
   const double compute = at_greater(sums, shared) * cycle;
@@ -165,7 +164,7 @@ static int columns_of(const shape *s, int form) {
 }
 
 /* Of each form, those that were once among the best on an H200: form, per, warps along m and k, splitk, ahead. */
-static const uint8_t few[][6] = {
+static const uint16_t few[][6] = {
     {ROWS, 1, 1, 8, 4, 2},   {ROWS, 1, 1, 8, 8, 1},    {ROWS, 1, 1, 16, 2, 2},  {ROWS, 1, 1, 16, 4, 1},
     {ROWS, 2, 2, 4, 8, 1},   {ROWS, 1, 2, 8, 8, 1},    {ROWS, 2, 1, 8, 8, 1},   {ROWS, 1, 1, 4, 8, 2},
     {ROWS, 1, 1, 8, 1, 2},   {ROWS, 1, 4, 4, 8, 2},    {ROWS, 1, 1, 4, 1, 2},   {ROWS, 1, 2, 4, 4, 2},
@@ -178,7 +177,7 @@ static const uint8_t few[][6] = {
     {TENSOR, 1, 4, 1, 1, 2}, {TENSOR, 1, 8, 1, 4, 4},
 };
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
   for (int i = 0; i < count; i++)
     if (at_tunables_equal(&tunables, &list[i], &c)) return count;
@@ -186,89 +185,74 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
   return AT_GEMM_INSERT(list, count, most, &c);
 }
 
-static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+static const at_axis few_axis =
+    AT_AXIS(few, AT_AT(form), AT_AT(per), AT_AT(warps_m), AT_AT(warps_k), AT_AT(split), AT_AT(ahead));
+
+static int collect_few(const shape *s, const at_machine *machine, choice *list) {
+  choice c = {0};
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    choice c = {.form = few[i][0],
-                .cols = columns_of(s, few[i][0]),
-                .per = few[i][1],
-                .warps_m = few[i][2],
-                .warps_k = few[i][3],
-                .split = machine->capability < 90 ? 1 : few[i][4],
-                .ahead = few[i][5]};
+  for (int i = 0; at_axes_pick(&few_axis, 1, i, &c); i++) {
+    if (machine->capability < 90) c.split = 1;
+    c.cols = columns_of(s, c.form);
     count = consider(s, machine, c, list, count, MOST_FEW);
-    if (c.cols > 8 && c.form == ROWS) {
-      c.cols = 8;
-      count = consider(s, machine, c, list, count, MOST_FEW);
-    }
+    if (c.cols <= 8 || c.form != ROWS) continue;
+    c.cols = 8;
+    count = consider(s, machine, c, list, count, MOST_FEW);
   }
   return count;
 }
 
-static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
-                                     {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}};
+static int collect_all(const shape *s, const at_machine *machine, choice *list) {
+  static const uint16_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
+                                      {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}},
+                        forms_all[] = {ROWS, DEPTH, TENSOR}, parts[] = {1, 2}, pers[] = {1, 2, 4, 8},
+                        splits[] = {1, 2, 4, 8}, aheads[] = {1, 2, 4, 8};
+  static const at_axis axes[] = {
+      AT_AXIS(forms_all, AT_AT(form)), AT_AXIS(parts, AT_AT(cols)),   AT_AXIS(warps, AT_AT(warps_m), AT_AT(warps_k)),
+      AT_AXIS(pers, AT_AT(per)),       AT_AXIS(splits, AT_AT(split)), AT_AXIS(aheads, AT_AT(ahead))};
+  choice c = {0};
   int count = 0;
-  for (int form = ROWS; form <= TENSOR; form++)
-    for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
-      if (2 * cols < columns_of(s, form)) break;
-      for (size_t w = 0; w < AT_COUNT(warps); w++)
-        for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
-          for (int split = 1; split <= 8; split *= 2)
-            for (int ahead = 1; ahead <= 8; ahead *= 2)
-              count = consider(s, machine,
-                               (choice){.form = form,
-                                        .cols = cols,
-                                        .per = per,
-                                        .warps_m = warps[w][0],
-                                        .warps_k = warps[w][1],
-                                        .split = split,
-                                        .ahead = ahead},
-                               list, count, MOST_CHOICES);
-    }
+  for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) {
+    c.cols = columns_of(s, c.form) / c.cols; /* all that a form computes at once, or half of them */
+    if (c.cols < 1 || (c.form != DEPTH && c.per > 2)) continue;
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
+  }
   return count;
 }
 
 /* sm90_skinny_ring_16b does these in less time: few are compiled. */
-static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_machine *machine) {
+static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_machine *machine) {
   return machine->capability >= 90 && s->half && s->large_k && s->small_k && s->n > 2 && s->n <= 16 &&
          g->alignment >= 16 && s->k % 32 == 0;
 }
 
 /* Where none of the few fits, the best of all. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice list[MOST_CHOICES];
-  int count = wide ? 0 : collect_few(&s, machine, list), given = 0;
+  int count = wide ? 0 : collect_few(&s, machine, list);
   if (count == 0) {
     count = collect_all(&s, machine, list);
     if (!wide && count > MOST_FEW) count = MOST_FEW;
   }
   if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
-  for (int i = 0; i < count && given < max; i++)
-    if ((wide || list[i].cost < HOPELESS * list[0].cost) && at_tunables_format(&tunables, &out[given], &list[i]))
-      given++;
-  return given;
+  return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_skinny_shape_start(out, g, &s);
   at_gemm_define_tunables(out, &tunables, &c);
+  const int blocks = resident_of(&s, &c, machine);
   /* The compiler is told only where it would take more: told, it takes all that there is. */
-  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && blocks > 1 ? blocks : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
-  const int rows = block_rows(&s, &c);
-  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,
-                                         (unsigned)((s.n + c.cols - 1) / c.cols)},
-                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c)};
-  out->config.dependent = true;
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, at_gemm_parts(s.m, block_rows(&s, &c)), c.split, s.batch, at_gemm_parts(s.n, c.cols),
+                           32 * c.warps_m * c.warps_k, shared_bytes(&s, &c));
   return true;
 }
 

@@ -18,7 +18,7 @@ enum {
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                                                                  \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                            \
   NUMBER("rows", rows, NULL, 16, 32, AT_POWERS, "rows of D (columns where m is the small size) of a warp")            \
   PAIR("warps", warps_m, "WARPS_M", 1, 16, warps_k, "WARPS_K", 1, 16, AT_POWERS,                                      \
        "warps of a block along the rows and along k")                                                                 \
@@ -39,7 +39,7 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 typedef at_gemm_shape shape;
 
 /* Copies take 16 bytes from and to multiples of 16. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
   const shape s = at_gemm_shape_of(g);
   return s.x_k && s.y_k && s.grain_x == 16 && s.grain_y == 16 && s.n <= MOST_N && s.k % DEPTH == 0 && s.k >= 256 &&
@@ -71,52 +71,51 @@ static int registers_of(const shape *s, const choice *c) {
   return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
 }
 
-/* Blocks that a processor holds. */
-static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
-            by_registers = 65536 / ((registers_of(s, c) + 7) / 8 * 8 * threads);
-  const int blocks = by_shared < by_registers ? by_shared : by_registers;
-  return blocks < 1 ? 1 : blocks < 16 ? blocks : 16;
+static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
+  return at_gemm_resident(machine, 32 * warps_of(c), registers_of(s, c), shared_bytes(s, c), 16);
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
   return at_gemm_parts(s->m, c->warps_m * c->rows);
 }
 
-static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  if (c->rows != 16 && c->rows != 32) return false;
-  if (warps_of(c) > 16 || c->warps_m > 16 || c->split > 8 || c->step < 64 || c->step > 1024) return false;
-  if (c->stages < 2 || c->stages > MOST_STAGES || c->early > MOST_EARLY) return false;
-  if (s->k < UNIT_K * c->warps_k * c->split) return false;
-  if (registers_of(s, c) * warps_of(c) * 32 > 65536) return false;
+static bool fits(const shape *s, const choice *c, const at_machine *machine) {
+  if (warps_of(c) > 16 || s->k < UNIT_K * c->warps_k * c->split) return false;
+  if (registers_of(s, c) * warps_of(c) * 32 > AT_PROCESSOR_REGISTERS) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-/* Microseconds: memory or the L2 cache, and what comes before and after. Fitted to 250 times of an H200. */
-static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = machine->processors, scale = processors / 132.0;
+/* What the kernel needs of what memory wants on the way, for copies of whole lines come later; its part of the memory's
+ * rate; and bytes a microsecond that one warp more or less brings. */
+static const double FLIGHT = 176e3 / 40960.0, RATE = 4.35 / 4.25, OF_WARPS = 50e6;
+
+/* Microseconds: memory or the L2 cache, and what comes before and after. The numbers are the kernel's, fitted to 250 of
+ * its times. */
+static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const double processors = machine->processors;
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
   const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
   const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = at_lesser(blocks, places);
   const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
                steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = at_lesser(c->stages, steps);
-  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c), flight = at_once * ring / (processors * 176e3),
+  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c),
+               flight = at_once * ring / (processors * FLIGHT * machine->wanted),
                used = at_lesser(at_once / processors, 1.0);
   const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
                small = tiles * (double)s->n * (double)s->k * 2.0;
   const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
-  const double memory = large / 4.35e6 / scale / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
-               level2 = (large + small) / 5.3e6 / scale;
+  const double memory = large / (RATE * machine->memory) / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
+               level2 = (large + small) / machine->level2;
   const double warps = at_lesser(blocks / processors, resident) * warps_of(c),
                few = 12.0 / warps; /* too few to be busy */
   const double each =
       0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
   const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
-  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / 50e6;
+  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
 }
 
-static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
@@ -130,37 +129,22 @@ static const uint16_t few[][6] = {
     {16, 4, 1, 128, 3, 4}, {32, 4, 2, 128, 2, 1}, {32, 4, 1, 128, 3, 1}, {16, 1, 1, 128, 2, 1}, {16, 1, 1, 256, 2, 1},
 };
 
-static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
-  int count = 0;
-  for (size_t i = 0; i < AT_COUNT(few); i++) {
-    const choice c = {.rows = few[i][0],
-                      .warps_m = few[i][1],
-                      .warps_k = few[i][2],
-                      .step = few[i][3],
-                      .stages = few[i][4],
-                      .split = few[i][5]};
-    count = consider(s, machine, c, list, count, most);
-  }
-  return count;
-}
+static const at_axis few_axis =
+    AT_AXIS(few, AT_AT(rows), AT_AT(warps_m), AT_AT(warps_k), AT_AT(step), AT_AT(stages), AT_AT(split));
 
-static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
-  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
-                                     {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
+static const uint16_t all_rows[] = {16, 32}, all_steps[] = {64, 128, 256, 512}, all_stages[] = {2, 3, 4, 5, 6},
+                      all_splits[] = {1, 2, 4},
+                      all_warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
+                                        {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
+static const at_axis all_axes[] = {AT_AXIS(all_rows, AT_AT(rows)), AT_AXIS(all_warps, AT_AT(warps_m), AT_AT(warps_k)),
+                                   AT_AXIS(all_steps, AT_AT(step)), AT_AXIS(all_stages, AT_AT(stages)),
+                                   AT_AXIS(all_splits, AT_AT(split))};
+
+static int collect(const shape *s, const at_machine *machine, choice *list, bool wide) {
+  choice c = {0};
   int count = 0;
-  for (int rows = 16; rows <= 32; rows *= 2)
-    for (size_t w = 0; w < AT_COUNT(warps); w++)
-      for (int step = 64; step <= 512; step *= 2)
-        for (int stages = 2; stages <= 6; stages++)
-          for (int split = 1; split <= 4; split *= 2) {
-            const choice c = {.rows = rows,
-                              .warps_m = warps[w][0],
-                              .warps_k = warps[w][1],
-                              .step = step,
-                              .stages = stages,
-                              .split = split};
-            count = consider(s, machine, c, list, count, most);
-          }
+  for (int i = 0; wide ? at_axes_pick(all_axes, AT_COUNT(all_axes), i, &c) : at_axes_pick(&few_axis, 1, i, &c); i++)
+    count = consider(s, machine, c, list, count, MOST_CHOICES);
   return count;
 }
 
@@ -171,11 +155,11 @@ static bool is_alike(const choice *a, const choice *b) {
 
 /* The best guess, of more than two stages, with two ways to ask early, others with one: of two stages one is being
  * multiplied, so no more than one step is worth asking for. No two that differ only in stages. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
   const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
-  const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
+  const int count = collect(&s, machine, list, wide);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < most); i++) {
     int alike = 0;
@@ -190,23 +174,19 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   return given;
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  at_gemm_launch_spec_swap(out, &s);
+  if (s.swapped) at_gemm_launch_spec_swap(out);
   const at_gemm_define all[] = {
       {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"BLOCKS", resident_of(&s, &c, machine)},
       {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
   at_gemm_define_tunables(out, &tunables, &c);
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
-  out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
-                                .block = {(unsigned)(32 * warps_of(&c))},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  at_gemm_launch_spec_grid(out, tiles_of(&s, &c), c.split, s.batch, 0, 32 * warps_of(&c), shared_bytes(&s, &c));
   return true;
 }
 

@@ -33,27 +33,12 @@
 #define UNIT_K 64 /* of k, where a team may begin: a line of the L2 cache */
 #define COUNT (BLOCK_ROWS * COLS) /* sums of a team */
 
-/* ---- barriers in shared memory, and copies that they tell of ---- */
+/* ---- copies that barriers tell of ---- */
 
 #ifndef AT_ON_HOST
-AT_INLINE void at_barrier_start(at_u64 *barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at_shared(barrier)), "r"(arrivals) : "memory");
-}
-AT_INLINE void at_barrier_arrive(at_u64 *barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at_shared(barrier)) : "memory");
-}
 /* This thread arrives when all that it ordered before has been copied. */
 AT_INLINE void at_barrier_arrive_with_copies(at_u64 *barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at_shared(barrier)) : "memory");
-}
-/* Until the phase of this parity is over. */
-AT_INLINE void at_barrier_wait(at_u64 *barrier, int parity) {
-  at_u32 done = 0;
-  while (!done)
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(at_shared(barrier)), "r"(parity)
-                 : "memory");
 }
 /* 16 bytes, for the barrier that this thread arrives at next with its copies. AGAIN: other blocks of the processor read
  * them too, by way of its L1 cache. */

@@ -13,24 +13,14 @@ enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
 /* What tensor copies can reach, if need be in copies. Smaller problems are those of the families
  * batched and skinny. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
   if (machine->capability != 90 || !half) return false;
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
   return at_wgmma_reaches(g) &&
-         at_wgmma_parts_of(g->m, 64) * at_wgmma_parts_of(g->n, 16) * g->batch <= INT32_MAX / 1024;
-}
-
-/* X is A and Y is B, whichever they were. */
-static void turn(at_gemm_launch_spec *r) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  r->swapped = true;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
+         at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
 }
 
 static int kept_of(const at_wgmma_choice *c, bool larger) {
@@ -56,7 +46,7 @@ static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_w
 }
 
 static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c,
-                      const at_gemm_machine *machine) {
+                      const at_machine *machine) {
   const int cluster = at_wgmma_cluster(c), most = at_wgmma_clusters(c, machine);
   const int64_t works = at_wgmma_tiles(s, c) * s->batch * c->parts;
   const int64_t clusters = !at_wgmma_whole(c) && works > most ? most : works;
@@ -74,14 +64,14 @@ static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const a
       .dependent = true};
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   at_wgmma_choice c;
   if (!at_tunables_parse(&at_wgmma_tunables, &c, text)) return false;
   const at_wgmma_shape s = at_wgmma_shape_of(g, c.turned);
   if (!at_wgmma_fits(&s, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
-  if (c.turned) turn(out);
+  if (c.turned) at_gemm_launch_spec_swap(out);
   out->mapped = true;
   out->maps[0] = at_wgmma_tensor(g, c.turned, (s.x_k ? c.tm : UNIT) / c.along_n);
   out->maps[1] = at_wgmma_tensor(g, !c.turned, (s.y_k ? c.tn : UNIT) / c.along_m);

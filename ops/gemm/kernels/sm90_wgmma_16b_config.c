@@ -9,10 +9,6 @@ typedef at_wgmma_choice choice;
 
 const at_tunables at_wgmma_tunables = AT_TUNABLES(AT_WGMMA_TUNABLES);
 
-int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
-}
-
 /* The widest store that D permits, and the widest load of C; an element at least. */
 static int grain_d(const at_gemm *g) {
   const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
@@ -72,7 +68,7 @@ int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 }
 
 int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  return at_wgmma_parts_of(s->m, (int64_t)c->tm * c->along_m) * at_wgmma_parts_of(s->n, (int64_t)c->tn * c->along_n);
+  return at_gemm_parts(s->m, (int64_t)c->tm * c->along_m) * at_gemm_parts(s->n, (int64_t)c->tn * c->along_n);
 }
 
 int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
@@ -87,10 +83,9 @@ size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return s->padded_x + s->padded_y + at_wgmma_sums_bytes(s, c);
 }
 
-/* Clusters of 4 and 8 leave some of each group of processors idle: an H200 holds 66 of 2, 30 of 4 and 15 of 8. */
-int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine) {
+int at_wgmma_clusters(const at_wgmma_choice *c, const at_machine *machine) {
   const int blocks = at_wgmma_cluster(c),
-            clusters = (blocks <= 2 ? machine->processors : machine->processors * 10 / 11) / blocks * c->blocks;
+            clusters = (blocks <= 2 ? machine->processors : machine->clustered) / blocks * c->blocks;
   return clusters < 1 ? 1 : clusters;
 }
 
@@ -105,13 +100,13 @@ static bool is_tile(const at_wgmma_choice *c) {
 
 /* Registers: of the four quarters of a processor each has a fourth of its warps. A cluster's blocks need some more. */
 static bool has_registers(const at_wgmma_choice *c) {
-  const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
+  const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = AT_PROCESSOR_REGISTERS / 128 / warps / 8 * 8,
             sums = c->tm / c->groups * c->tn / 128, others = at_wgmma_cluster(c) > 1 ? 56 : 48;
   return leaves_registers(c) ? c->blocks == 1 : sums + others <= (room < 255 ? room : 255);
 }
 
-bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
-  const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
+bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine) {
+  const int64_t steps = at_gemm_parts(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
   if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;

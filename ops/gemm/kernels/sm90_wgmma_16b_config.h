@@ -17,7 +17,7 @@ enum {
 };
 
 /* tm, tn: of X and Y, as the problem is turned; deep: times 64 of k in a step. */
-#define AT_WGMMA_TUNABLES(NUMBER, PAIR, WORD)                                                                         \
+#define AT_WGMMA_TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                   \
   PAIR("tile", tm, "TM", 64, 256, tn, "TN", 16, 256, 0,                                                               \
        "rows and columns of D that a block computes; columns and rows where `turned`")                                \
   NUMBER("deep", deep, "DEEP", 1, AT_WGMMA_DEEP, 0, "of k, 64 at a time: how many of these a step has")               \
@@ -61,8 +61,6 @@ typedef struct at_wgmma_shape {
 
 at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned);
 
-int64_t at_wgmma_parts_of(int64_t size, int64_t unit); /* rounded up */
-
 static inline int at_wgmma_cluster(const at_wgmma_choice *c) {
   return c->split * c->along_m * c->along_n;
 }
@@ -89,9 +87,9 @@ size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);
 size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
 /* Clusters that run at the same time with `blocks` a processor. */
-int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine);
+int at_wgmma_clusters(const at_wgmma_choice *c, const at_machine *machine);
 
 /* Whether the kernel can be made and launched for the problem. */
-bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
+bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine);
 
 #endif

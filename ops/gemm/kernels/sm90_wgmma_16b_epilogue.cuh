@@ -134,9 +134,6 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 
 #else
 
-/* COUNT side by side. */
-template <int COUNT> struct at_row { at_passed x[COUNT]; };
-
 template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed *p) {
   if constexpr (COUNT < PACK) {
     const at_pack<at_passed, COUNT> some = *(const at_pack<at_passed, COUNT> *)p;
@@ -152,38 +149,6 @@ template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed 
   }
 }
 
-/* Elements of D, COUNT side by side from (line, at) on. */
-template <int COUNT>
-AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
-  constexpr int STORE = EACH_D < COUNT ? EACH_D : COUNT;
-  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
-  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
-  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_D;
-  const char *c = READS_C ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_D : 0;
-  const bool with_c = READS_C && a.beta != 0.0;
-#pragma unroll
-  for (int i = 0; i < COUNT; i += STORE) {
-    at_pack<at_out, STORE> out;
-    if (!(TURNED ? RAGGED_N : RAGGED_M) || at + i + STORE <= length) {
-      if (with_c) {
-        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_D);
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
-      } else {
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
-      }
-      *(at_pack<at_out, STORE> *)(d + i * SIZE_D) = out;
-    } else {
-#pragma unroll
-      for (int e = 0; e < STORE; e++)
-        if (at + i + e < length)
-          *(at_out *)(d + (i + e) * SIZE_D) =
-              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_D)) : at_finish(a, sum.x[i + e]);
-    }
-  }
-}
-
 /* What passed, to D. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
   constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TURNS = (ALL + 127) / 128,
@@ -194,7 +159,7 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
     if (ALL % 128 != 0 && i >= ALL) break;
     at_row<UNIT_D> x;
     at_take(x, room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
-    at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x);
+    at_write<AT_WRITE>(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x);
   }
 }
 

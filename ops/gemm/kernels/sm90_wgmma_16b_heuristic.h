@@ -6,6 +6,6 @@
 #include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
 /* The candidates slot of at_gemm_sm90_wgmma_16b_family. */
-int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
+int at_wgmma_candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide);
 
 #endif

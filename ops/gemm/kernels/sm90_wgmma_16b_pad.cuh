@@ -38,31 +38,6 @@ AT_INLINE at_u32 at_blocks_of(const at_timelines &l) {
   return (l.total + THREADS * EACH - 1) / (THREADS * EACH);
 }
 
-/* 16 bytes at a multiple of 16; those outside [begin, end) are not read. */
-AT_INLINE uint4 at_word(const char *p, const char *begin, const char *end) {
-  if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
-  union {
-    uint4 whole;
-    at_u16 x[8];
-  } u;
-  u.whole = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-  for (int i = 0; i < 8; i++)
-    if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
-  return u.whole;
-}
-
-/* The 16 bytes from byte `off` of two words on. */
-AT_INLINE uint4 at_from_both(uint4 low, uint4 high, int off) {
-  const bool two = off & 8, one = off & 4;
-  const at_u32 a = two ? low.z : low.x, b = two ? low.w : low.y, c = two ? high.x : low.z, d = two ? high.y : low.w,
-               e = two ? high.z : high.x, f = two ? high.w : high.y;
-  const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
-               bits = off & 2 ? 16u : 0u;
-  return make_uint4(__funnelshift_r(v, w, bits), __funnelshift_r(w, x, bits), __funnelshift_r(x, y, bits),
-                    __funnelshift_r(y, z, bits));
-}
-
 /* Pieces, one of each THREADS: in which line the next one is, and which of that line. */
 struct at_place {
   at_u32 line, piece, lines_on, pieces_on;
@@ -133,5 +108,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_cons
 #pragma unroll
   for (int i = 0; i < EACH; i++)
     if (x[i].is)
-      *(uint4 *)x[i].to = at_from_both(x[i].low, x[i].high, (int)((at_u64)x[i].source & 15));
+      *(uint4 *)x[i].to = at_shifted(x[i].low, x[i].high, (int)((at_u64)x[i].source & 15), 16);
 }

@@ -59,33 +59,13 @@ struct at_wgmma_arguments {
   at_tensor_map x, y;
 };
 
-/* ---- barriers in shared memory ---- */
-
-AT_INLINE void at_barrier_start(at_u32 barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-AT_INLINE void at_barrier_expect(at_u32 barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-AT_INLINE void at_barrier_arrive(at_u32 barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-/* At the same barrier of block `rank` of the cluster. It tells of nothing that was written: a wider scope would wait for
+/* Arrives at the same barrier of block `rank` of the cluster. It tells of nothing that was written: a wider scope would wait for
  * all of that. */
 AT_INLINE void at_barrier_arrive_at(at_u32 barrier, at_u32 rank) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
                "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
                "r"(rank)
                : "memory");
-}
-/* Until the phase of this parity is over. */
-AT_INLINE void at_barrier_wait(at_u32 barrier, int parity) {
-  at_u32 done = 0;
-  while (!done)
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
 }
 
 /* ---- copies ---- */

@@ -16,7 +16,7 @@ enum {
 };
 static const double LEAST_PRODUCTS = 1e8; /* below that the parts take longer to make than the product in f32 */
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                        \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                  \
   PAIR("tile", rows, NULL, 64, 128, columns, "COLUMNS", 64, 128, AT_POWERS, \
        "columns and rows of D that a block computes")                       \
   NUMBER("stages", stages, "STAGES", 2, MOST_STAGES, 0, "of 64 steps along k, in shared memory or on the way there")
@@ -29,18 +29,14 @@ typedef struct choice {
 
 static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 
-static int64_t parts_of(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
-}
-
 static int64_t stage_bytes(const choice *c) {
   return (c->rows + c->columns) * (int64_t)STEP * 2 * 3;
 }
 
 /* Blocks of 64 x 64 elements of both operands: parts and a flag for each. */
 static int64_t blocks_of(const at_gemm *g, const choice *c) {
-  const int64_t x = parts_of(g->n, c->rows) * (c->rows / 64), y = parts_of(g->m, c->columns) * (c->columns / 64);
-  return (x + y) * parts_of(g->k, STEP);
+  const int64_t x = at_gemm_parts(g->n, c->rows) * (c->rows / 64), y = at_gemm_parts(g->m, c->columns) * (c->columns / 64);
+  return (x + y) * at_gemm_parts(g->k, STEP);
 }
 
 static int64_t workspace_of(const at_gemm *g, const choice *c) {
@@ -48,10 +44,10 @@ static int64_t workspace_of(const at_gemm *g, const choice *c) {
 }
 
 static int64_t tiles_of(const at_gemm *g, const choice *c) {
-  return parts_of(g->n, c->rows) * parts_of(g->m, c->columns);
+  return at_gemm_parts(g->n, c->rows) * at_gemm_parts(g->m, c->columns);
 }
 
-static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
+static bool fits(const at_gemm *g, const choice *c, const at_machine *machine) {
   if ((uint64_t)workspace_of(g, c) > g->workspace_cap || tiles_of(g, c) > INT32_MAX / 64 ||
       blocks_of(g, c) > INT32_MAX / 64)
     return false;
@@ -59,7 +55,7 @@ static bool fits(const at_gemm *g, const choice *c, const at_gemm_machine *machi
 }
 
 /* The least workspace is that of the smallest tiles. */
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+static bool supports(const at_gemm *g, const at_machine *machine) {
   const choice least = {.rows = 64, .columns = 64, .stages = 2};
   if (g->dtype != ATTUNE_F32 || g->dtype_out != ATTUNE_F32 || g->accuracy != ATTUNE_EQUIVALENT) return false;
   if (machine->capability != 90 || g->m < LEAST_SIDE || g->n < LEAST_SIDE || g->k < LEAST_SIDE) return false;
@@ -67,21 +63,23 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   return (double)g->m * (double)g->n * (double)g->k * (double)g->batch >= LEAST_PRODUCTS && fits(g, &least, machine);
 }
 
-/* Microseconds on an H200: parts at the memory's rate, then rounds of tiles, whose six products of 64 steps take so many
+static const double PARTS_RATE = 0.8; /* of the memory's rate, for making parts */
+
+/* Microseconds: parts at the memory's rate, then rounds of tiles, whose six products of 64 steps take so many
  * cycles that two warp groups share. */
-static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
+static double cost_of(const at_gemm *g, const choice *c, const at_machine *machine) {
   const double bytes = (double)blocks_of(g, c) * (double)g->batch * 64.0 * STEP * 10.0;
-  const double rounds = (double)parts_of(tiles_of(g, c) * g->batch, machine->processors);
+  const double rounds = (double)at_gemm_parts(tiles_of(g, c) * g->batch, machine->processors);
   const double share = c->columns == 128 && c->rows == 128 ? 1.0
                        : c->rows == 128                    ? 1.33
                                                            : 1.5; /* what shared memory costs */
-  const double step = 6.0 * c->rows * c->columns * STEP / 2048.0 * share / 1700.0;
-  return 4.0 + bytes / 3.4e6 + rounds * (2.5 + (double)parts_of(g->k, STEP) * step);
+  const double step = 6.0 * c->rows * c->columns * STEP / machine->wgmma_f16 * share * machine->cycle;
+  return 4.0 + bytes / (PARTS_RATE * machine->memory) + rounds * (2.5 + (double)at_gemm_parts(g->k, STEP) * step);
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   choice list[MOST_CHOICES];
-  int count = 0, given = 0;
+  int count = 0;
   for (int rows = 64; rows <= 128; rows += 64)
     for (int columns = 64; columns <= 128; columns += 64) {
       choice c = {.rows = rows, .columns = columns, .stages = MOST_STAGES};
@@ -90,16 +88,14 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
       c.cost = cost_of(g, &c, machine);
       count = AT_GEMM_INSERT(list, count, MOST_CHOICES, &c);
     }
-  for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++)
-    if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
-  return given;
+  return AT_GEMM_OFFER(out, wide ? max : at_lesser_int(max, MOST_FEW), list, count, 0.0);
 }
 
 static int grain_of(const at_gemm *g, int64_t columns, int64_t ld, int64_t stride) {
   return at_gemm_grain(g, sizeof(float), columns, ld, stride);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
                    const at_configuration *text) {
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &c, machine)) return false;

@@ -150,24 +150,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) at_bf16x6(const __grid_
 #else
 /* ---- products ---- */
 
-AT_INLINE void at_signal_open(at_u64 *signal, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at_shared(signal)), "r"(count) : "memory");
-}
-AT_INLINE void at_signal_expect(at_u64 *signal, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at_shared(signal)), "r"(bytes)
-               : "memory");
-}
-AT_INLINE void at_signal(at_u64 *signal) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at_shared(signal)) : "memory");
-}
-AT_INLINE void at_signal_wait(at_u64 *signal, int parity) {
-  at_u32 done = 0;
-  while (!done)
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(at_shared(signal)), "r"(parity)
-                 : "memory");
-}
 AT_INLINE void at_fetch(char *to, const char *from, int bytes, at_u64 *signal) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    at_shared(to)),
@@ -290,8 +272,8 @@ AT_INLINE void at_fetch_all(const at_places &p, char *room, at_u64 *full, at_u64
              *y = p.y + (at_i64)tile_y * p.steps * (3 * UNIT_Y);
   for (int s = 0, at = 0, parity = 1; s < p.steps; s++) {
     char *to = room + at * STAGE_BYTES;
-    at_signal_wait(&empty[at], parity);
-    at_signal_expect(&full[at], STAGE_BYTES);
+    at_barrier_wait(&empty[at], parity);
+    at_barrier_expect(&full[at], STAGE_BYTES);
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
       at_fetch(to + i * (3 * UNIT_X), x + ((at_i64)i * p.steps + s) * (3 * UNIT_X), 3 * UNIT_X, &full[at]);
@@ -311,8 +293,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) at_bf16x6(const __grid_
   at_tile_of((int)blockIdx.x, p.units_x / ROWS, p.units_y, tile_x, tile_y);
   if (tid == 0) {
     for (int s = 0; s < STAGES; s++) {
-      at_signal_open(&full[s], 1);
-      at_signal_open(&empty[s], ROWS);
+      at_barrier_start(&full[s], 1);
+      at_barrier_start(&empty[s], ROWS);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -329,9 +311,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) at_bf16x6(const __grid_
 #pragma unroll 1
   for (int s = 0, at = 0, parity = 0; s < p.steps; s++) {
     const char *x = room + at * STAGE_BYTES;
-    at_signal_wait(&full[at], parity);
+    at_barrier_wait(&full[at], parity);
     at_multiply(part, x + group * (3 * UNIT_X), x + TILE_X);
-    if (tid % 128 == 0) at_signal(&empty[at]);
+    if (tid % 128 == 0) at_barrier_arrive(&empty[at]);
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sum[i] += part[i];
     if (++at == STAGES) at = 0, parity ^= 1;

@@ -210,7 +210,7 @@ static void time_shape(const named *s, int most) {
   for (size_t i = 0; i < AT_COUNT(tried); i++) {
     const at_implementation *one = tried[i];
     if (!one->supports(one, &g, device)) continue;
-    const at_gemm_machine machine = at_gemm_machine_of(device);
+    const at_machine machine = at_machine_of(device);
     int count = one->data ? at_gemm_kernels_of(one)->candidates(&g, &machine, list, ROOM, true)
                           : one->configurations(one, &g, device, list, ROOM);
     if (count > most) count = most;

@@ -10,7 +10,13 @@ enum { ROOM = 64 }; /* for configurations */
 
 #define FAMILY(NAME) at_gemm_kernels_of(&at_gemm_##NAME)
 
-static const at_gemm_machine h200 = {90, 132, 227 * 1024}, a100 = {80, 108, 163 * 1024}, v100 = {70, 80, 96 * 1024};
+static at_machine h200, a100, v100;
+
+__attribute__((constructor)) static void make_machines(void) {
+  h200 = at_machine_make(90, 132, "NVIDIA H200");
+  a100 = at_machine_make(80, 108, "NVIDIA A100-SXM4-80GB");
+  v100 = at_machine_make(70, 80, "Tesla V100-SXM2-32GB");
+}
 
 /* Packed matrices at 128 bytes. */
 static inline at_gemm problem_of(attune_dtype dtype, int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t batch) {

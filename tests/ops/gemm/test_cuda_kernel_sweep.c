@@ -60,7 +60,7 @@ static bool has_text(const batch *b, uint64_t hash) {
 /* Asks for the kernels of one of the problem's configurations. */
 static void want_kernel(batch *b, const family *f, const trial *t) {
   static at_configuration list[ROOM];
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   at_gemm_launch_spec recipe;
   const int count = at_gemm_kernels_of(f->implementation)->candidates(&t->g, &machine, list, ROOM, between(0, 1));
   assert_true(count > 0);
@@ -84,7 +84,7 @@ static void want_kernel(batch *b, const family *f, const trial *t) {
 
 /* All that the configuration needs for this problem is compiled. */
 static bool can_run(const batch *b, const family *f, const trial *t, const at_configuration *configuration) {
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   at_gemm_launch_spec recipe;
   if (!at_gemm_kernels_of(f->implementation)->recipe(&recipe, &t->g, &machine, configuration)) return false;
   bool all = true;
@@ -134,7 +134,7 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
 
 /* The next problem of a batch that the family takes. */
 static bool next_problem(batch *b, const family *f, const class *of, unsigned *next) {
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   const int most = (f->own ? 64 : SWEPT) + 1 - f->least;
   for (int attempt = 0; attempt < 50; attempt++) {
     trial *t = &b->trials[b->count];

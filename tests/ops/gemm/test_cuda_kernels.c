@@ -196,7 +196,7 @@ typedef struct group {
 static void add_problem(group *all, const at_implementation *implementation, const shape *s) {
   const at_gemm_kernels *family = at_gemm_kernels_of(implementation);
   static at_configuration list[ROOM];
-  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const at_machine machine = at_machine_of(device);
   const int i = all->count++;
   at_gemm *g = &all->problems[i];
   all->shapes[i] = *s;

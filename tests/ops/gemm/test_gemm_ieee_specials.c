@@ -161,7 +161,7 @@ static attune_status verify_raw(const char *text, int library) {
   at_plan *plan = NULL;
   at_configuration configuration = {""};
   double error = 0.0;
-  at_configuration_put(&configuration, "library", library);
+  snprintf(configuration.text, sizeof configuration.text, "library=%lld", (long long)library);
   OK(at_gemm_parse(text, &g));
   OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
   OK(at_plan_create(&plan, &at_gemm_op, &raw, &configuration, &g, device));
@@ -239,7 +239,7 @@ static void it_is_known_beforehand(void **state) {
     at_configuration stored = {""};
     at_gemm g;
     at_configuration_put_text(&stored, "library", known->id);
-    at_configuration_put(&stored, "threads", 1);
+    at_configuration_put_text(&stored, "threads", "1");
     for (size_t i = 0; i < AT_COUNT(LOST); i++) {
       at_plan *plan = NULL;
       OK(at_gemm_parse(LOST[i].problem, &g));

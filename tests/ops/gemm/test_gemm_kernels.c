@@ -18,11 +18,12 @@
 
 static const struct {
   const char *name;
-  at_gemm_machine machine;
-} targets[] = {{"sm_80", {80, 108, 163 * 1024}},
-               {"sm_90a", {90, 132, 227 * 1024}},
-               {"sm_100", {100, 148, 227 * 1024}},
-               {"sm_120", {120, 170, 99 * 1024}}};
+  int capability, processors;
+} targets[] = {{"sm_80", 80, 108}, {"sm_90a", 90, 132}, {"sm_100", 100, 148}, {"sm_120", 120, 170}};
+
+static at_machine machine_of(size_t target) {
+  return at_machine_make(targets[target].capability, targets[target].processors, "");
+}
 
 /* Bytes: some kernels keep pointers in memory around their loops. */
 enum { SPILL_MOST = 64 };
@@ -111,7 +112,7 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
   enum { ROOM = 64 };
   static at_configuration list[ROOM];
   for (size_t t = 0; t < AT_COUNT(targets); t++) {
-    const at_gemm_machine *machine = &targets[t].machine;
+    const at_machine one = machine_of(t), *machine = &one;
     if (!family->supports(g, machine)) continue;
     const int count = family->candidates(g, machine, list, ROOM, false);
     char what[512];
@@ -225,7 +226,8 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
   char *text = NULL;
   int found = 0;
   snprintf(choice.text, sizeof choice.text, "%s", configuration);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&recipe, &g, &targets[1].machine, &choice));
+  const at_machine machine = machine_of(1);
+  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&recipe, &g, &machine, &choice));
   OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), &recipe, false));
   const at_kernel_source source = {
       .file = FAMILY(sm90_wgmma_16b)->file, .text = text, .entry = FAMILY(sm90_wgmma_16b)->entry};

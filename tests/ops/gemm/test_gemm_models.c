@@ -129,7 +129,7 @@ static void what_mma_takes(void **state) {
 }
 
 /* Every problem that is supported has few configurations, all different, all readable, all launchable. */
-static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_machine *machine) {
   static at_configuration list[ROOM], other = {"form=rows,tile=1"};
   at_gemm_launch_spec recipe;
   if (!f->supports(g, machine)) return;
@@ -317,7 +317,7 @@ static void clusters_have_fewer_places(void **state) {
   assert_true(at_gemm_uneven(&h200, 15, 8) < 1.15);
   assert_true(at_gemm_uneven(&h200, 16, 8) > 2.0);
   assert_true(at_gemm_uneven(&h200, 1, 1) == 132.0);
-  const at_gemm_machine small = {90, 4, 227 * 1024};
+  const at_machine small = at_machine_make(90, 4, "");
   assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
 }
 

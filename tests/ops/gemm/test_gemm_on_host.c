@@ -32,7 +32,7 @@ static job jobs[MOST];
 static int job_count, wrong, problems = 4;
 static FILE *file;
 static char folder[64];
-static const at_gemm_machine machine = {90, 132, 227 * 1024};
+static at_machine machine;
 
 static int draw(int count) {
   return (int)((random_bits() >> 20) % (uint64_t)count);
@@ -392,6 +392,7 @@ static void simt_kernels(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   attune_device *host = NULL;
+  machine = at_machine_make(90, 132, "NVIDIA H200");
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (access(CXX, X_OK) != 0) {
     puts("skipped: no C++ compiler");

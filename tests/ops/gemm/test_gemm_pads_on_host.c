@@ -21,7 +21,7 @@
 typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
 
 enum { ROOM = 64 };
-static const at_gemm_machine machine = {90, 132, 227 * 1024};
+static at_machine machine;
 
 /* Those that are worth a copy are large, so batches of small ones. */
 static const shape shapes[] = {
@@ -137,6 +137,7 @@ int main(void) {
     puts("skipped: no C++ compiler");
     return 77;
   }
+  machine = at_machine_make(90, 132, "NVIDIA H200");
   const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_the_operands)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void what_wgmma_takes(void **state) {
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_false(f->supports(&g, &a100));
-  const at_gemm_machine b200 = {100, 148, 227 * 1024}; /* has no such instructions */
+  const at_machine b200 = at_machine_make(100, 148, ""); /* has no such instructions */
   assert_false(f->supports(&g, &b200));
   g.dtype_out = ATTUNE_F32;
   assert_true(f->supports(&g, &h200));

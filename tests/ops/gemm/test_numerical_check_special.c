@@ -158,8 +158,8 @@ static int default_configurations(const at_implementation *self, const void *pro
                                   at_configuration *out, int max) {
   (void)self, (void)problem, (void)on;
   if (max < 1) return 0;
-  out[0] = (at_configuration){""};
-  return at_configuration_put(&out[0], "fault", (int64_t)default_fault);
+  snprintf(out[0].text, sizeof out[0].text, "fault=%d", (int)default_fault);
+  return 1;
 }
 
 static attune_status prepare(at_plan *plan) {
@@ -192,7 +192,7 @@ static attune_status check_with(const char *text, const at_implementation *imple
   at_plan *plan = NULL;
   at_configuration configuration = {""};
   double error = 0.0;
-  assert_true(at_configuration_put(&configuration, "fault", (int64_t)how));
+  snprintf(configuration.text, sizeof configuration.text, "fault=%d", (int)how);
   OK(at_numerical_check_create(&verifier, &op, &g, stream, data));
   OK(at_plan_create(&plan, &op, implementation, &configuration, &g, device));
   launches = 0;
@@ -302,7 +302,7 @@ static void one_verifier_many_plans(void **state) {
       at_configuration configuration = {""};
       at_plan *plan = NULL;
       double error = 0.0;
-      at_configuration_put(&configuration, "fault", (int64_t)order[i]);
+      snprintf(configuration.text, sizeof configuration.text, "fault=%d", (int)order[i]);
       OK(at_plan_create(&plan, &op, &fake, &configuration, &g, device));
       const attune_status status = at_numerical_check_run(verifier, plan, &error);
       if ((status == ATTUNE_OK) != (order[i] == NONE)) fail_msg("plan %zu: %s", i, attune_last_message());

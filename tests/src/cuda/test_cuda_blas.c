@@ -79,10 +79,10 @@ static void assert_restores(const gemm_case *t, const at_configuration *list, in
     cublasLtMatmulAlgo_t made;
     cublasLtMatmulHeuristicResult_t result;
     at_configuration again;
-    assert_true(at_lt_read(&wanted, &list[i]));
+    assert_true(at_tunables_parse(&at_lt_tunables, &wanted, &list[i]));
     assert_null(at_lt_check(&problem, &wanted, &made, &result));
     at_lt_describe(&found, &made);
-    assert_true(at_lt_write(&again, &found));
+    assert_true(at_tunables_format(&at_lt_tunables, &again, &found));
     assert_string_equal(again.text, list[i].text);
     for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
   }
@@ -173,10 +173,10 @@ static void a_stored_row_cannot_lower_accuracy(void **state) {
   set_problem(&g, &pairs[1]);
   at_lt_algorithm algorithm;
   assert_int_equal(at_gemm_cublaslt.configurations(&at_gemm_cublaslt, &g, device, list, 1), 1);
-  assert_true(at_lt_read(&algorithm, &list[0]));
+  assert_true(at_tunables_parse(&at_lt_tunables, &algorithm, &list[0]));
   algorithm.value[AT_LT_SPLITK] = 2;
   algorithm.value[AT_LT_REDUCTION] = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-  assert_true(at_lt_write(&list[0], &algorithm));
+  assert_true(at_tunables_format(&at_lt_tunables, &list[0], &algorithm));
   assert_miss(&g, list[0].text);
   assert_non_null(strstr(attune_last_message(), "less accurate"));
 }

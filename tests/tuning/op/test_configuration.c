@@ -13,9 +13,9 @@ static void put_and_get(void **state) {
   int64_t number = 0;
   char text[32];
   assert_true(at_configuration_put_text(&c, "tile", "128x64"));
-  assert_true(at_configuration_put(&c, "stages", 4));
-  assert_true(at_configuration_put(&c, "low", INT64_MIN));
-  assert_true(at_configuration_put(&c, "high", INT64_MAX));
+  assert_true(at_configuration_put_text(&c, "stages", "4"));
+  assert_true(at_configuration_put_text(&c, "low", "-9223372036854775808"));
+  assert_true(at_configuration_put_text(&c, "high", "9223372036854775807"));
   assert_string_equal(c.text, "tile=128x64,stages=4,low=-9223372036854775808,high=9223372036854775807");
   assert_true(at_configuration_get_text(&c, "tile", text, sizeof text));
   assert_string_equal(text, "128x64");
@@ -70,7 +70,7 @@ static void too_long(void **state) {
   value[AT_CONFIGURATION_CHARS - 3] = '\0'; /* "k=" and the value fill it */
   assert_true(at_configuration_put_text(&c, "k", value));
   assert_int_equal(strlen(c.text), AT_CONFIGURATION_CHARS - 1);
-  assert_false(at_configuration_put(&c, "l", 1));
+  assert_false(at_configuration_put_text(&c, "l", "1"));
   assert_int_equal(strlen(c.text), AT_CONFIGURATION_CHARS - 1);
 }
 

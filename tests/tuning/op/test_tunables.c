@@ -9,7 +9,7 @@
 
 static const char *const kinds[] = {"none", "some", "all", NULL};
 
-#define TUNABLES(NUMBER, PAIR, WORD)                                       \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                 \
   PAIR("tile", tm, "TM", 16, 256, tn, NULL, 1, 100, 0, "rows and columns") \
   NUMBER("stages", stages, "STAGES", 0, 16, 0, "steps")                    \
   NUMBER("lanes", lanes, NULL, 4, 32, AT_POWERS, "lanes")                  \
@@ -122,6 +122,34 @@ static void a_text_that_does_not_fit(void **state) {
   assert_false(at_tunables_format(&one, &text, &c));
 }
 
+/* A text is taken as it is, where a field has room for it; 32 bits without a sign hold what has all of them set. */
+static void texts_and_large_numbers(void **state) {
+  (void)state;
+  typedef struct called {
+    char name[8];
+    uint32_t count;
+  } called;
+  const at_tunable rows[] = {{.key = "name", .of = {{NULL, 0, 0, offsetof(called, name), 8}}, .how = AT_TEXT},
+                             {.key = "count", .of = {{NULL, 0, UINT32_MAX, offsetof(called, count), 4}}}};
+  const at_tunables list = {rows, AT_COUNT(rows)};
+  const called c = {"abc-1.2", UINT32_MAX};
+  called back = {"1234567", 3};
+  at_configuration text[2], long_name = {"name=abc-1.23,count=1"}, no_name = {"name=,count=1"},
+                            more = {"name=a,count=-1"};
+  assert_int_equal(at_tunables_add(&list, text, 0, &c), 1);
+  assert_string_equal(text[0].text, "name=abc-1.2,count=4294967295");
+  assert_int_equal(at_tunables_add(&list, text, 1, &c), 0); /* it is there */
+  assert_true(at_tunables_parse(&list, &back, &text[0]));
+  assert_true(at_tunables_equal(&list, &c, &back));
+  back.name[6] = '3';
+  assert_false(at_tunables_equal(&list, &c, &back));
+  assert_int_equal(at_tunables_add(&list, text, 1, &back), 1);
+  assert_false(at_tunables_parse(&list, &back, &long_name));
+  assert_false(at_tunables_parse(&list, &back, &no_name));
+  assert_false(at_tunables_parse(&list, &back, &more));
+  assert_int_equal(at_tunables_add(&list, text, 0, &(called){"a,b=c", 1}), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(there_and_back),
@@ -129,6 +157,7 @@ int main(void) {
       cmocka_unit_test(other_texts),
       cmocka_unit_test(fields_of_each_size),
       cmocka_unit_test(a_text_that_does_not_fit),
+      cmocka_unit_test(texts_and_large_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
