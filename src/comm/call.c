@@ -100,9 +100,8 @@ static attune_status give_all(attune_comm *comm, const call *c) {
 static attune_status check_call(const attune_comm *comm, const call *c) {
   attune_status status = at_comm_check_streams(comm, c->task.root, c->streams);
   if (status != ATTUNE_OK) return status;
-  if (c->count < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be 0 or more", c->count);
-  if (!c->data && c->count > 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "data is NULL; should point to %d attune_comm_data", c->count);
+  if (c->count < 0) return AT_INVALID("count is %d; should be 0 or more", c->count);
+  if (!c->data && c->count > 0) return AT_INVALID("data is NULL; should point to %d attune_comm_data", c->count);
   for (int i = 0; i < c->count; i++) {
     status = at_comm_check_data(comm, &c->task, &c->data[i]);
     if (status == ATTUNE_OK && c->data[i].count > 0 && !(comm->nccl && at_nccl_can(c->task.kind, c->data[i].dtype)))

@@ -29,7 +29,7 @@ void attune_comm_destroy(attune_comm *comm) {
 }
 
 static attune_status check_comm(const attune_comm *comm) {
-  if (!comm) return at_fail(ATTUNE_INVALID_ARGUMENT, "comm is NULL; should be one of attune_comm_create");
+  AT_REQUIRE_AS(comm, "be one of attune_comm_create");
   if (comm->generation == at_fork_generation()) return ATTUNE_OK;
   return at_fail(ATTUNE_DEVICE_ERROR, "comm was made before fork; should be made again in the child");
 }
@@ -65,19 +65,17 @@ attune_status attune_comm_check(attune_comm *comm) {
 /* ---- the making ---- */
 
 static attune_status check_devices(attune_device *const *devices, int count) {
-  if (!devices) return at_fail(ATTUNE_INVALID_ARGUMENT, "devices is NULL; should point to %d devices", count);
+  if (!devices) return AT_INVALID("devices is NULL; should point to %d devices", count);
   if (count < 1 || count > ATTUNE_COMM_DEVICES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
+    return AT_INVALID("count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
   for (int i = 0; i < count; i++) {
-    if (!devices[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is NULL; should be one of attune_device_get", i);
+    if (!devices[i]) return AT_INVALID("devices[%d] is NULL; should be one of attune_device_get", i);
     if (devices[i]->backend.kind != devices[0]->backend.kind)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is %s and devices[0] %s; should be of one kind", i,
-                     devices[i]->name, devices[0]->name);
+      return AT_INVALID("devices[%d] is %s and devices[0] %s; should be of one kind", i, devices[i]->name,
+                        devices[0]->name);
     for (int j = 0; j < i; j++)
       if (devices[j] == devices[i])
-        return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] and devices[%d] are both %s; should be different", j, i,
-                       devices[i]->name);
+        return AT_INVALID("devices[%d] and devices[%d] are both %s; should be different", j, i, devices[i]->name);
   }
   return ATTUNE_OK;
 }
@@ -144,12 +142,12 @@ static attune_status choose(attune_comm *comm, attune_comm_way way) {
 }
 
 attune_status attune_comm_create(attune_comm **out, attune_device *const *devices, int count, attune_comm_way way) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
   attune_status status = check_devices(devices, count);
   if (status != ATTUNE_OK) return status;
   if ((int)way < ATTUNE_COMM_ANY || way > ATTUNE_COMM_COPIES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
+    return AT_INVALID("way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
   attune_comm *comm = new_comm(devices, count, 0, count);
   if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
   status = choose(comm, way);
@@ -165,18 +163,17 @@ attune_status attune_comm_create(attune_comm **out, attune_device *const *device
 }
 
 attune_status attune_comm_make_id(attune_comm_id *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm_id");
+  AT_REQUIRE_AS(out, "point to an attune_comm_id");
   return at_nccl_make_id(out);
 }
 
 attune_status attune_comm_join(attune_comm **out, attune_device *device, const attune_comm_id *id, int rank, int size) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!id) return at_fail(ATTUNE_INVALID_ARGUMENT, "id is NULL; should be one of attune_comm_make_id");
-  if (size < 1) return at_fail(ATTUNE_INVALID_ARGUMENT, "size is %d; should be the number of processes", size);
-  if (rank < 0 || rank >= size)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "rank is %d; should be from 0 to %d", rank, size - 1);
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(id, "be one of attune_comm_make_id");
+  if (size < 1) return AT_INVALID("size is %d; should be the number of processes", size);
+  if (rank < 0 || rank >= size) return AT_INVALID("rank is %d; should be from 0 to %d", rank, size - 1);
   if (!device->backend.nccl)
     return at_fail(ATTUNE_UNSUPPORTED, "processes are joined by NCCL, which does not know device %s", device->name);
   attune_comm *comm = new_comm(&device, 1, rank, size);

@@ -27,8 +27,8 @@ static attune_status fail_open(const char *path, int error) {
 static attune_status check_kind(const struct stat *found, const char *path) {
   char shown[AT_SHOWN_CHARS];
   if (S_ISREG(found->st_mode) || S_ISBLK(found->st_mode)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %sneither a regular file nor a block device", at_shown(shown, path),
-                 S_ISDIR(found->st_mode) ? "a directory, " : "");
+  return AT_INVALID("%s is %sneither a regular file nor a block device", at_shown(shown, path),
+                    S_ISDIR(found->st_mode) ? "a directory, " : "");
 }
 
 static int open_again(const char *path, int flags) {
@@ -87,18 +87,16 @@ static attune_status open_cufile(attune_file *file, const attune_file_options *o
 }
 
 static attune_status check_options(const char *path, const attune_file_options *o) {
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   if (!o->write && (o->create || o->truncate))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.%s needs options.write", o->create ? "create" : "truncate");
+    return AT_INVALID("options.%s needs options.write", o->create ? "create" : "truncate");
   if ((int)o->way >= ATTUNE_FILE_ANY && o->way <= ATTUNE_FILE_COPIES) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "options.way is %d; should be any (0), cufile (1) or copies (2)",
-                 (int)o->way);
+  return AT_INVALID("options.way is %d; should be any (0), cufile (1) or copies (2)", (int)o->way);
 }
 
 attune_status attune_file_open(attune_file **out, const char *path, const attune_file_options *options) {
   const attune_file_options *o = options ? options : &defaults;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_file *");
+  AT_REQUIRE_AS(out, "point to an attune_file *");
   *out = NULL;
   attune_status status = check_options(path, o);
   if (status != ATTUNE_OK) return status;
@@ -127,14 +125,9 @@ void attune_file_close(attune_file *file) {
   free(file);
 }
 
-static attune_status check_file(const attune_file *file) {
-  return file ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "file is NULL; should be one of attune_file_open");
-}
-
 attune_status attune_file_size(uint64_t *out, const attune_file *file) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a uint64_t");
-  attune_status status = check_file(file);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(out, "point to a uint64_t");
+  AT_REQUIRE_AS(file, "be one of attune_file_open");
   const off_t end = lseek(file->plain, 0, SEEK_END); /* of a block device too; nobody reads by this position */
   if (end < 0) return at_fail(ATTUNE_IO_ERROR, "the file does not tell its size: %s", strerror(errno));
   *out = (uint64_t)end;
@@ -146,8 +139,7 @@ const char *attune_file_describe(const attune_file *file) {
 }
 
 attune_status attune_file_flush(attune_file *file) {
-  attune_status status = check_file(file);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(file, "be one of attune_file_open");
   int failed;
   do failed = fdatasync(file->plain);
   while (failed && errno == EINTR);
@@ -158,9 +150,9 @@ attune_status attune_file_flush(attune_file *file) {
 /* ---- memory that cuFile knows ---- */
 
 static attune_status check_memory(const attune_device *device, const void *pointer) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   if (pointer) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of %s", device->name);
+  return AT_INVALID("pointer is NULL; should be memory of %s", device->name);
 }
 
 /* Opens it: else memory would be known or not depending on whether a file was opened before. */
@@ -177,7 +169,7 @@ attune_status attune_file_register_memory(attune_device *device, void *pointer, 
   at_entered entered;
   attune_status status = check_memory(device, pointer);
   if (status != ATTUNE_OK) return status;
-  if (bytes == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be the size of what pointer points to");
+  if (bytes == 0) return AT_INVALID("bytes is 0; should be the size of what pointer points to");
   if (!has_cufile(device)) return ATTUNE_OK;
   status = device->backend.device->enter(device, &entered);
   if (status != ATTUNE_OK) return status;

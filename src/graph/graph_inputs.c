@@ -93,9 +93,8 @@ attune_status at_graph_check_inputs(const attune_graph *graph) {
   const at_inputs *inputs = graph->extra->inputs;
   for (size_t i = 0; inputs && i < inputs->count; i++)
     if (!at_allocation_watch_check(graph->device, &inputs->each[i]))
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "the graph uses memory at %p, which was freed since its capture; should stay allocated, or the "
-                     "work be captured again",
-                     (void *)inputs->each[i].base);
+      return AT_INVALID("the graph uses memory at %p, which was freed since its capture; should stay allocated, or the "
+                        "work be captured again",
+                        (void *)inputs->each[i].base);
   return ATTUNE_OK;
 }

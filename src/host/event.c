@@ -230,7 +230,7 @@ static attune_status read_time(int64_t *out_ns, attune_event *handle, const char
   bool recorded = event->latest.number != 0, reached = is_reached(&event->latest);
   *out_ns = event->latest.time_ns;
   pthread_mutex_unlock(&event->lock);
-  if (!recorded) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was never recorded; should be recorded on a stream", name);
+  if (!recorded) return AT_INVALID("%s was never recorded; should be recorded on a stream", name);
   return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "%s is not reached yet", name);
 }
 

@@ -61,7 +61,7 @@ static bool is_readable(uintptr_t address) {
 
 attune_status attune_pointer_get_info(attune_pointer_info *out, const void *pointer) {
   const uintptr_t address = (uintptr_t)pointer;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pointer_info");
+  AT_REQUIRE_AS(out, "point to an attune_pointer_info");
   *out = (attune_pointer_info){.kind = ATTUNE_KIND_UNKNOWN};
   if (!pointer) return ATTUNE_OK;
   at_pinned_lock();

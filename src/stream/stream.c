@@ -9,15 +9,14 @@
 #include "src/stream/sync_debug.h"
 #include "src/trace/instrument.h"
 
-#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
 static bool runs_here(const attune_stream *stream) {
   return stream->device->backend.stream->runs_here(stream);
 }
 
 static attune_status check_new(const void *out, const attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_AS(out, "point to a handle");
+  AT_REQUIRE_DEVICE(device);
   return ATTUNE_OK;
 }
 
@@ -58,11 +57,9 @@ void *attune_stream_native(const attune_stream *stream) {
 }
 
 attune_status attune_stream_blas(attune_stream *stream, void **out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   attune_status status = at_needs(stream->device, runtime);
   return status == ATTUNE_OK ? stream->device->backend.runtime->blas(stream, out) : status;
 }
@@ -76,7 +73,7 @@ attune_device *attune_stream_device(const attune_stream *stream) {
 }
 
 static attune_status check_idle(const attune_stream *stream) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  AT_REQUIRE_STREAM(stream);
   if (stream->capture) return at_fail(ATTUNE_CAPTURING, "the stream is being captured; end the capture first");
   return ATTUNE_OK;
 }
@@ -98,8 +95,8 @@ attune_status attune_stream_synchronize(attune_stream *stream) {
 }
 
 attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
+  AT_REQUIRE_STREAM(stream);
+  AT_REQUIRE_AS(fn, "be a function to run in stream order");
   if (at_instrumented_races()) at_instrument_call(stream, &fn, &user);
   return stream->device->backend.stream->call(stream, fn, user);
 }
@@ -114,8 +111,7 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
 
 attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other) {
   const attune_event_options options = {.no_timing = 1};
-  if (!stream || !other)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be a stream", stream ? "other" : "stream");
+  if (!stream || !other) return AT_INVALID("%s is NULL; should be a stream", stream ? "other" : "stream");
   if (stream == other) return ATTUNE_OK;
   attune_event *event = NULL;
   attune_status status = attune_event_create(&event, other->device, &options);

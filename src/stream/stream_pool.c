@@ -60,7 +60,7 @@ static attune_status clamp(int *priority, attune_device *device) {
 
 attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest) {
   int least = 0, greatest = 0;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   if (device->backend.runtime) {
     attune_status status = device->backend.runtime->priorities(device, &least, &greatest);
     if (status != ATTUNE_OK) return status;
@@ -82,9 +82,9 @@ static attune_stream **next_slot(pool *p) {
 }
 
 attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   attune_status status = clamp(&priority, device);
   if (status != ATTUNE_OK) return status;
   pthread_once(&fork_once, watch_fork);
@@ -113,9 +113,7 @@ attune_stream *attune_stream_current(attune_device *device) {
 }
 
 attune_status attune_stream_set_current(attune_stream *stream) {
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   current_stream[stream->device->index] = stream;
   return ATTUNE_OK;
 }
@@ -130,7 +128,7 @@ attune_device *attune_device_current(void) {
 }
 
 attune_status attune_device_set_current(attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   current_device = device;
   return ATTUNE_OK;
 }

@@ -196,10 +196,9 @@ static attune_status do_open(server *s, const request *r) {
     return bad(r, "open, a case's number, nanoseconds and a seed, in whole numbers");
   attune_status status = ATTUNE_OK;
   if (s->open.entry)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "case %zu is still open; should be closed before another", s->open_index);
+    status = AT_INVALID("case %zu is still open; should be closed before another", s->open_index);
   else if ((uint64_t)index >= s->bench->count)
-    status =
-        at_fail(ATTUNE_INVALID_ARGUMENT, "there is no case %lld; there are %zu", (long long)index, s->bench->count);
+    status = AT_INVALID("there is no case %lld; there are %zu", (long long)index, s->bench->count);
   else
     status = at_bench_open(&s->open, &s->bench->entries[index], (double)sample_ns, (uint64_t)seed);
   s->open_index = (size_t)index;
@@ -211,7 +210,7 @@ static attune_status do_open(server *s, const request *r) {
 }
 
 static attune_status fail_closed(void) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "no case is open; should be opened before");
+  return AT_INVALID("no case is open; should be opened before");
 }
 
 static attune_status do_sample(server *s, const request *r) {
@@ -283,8 +282,8 @@ static attune_status talk(server *s) {
 }
 
 attune_status attune_bench_serve(attune_bench *bench, int fd) {
-  if (!bench) return at_fail(ATTUNE_INVALID_ARGUMENT, "bench is NULL; should be given");
-  if (fd < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "fd is %d; should be a connected socket", fd);
+  AT_REQUIRE(bench);
+  if (fd < 0) return AT_INVALID("fd is %d; should be a connected socket", fd);
   server *s = calloc(1, sizeof *s);
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to serve a runner");
   s->bench = bench;

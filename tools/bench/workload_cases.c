@@ -192,15 +192,9 @@ static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attun
 
 attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner, attune_device *device,
                                         const attune_workload *workload, unsigned flags) {
-  if (!bench || !tuner || !device || !workload)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !bench    ? "bench"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "workload");
+  AT_REQUIRE(bench, tuner, device, workload);
   if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH",
-                   flags);
+    return AT_INVALID("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
   const size_t before = bench->count;
   attune_status status = ATTUNE_OK;
   for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)

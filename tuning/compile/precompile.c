@@ -267,12 +267,8 @@ attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tun
                                       const char *const *problems, size_t count) {
   at_message kept;
   pthread_condattr_t monotonic;
-  if (!out || !tuner || !device || (!problems && count))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !out      ? "out"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "problems");
+  AT_REQUIRE(out, tuner, device);
+  if (count) AT_REQUIRE(problems);
   at_message_keep(&kept);
   at_tuner_open(tuner);
   *out = NULL;

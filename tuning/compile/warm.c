@@ -133,8 +133,7 @@ static void compile_all(work *w) {
 
 attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems, size_t count,
                                 attune_warm_fn fn, void *user, attune_warmed *out) {
-  if (!tuner || !device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "device" : "tuner");
+  AT_REQUIRE(tuner, device);
   const int64_t start_ns = at_now_ns();
   winners found = {.device = device};
   attune_status status = ATTUNE_OK;

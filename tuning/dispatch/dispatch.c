@@ -337,12 +337,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
 }
 
 attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
-  if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "out");
+  AT_REQUIRE(tuner, device, problem, out);
   const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
   if (room != ATTUNE_OK) return room;
   at_message kept;

@@ -183,7 +183,7 @@ static void taken(at_store *store, void *user) {
 }
 
 static attune_status check_request(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; no lease can be taken in it", store->path);
@@ -191,8 +191,7 @@ static attune_status check_request(at_store *store, const char *fingerprint, con
   if (status == ATTUNE_OK) status = at_store_check_text("problem", problem, AT_PROBLEM_CHARS, false);
   if (status != ATTUNE_OK) return status;
   if (lifetime_ms < 1 || lifetime_ms > LEASE_MAX_MS) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms,
-                   (long long)LEASE_MAX_MS);
+    return AT_INVALID("lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms, (long long)LEASE_MAX_MS);
   }
   return ATTUNE_OK;
 }

@@ -67,10 +67,10 @@ static attune_status first_connection(at_store *store, const char *given, int wa
 }
 
 attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms) {
-  if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
+  AT_REQUIRE(out, path);
   *out = NULL;
   if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, ":memory: is opened read-only; it would always be empty");
+    return AT_INVALID(":memory: is opened read-only; it would always be empty");
   }
   attune_status status = check_library();
   if (status != ATTUNE_OK) return status;

@@ -236,10 +236,9 @@ static attune_status resolve(char **out, bool *out_there, char *folder, const ch
 attune_status at_store_path(char **out, bool *out_there, const char *path, at_store_access access, bool make) {
   size_t length = strnlen(path, PATH_MAX);
   *out_there = false;
-  if (length == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database is empty; should name a file");
+  if (length == 0) return AT_INVALID("the path of the database is empty; should name a file");
   if (length >= PATH_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database has %d bytes or more; should be shorter",
-                   PATH_MAX);
+    return AT_INVALID("the path of the database has %d bytes or more; should be shorter", PATH_MAX);
   if (path[length - 1] == '/') return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   char *folder = strdup(path);
   if (!folder) return fail_errno(path, "opened", ENOMEM);

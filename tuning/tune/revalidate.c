@@ -153,12 +153,7 @@ static attune_status under_device(void *user, at_timer *profiler) {
 
 attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                             attune_recheck *out) {
-  if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "out");
+  AT_REQUIRE(tuner, device, problem, out);
   memset(out, 0, sizeof *out);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;

@@ -408,16 +408,11 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
                           const attune_tune_options *options, attune_decision *out) {
   static const attune_tune_options usual = ATTUNE_TUNE_OPTIONS_INIT;
   const attune_tune_options *o = options ? options : &usual;
-  if (!tuner || !device || !problem)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner    ? "tuner"
-                   : !device ? "device"
-                             : "problem");
+  AT_REQUIRE(tuner, device, problem);
   if (!(o->budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
-                   o->budget_ms);
+    return AT_INVALID("budget_ms is %g; should be at most 1e12, or 0 for the tuner's own", o->budget_ms);
   if (!(o->most_ms >= 0.0 && o->most_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
+    return AT_INVALID("most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};

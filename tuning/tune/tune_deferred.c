@@ -37,9 +37,8 @@ static attune_status tune_key(attune_tuner *tuner, const at_key *key, double bud
 
 static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
-  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
-  if (!(budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
+  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
+  if (!(budget_ms <= 1e12)) return AT_INVALID("budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
   const at_key **keys = NULL;
   size_t count = 0;
   attune_status status = list_keys(&tuner->captured, &keys, &count);

@@ -89,7 +89,7 @@ static attune_status walk_layer(walk *w, at_store *store, attune_source source) 
 }
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
-  if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "fn" : "tuner");
+  AT_REQUIRE(tuner, fn);
   at_tuner_open(tuner);
   walk w = {.tuner = tuner, .fn = fn, .user = user, .room = malloc(sizeof(listed))};
   if (!w.room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to list winners");
@@ -101,12 +101,7 @@ attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, voi
 
 attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
                                            attune_implementation_fn fn, void *user) {
-  if (!tuner || !device || !problem || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "fn");
+  AT_REQUIRE(tuner, device, problem, fn);
   enum { MOST = 256 };
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);

@@ -97,7 +97,7 @@ static attune_status open_file(int *out, const char *path) {
   struct stat about;
   if (fstat(file, &about) == 0 && S_ISDIR(about.st_mode)) {
     close(file);
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: is a directory; should be a CSV file", path);
+    return AT_INVALID("%s: is a directory; should be a CSV file", path);
   }
   *out = file;
   return ATTUNE_OK;

@@ -206,9 +206,8 @@ static attune_status write_file(const char *path, const char *const *tuners, siz
 }
 
 attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) {
-  if (!tuner || !path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s",
-                   !tuner ? "tuner is NULL; should be given" : "path is NULL or empty; should be a file");
+  AT_REQUIRE(tuner);
+  if (!path || !*path) return AT_INVALID("path is NULL or empty; should be a file");
   at_tuner_open(tuner);
   at_message kept;
   at_dispatch_stats usage;

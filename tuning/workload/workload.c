@@ -309,10 +309,9 @@ static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_w
 }
 
 attune_status at_workload_read(attune_workload **out, const char *path, const at_workload_ops *ops) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to where the workload goes");
   *out = NULL;
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
   at_csv csv;
   attune_status status = at_csv_open(&csv, path);
   if (status != ATTUNE_OK) return status;
@@ -379,18 +378,13 @@ static attune_status check_room(attune_tuner *tuner, attune_device *device, cons
 
 attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
                                        const char *problem) {
-  if (!out_ns || !tuner || !device || !problem)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !out_ns   ? "out_ns"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "problem");
+  AT_REQUIRE(out_ns, tuner, device, problem);
   const char *fingerprint = NULL;
   at_message kept;
   at_message_keep(&kept);
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
-  if (status == ATTUNE_OK && *out_ns <= 0.0) status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
+  if (status == ATTUNE_OK && *out_ns <= 0.0) status = AT_INVALID("\"%s\" is no problem", problem);
   if (status == ATTUNE_OK) status = check_room(tuner, device, problem);
   return at_message_settle(&kept, status);
 }
@@ -404,10 +398,10 @@ static int longest_first(const void *left, const void *right) {
 }
 
 attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to where the workload goes");
   *out = NULL;
-  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be a tuner");
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be a device");
+  AT_REQUIRE_AS(tuner, "be a tuner");
+  AT_REQUIRE_AS(device, "be a device");
   at_store *store = at_tuner_store(tuner);
   if (!store)
     return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one that mode record wrote to");

@@ -144,7 +144,7 @@ static attune_status check_node(const at_expression *e, int i) {
   if (node->kind == AT_NODE_INPUT) good = good && node->index < e->input_count;
   if (node->kind == AT_NODE_SCALAR) good = good && node->index < e->scalar_count;
   if (node->kind == AT_NODE_POSITION) good = good && node->index < AT_DIMS;
-  return good ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "node %d of the expression is not well formed", i);
+  return good ? ATTUNE_OK : AT_INVALID("node %d of the expression is not well formed", i);
 }
 
 /* Which nodes are computed at all, and which places of the element they need. */
@@ -155,7 +155,7 @@ static attune_status look_ahead(builder *b) {
     if (status != ATTUNE_OK) return status;
   }
   for (int i = 0; i < e->output_count; i++) {
-    if (e->outputs[i] >= e->node_count) return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d is no node", i);
+    if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is no node", i);
     b->wanted[e->outputs[i]] = true;
   }
   for (int i = e->node_count - 1; i >= 0; i--) {
@@ -252,8 +252,7 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
   *out = NULL;
   at_interpret_isas(all);
   if (e->node_count < 1 || e->node_count > AT_EXPRESSION_NODES || e->output_count < 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has %d nodes and %d outputs", e->node_count,
-                   e->output_count);
+    return AT_INVALID("the expression has %d nodes and %d outputs", e->node_count, e->output_count);
   at_interpreter *p = calloc(1, sizeof *p);
   builder b = {.expression = e, .p = p, .capacity = 4 * e->node_count + 4 * AT_EXPRESSION_OUTPUTS};
   if (b.capacity > AT_JSON) b.capacity = AT_JSON;

@@ -18,10 +18,9 @@ enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all
 static attune_status check_built(const at_parser *p, attune_status status) {
   if (p->build.no_memory || p->plain.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   if (p->build.full || p->plain.full)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "the expression has too many operations; should be at most %d: make it two "
-                   "expressions",
-                   AT_EXPRESSION_NODES);
+    return AT_INVALID("the expression has too many operations; should be at most %d: make it two "
+                      "expressions",
+                      AT_EXPRESSION_NODES);
   return status;
 }
 
@@ -74,10 +73,9 @@ static attune_status create(at_expression **out, const char *text, size_t length
   *out = NULL;
   const attune_status status = at_check_signature(signature);
   if (status != ATTUNE_OK) return status;
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"a + b\"");
+  if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"a + b\"");
   if (length > AT_EXPRESSION_CHARS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters; should have at most so many",
-                   AT_EXPRESSION_CHARS);
+    return AT_INVALID("the expression has more than %d characters; should have at most so many", AT_EXPRESSION_CHARS);
   at_parser p = {.source = {text, length}, .signature = signature, .keeps_plain = keeps_plain};
   return compile_in_c(&p, out);
 }
@@ -147,10 +145,9 @@ static attune_status read_operands(const at_source *source, operands *into, size
 
 static attune_status parse_canonical(at_expression **out, const char *text, bool keeps_plain) {
   *out = NULL;
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"f32 i0: -i0\"");
+  if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"f32 i0: -i0\"");
   const at_source source = {text, strnlen(text, CANONICAL_CHARS + 1)};
-  if (source.length > CANONICAL_CHARS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters", CANONICAL_CHARS);
+  if (source.length > CANONICAL_CHARS) return AT_INVALID("the expression has more than %d characters", CANONICAL_CHARS);
   operands o = {0};
   size_t after = 0;
   attune_status status = read_operands(&source, &o, &after);

@@ -144,11 +144,9 @@ attune_status at_name_check_use(at_parser *p) {
   }
   for (int i = 0; i < s->tensor_count; i++)
     if (!p->tensor_used[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operand %.40s is not used by the expression; leave it out or use it",
-                     s->tensors[i].name);
+      return AT_INVALID("operand %.40s is not used by the expression; leave it out or use it", s->tensors[i].name);
   for (int i = 0; i < s->scalar_count; i++)
     if (!p->scalar_used[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "scalar %.40s is not used by the expression; leave it out or use it",
-                     s->scalars[i].name);
+      return AT_INVALID("scalar %.40s is not used by the expression; leave it out or use it", s->scalars[i].name);
   return ATTUNE_OK;
 }

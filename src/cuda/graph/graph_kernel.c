@@ -134,7 +134,7 @@ attune_status at_cuda_graph_kernel_set(at_graph *graph, cudaGraphNode_t node, bo
   }
   measure(b, function);
   if (new->arguments_bytes != b->bytes)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "arguments_bytes is %zu; should be %zu", new->arguments_bytes, b->bytes);
+    status = AT_INVALID("arguments_bytes is %zu; should be %zu", new->arguments_bytes, b->bytes);
   for (size_t i = 0; i < b->count; i++) arguments[i] = (char *)new->arguments + b->offset[i];
   p.gridDimX = new->grid[0];
   p.gridDimY = new->grid[1];

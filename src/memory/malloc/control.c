@@ -6,7 +6,7 @@
 
 /* The allocator of `device`, locked and in order. */
 static attune_status enter(at_allocator **out, attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   *out = at_allocator_of(device);
   if (!*out) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_lock(&(*out)->lock);
@@ -50,7 +50,7 @@ attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
 
 attune_status attune_memory_set_fraction(attune_device *device, double fraction) {
   if (!(fraction > 0.0 && fraction <= 1.0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "fraction is %g; should be above 0 and not above 1", fraction);
+    return AT_INVALID("fraction is %g; should be above 0 and not above 1", fraction);
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -91,7 +91,7 @@ static void change_backend(at_allocator *allocator, const at_memory_options *bef
 }
 
 attune_status attune_memory_configure(attune_device *device, const char *text) {
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "text is NULL; should be key:value,key:value");
+  AT_REQUIRE_AS(text, "be key:value,key:value");
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -111,8 +111,7 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
 
 attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {
   if (own && (!own->alloc || !own->free))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
-                   own->alloc ? "free" : "alloc");
+    return AT_INVALID("allocator has no %s function; should have both", own->alloc ? "free" : "alloc");
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -134,7 +133,7 @@ attune_status attune_memory_set_allocator(attune_device *device, const attune_al
 }
 
 attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
+  AT_REQUIRE_AS(out, "point to an attune_allocator");
   *out = (attune_allocator){0};
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
@@ -144,7 +143,7 @@ attune_status attune_memory_get_allocator(attune_device *device, attune_allocato
 }
 
 attune_status attune_memory_get_backend(attune_device *device, const char **out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
@@ -154,7 +153,7 @@ attune_status attune_memory_get_backend(attune_device *device, const char **out)
 }
 
 attune_status attune_memory_get_fraction(attune_device *device, double *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a number");
+  AT_REQUIRE_AS(out, "point to a number");
   *out = 1.0;
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
@@ -168,7 +167,7 @@ attune_status attune_memory_get_fraction(attune_device *device, double *out) {
 }
 
 attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user) {
-  if (!callback) return at_fail(ATTUNE_INVALID_ARGUMENT, "callback is NULL; should be a function");
+  AT_REQUIRE_AS(callback, "be a function");
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -199,7 +198,7 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
 }
 
 attune_status attune_memory_record_history(attune_device *device, const attune_history_options *options) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   at_allocator *allocator = at_allocator_of(device);
   if (!allocator) return ATTUNE_OUT_OF_MEMORY;
   at_history *history = NULL;

@@ -53,10 +53,9 @@ attune_status at_history_make(at_history **out, const attune_history_options *op
   if (!options) return ATTUNE_OK;
   const size_t entries = options->entries ? options->entries : USUAL_ENTRIES;
   if (options->frames < 0 || options->frames > AT_BACKTRACE_MOST)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.frames is %d; should be 0 to %d", options->frames, AT_BACKTRACE_MOST);
+    return AT_INVALID("options.frames is %d; should be 0 to %d", options->frames, AT_BACKTRACE_MOST);
   if (options->skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only",
-                   options->skip);
+    return AT_INVALID("options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only", options->skip);
   *out = make(options, entries);
   if (!*out)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", entries,

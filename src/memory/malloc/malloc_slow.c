@@ -215,8 +215,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_ca
   (void)at_reserve_refused(); /* of an earlier request */
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
-                   bytes, (ssize_t)bytes);
+    return AT_INVALID("bytes is %zu, which is %zd converted to size_t; should be 0 or more", bytes, (ssize_t)bytes);
   at_message kept; /* room is made for what did not fit at first */
   at_message_keep(&kept);
   pthread_mutex_lock(&allocator->lock);

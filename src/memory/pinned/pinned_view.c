@@ -4,7 +4,7 @@
 #include "src/memory/report/snapshot_file.h"
 
 attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pinned_statistics");
+  AT_REQUIRE_AS(out, "point to an attune_pinned_statistics");
   attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK) return status;
   at_pinned_lock();

@@ -168,17 +168,17 @@ static const at_snapshot_source source = {.is_there = is_there,
 
 attune_status attune_memory_snapshot(char **out, attune_device *device) {
   size_t bytes = 0;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   return at_snapshot_make(out, &bytes, &source, device, NULL);
 }
 
 attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
   size_t bytes = 0;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
   return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool);
 }
 

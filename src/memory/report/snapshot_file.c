@@ -157,8 +157,7 @@ static attune_status fail_file(const char *path, const char *what, int error) {
 attune_status at_snapshot_save(const char *path, const at_snapshot_source *source, attune_device *device) {
   char *bytes = NULL;
   size_t count = 0;
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL);
   if (status != ATTUNE_OK) return status;
   errno = 0;

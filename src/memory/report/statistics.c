@@ -101,7 +101,7 @@ static void gather(at_allocator *allocator, attune_memory_statistics *out) {
 
 /* The allocator of `device`, locked and useful; NULL with a status. */
 static attune_status enter(at_allocator **out, attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   *out = at_allocator_of(device);
   if (!*out) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_lock(&(*out)->lock);
@@ -110,7 +110,7 @@ static attune_status enter(at_allocator **out, attune_device *device) {
 
 attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out) {
   at_allocator *allocator = NULL;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_memory_statistics");
+  AT_REQUIRE_AS(out, "point to an attune_memory_statistics");
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   gather(allocator, out);
