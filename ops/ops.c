@@ -36,8 +36,7 @@ attune_status attune_device_fingerprint(attune_device *device, char *out, size_t
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {
   AT_REQUIRE(device, fn);
   int end = 0;
-  at_message kept; /* a library that is not here is no failure */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a library that is not here is no failure */
   for (int i = 0; i < at_op_count && end == 0; i++)
     if (at_ops[i]->each_library) end = at_ops[i]->each_library(device, fn, user);
   if (end == 0) (void)device->backend.device->each_library(fn, user);

@@ -55,7 +55,7 @@ typedef struct at_message {
   attune_status status;
   int cuda_error;
 } at_message;
-void at_message_keep(at_message *out);
+at_message at_message_keep(void);
 attune_status at_message_settle(const at_message *kept, attune_status status);
 
 /* Logs one line, if anybody listens. Call it without holding a lock. */

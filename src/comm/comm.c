@@ -20,9 +20,8 @@ static void release(attune_comm *comm) {
 
 /* In a child of fork NCCL is not called at all: its threads and devices are the parent's. */
 void attune_comm_destroy(attune_comm *comm) {
-  at_message kept;
   if (!comm) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (comm->nccl && comm->generation == at_fork_generation()) at_nccl_destroy(comm);
   release(comm);
   (void)at_message_settle(&kept, ATTUNE_OK);
@@ -110,9 +109,8 @@ static attune_status make_events(attune_comm *comm) {
 
 /* Peers copy directly; those that cannot be peers, through memory of the host. */
 static bool make_peers(const attune_comm *comm) {
-  at_message kept;
   bool all = true;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (int i = 0; i < comm->local; i++)
     for (int j = 0; j < comm->local; j++) {
       int can = 0;
@@ -127,11 +125,10 @@ static bool make_peers(const attune_comm *comm) {
 static attune_status choose(attune_comm *comm, attune_comm_way way) {
   const bool known = comm->devices[0]->backend.nccl;
   attune_status status = ATTUNE_OK;
-  at_message kept;
   if (way == ATTUNE_COMM_NCCL && !known)
     return at_fail(ATTUNE_UNSUPPORTED, "NCCL does not know device %s; way should be ATTUNE_COMM_COPIES",
                    comm->devices[0]->name);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (way == ATTUNE_COMM_NCCL || (way == ATTUNE_COMM_ANY && known && comm->local > 1)) {
     status = at_nccl_open();
     comm->nccl = status == ATTUNE_OK;

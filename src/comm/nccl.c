@@ -287,8 +287,7 @@ attune_status at_nccl_move(attune_comm *comm, int root, attune_stream *const *st
   if (status == ATTUNE_OK) status = begin(comm, &entered);
   if (status == ATTUNE_OK) status = end(comm, &entered, move_all(comm, root, streams, move, memory));
   if (!memory) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const attune_status freed = attune_free(memory, streams[own]);
   if (status == ATTUNE_OK) return freed;
   (void)at_message_settle(&kept, ATTUNE_OK);

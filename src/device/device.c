@@ -36,8 +36,7 @@ static void add_device(const at_backend *backend, int ordinal) {
 
 /* The host is added whatever happens to the others, so one place is kept for it. */
 static void build_table(void) {
-  at_message kept; /* a device that cannot be opened is no failure of who counts them */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a device that cannot be opened is no failure of who counts them */
   at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.device->count();

@@ -77,9 +77,8 @@ static attune_status empty(const attune_file *file, const char *path) {
 }
 
 static attune_status open_cufile(attune_file *file, const attune_file_options *o) {
-  at_message kept;
   if (o->way == ATTUNE_FILE_COPIES || (o->way == ATTUNE_FILE_ANY && file->direct < 0)) return ATTUNE_OK;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_cufile_open();
   if (status == ATTUNE_OK && (o->way == ATTUNE_FILE_CUFILE || at_cufile_has_driver()))
     status = at_cufile_register(&file->cufile, file->direct >= 0 ? file->direct : file->plain);
@@ -157,9 +156,8 @@ static attune_status check_memory(const attune_device *device, const void *point
 
 /* Opens it: else memory would be known or not depending on whether a file was opened before. */
 static bool has_cufile(const attune_device *device) {
-  at_message kept;
   if (!device->backend.cufile) return false;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   (void)at_cufile_open();
   (void)at_message_settle(&kept, ATTUNE_OK);
   return at_cufile_is_open();

@@ -107,8 +107,7 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
     status = at_graph_capture_run(graph, stream, fn, user, &captured);
     if (status == ATTUNE_OK) status = adopt(graph, captured);
   }
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_stream_destroy(side);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;

@@ -88,8 +88,7 @@ attune_status attune_graph_callable_create(attune_graph_callable **out, attune_d
     *out = g;
     return ATTUNE_OK;
   }
-  at_message kept; /* fn's own failure, above all */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* fn's own failure, above all */
   attune_graph_callable_destroy(g);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;

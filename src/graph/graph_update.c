@@ -34,8 +34,7 @@ static void put_back(const attune_graph *graph, const uint64_t *increments, size
  * nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
   const at_backend_graph *backend = graph->device->backend.graph;
-  at_message kept; /* an executable that cannot be changed in place is made again */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* an executable that cannot be changed in place is made again */
   attune_status status =
       graph->instantiated ? backend->update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
   (void)at_message_settle(&kept, status);

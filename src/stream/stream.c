@@ -44,8 +44,7 @@ void attune_stream_destroy(attune_stream *stream) {
   }
   at_stream_forget_current(stream);
   if (at_capture_leave(stream)) return;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (at_sync_debug_on() && attune_stream_query(stream) == ATTUNE_NOT_READY)
     at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
   at_stream_close(stream);

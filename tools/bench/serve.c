@@ -273,8 +273,7 @@ static attune_status talk(server *s) {
     if (status == ATTUNE_OK && !s->gone) status = send_all(s);
   }
   if (status != ATTUNE_BAD_DATA) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   put_failed(s); /* so that the runner can say it */
   (void)send_all(s);
   (void)at_message_settle(&kept, ATTUNE_OK);

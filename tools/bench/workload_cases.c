@@ -91,8 +91,7 @@ static attune_status set_up(void *arg) {
   if (status == ATTUNE_OK) status = make_calls(c, stream, 0, 1);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   if (status != ATTUNE_OK) {
-    at_message kept;
-    at_message_keep(&kept);
+    const at_message kept = at_message_keep();
     tear_down(c);
     (void)at_message_settle(&kept, ATTUNE_OK);
   }

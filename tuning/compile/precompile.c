@@ -265,11 +265,10 @@ static void start_threads(attune_precompile *a) {
 
 attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
                                       const char *const *problems, size_t count) {
-  at_message kept;
   pthread_condattr_t monotonic;
   AT_REQUIRE(out, tuner, device);
   if (count) AT_REQUIRE(problems);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   at_tuner_open(tuner);
   *out = NULL;
   attune_precompile *a = calloc(1, sizeof *a);

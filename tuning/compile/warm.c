@@ -56,9 +56,8 @@ static bool find_one(attune_tuner *tuner, attune_device *device, const char *pro
 
 static void find_some(winners *w, attune_tuner *tuner, attune_device *device, const char *const *problems,
                       size_t count) {
-  at_message kept;
   attune_decision *room = malloc(sizeof *room);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   w->short_of_memory = !room;
   for (size_t i = 0; i < count && !w->short_of_memory; i++)
     if (find_one(tuner, device, problems[i], room)) (void)keep(w, room);
@@ -104,9 +103,8 @@ static void tell(work *w, const attune_decision *winner, attune_warm_outcome out
 
 static void *compile_some(void *user) {
   work *w = user;
-  at_message kept;
   attune_decision *whole = malloc(sizeof *whole); /* what fn is given */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (size_t i = atomic_fetch_add(&w->next, 1); whole && i < w->winners->count; i = atomic_fetch_add(&w->next, 1)) {
     const int64_t start_ns = at_now_ns();
     at_decision_give(whole, w->winners->kept[i]);

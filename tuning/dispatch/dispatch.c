@@ -267,19 +267,14 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
 
 static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                           bool waits, const at_plan **out) {
-  const at_backend_device *backend = stream->device->backend.device;
   const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
   if (room != ATTUNE_OK) return room;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold(), before = backend->relax(stream->device);
+  const at_call_scope scope = at_call_enter(stream->device);
   at_floating floating;
   at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   at_floating_leave(&floating);
-  backend->restore(before);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
@@ -340,10 +335,6 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
   AT_REQUIRE(tuner, device, problem, out);
   const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
   if (room != ATTUNE_OK) return room;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
-  const attune_status status = explain(tuner, device, problem, out);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  const at_call_scope scope = at_call_enter(NULL);
+  return at_call_leave(&scope, explain(tuner, device, problem, out));
 }

@@ -98,12 +98,10 @@ static void tell_databases(attune_tuner *t, attune_status system, const char *me
 
 void at_tuner_open(attune_tuner *t) {
   if (atomic_load_explicit(&t->opened, memory_order_acquire)) return;
-  at_message kept;
   char message[AT_MESSAGE_CHARS] = "";
   attune_status system = ATTUNE_OK;
   at_store *store = NULL;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   pthread_mutex_lock(&t->open_lock);
   const bool first = !atomic_load(&t->opened);
   if (first) {
@@ -115,8 +113,7 @@ void at_tuner_open(attune_tuner *t) {
   }
   pthread_mutex_unlock(&t->open_lock);
   if (first) tell_databases(t, system, message);
-  at_cancel_let(cancel);
-  (void)at_message_settle(&kept, ATTUNE_OK);
+  (void)at_call_leave(&scope, ATTUNE_OK);
 }
 
 static void before_fork(void *of) {
@@ -177,9 +174,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   AT_REQUIRE_AS(out, "point to an attune_tuner *");
   *out = NULL;
   if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
@@ -202,15 +197,12 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     free(t);
   }
   free(settings);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   at_deferred_forget(t);
   at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
@@ -229,8 +221,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   pthread_mutex_destroy(&t->open_lock);
   pthread_mutex_destroy(&t->lock);
   free(t);
-  at_cancel_let(cancel);
-  (void)at_message_settle(&kept, ATTUNE_OK);
+  (void)at_call_leave(&scope, ATTUNE_OK);
 }
 
 attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text) {
@@ -266,8 +257,7 @@ attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode) {
   AT_REQUIRE(tuner);
   if (!mode_known(mode))
     return AT_INVALID("mode is %d; should be off (1), cached (2), record (3) or tune (4)", (int)mode);
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (mode != ATTUNE_MODE_OFF) at_tuner_open(tuner);
   const int before = atomic_exchange(&tuner->mode, (int)mode);
   if (before == (int)mode) return ATTUNE_OK;

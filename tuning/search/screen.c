@@ -70,8 +70,7 @@ static void make_many(at_race *race, int from, int most) {
     contender->made = true;
     configurations[count++] = contender->configuration;
   }
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   implementation->prepare_many(implementation, profile->problem, profile->profiler->device, configurations, count);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }

@@ -61,8 +61,7 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
 
 attune_status at_fingerprint_whole(attune_device *device, const at_op *const *ops, int op_count, char *out,
                                    size_t size) {
-  at_message kept; /* a library that is not here is part of it */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a library that is not here is part of it */
   attune_status status = at_fingerprint(device, out, size);
   size_t at = status == ATTUNE_OK ? strlen(out) : 0;
   int count = 0;

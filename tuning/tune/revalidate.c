@@ -164,13 +164,12 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   at_tuner_open(tuner);
   attune_status status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
     status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
                      device->name);
   request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
   if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, &q);
-  at_cancel_let(cancel);
-  return status;
+  return at_call_leave(&scope, status);
 }

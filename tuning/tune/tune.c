@@ -90,8 +90,7 @@ static bool lock_again(job *j) {
  * was not had again in time. */
 static bool tell_wait(job *j, attune_log_level level, int64_t since_ns) {
   if (!at_log_wanted(level)) return true;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   at_tune_unlock(j->device);
   j->locked = false;
   if (level == ATTUNE_LOG_INFO)
@@ -419,18 +418,14 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   at_tuner_open(tuner);
-  at_message kept;
-  at_message_keep(&kept);
+  const at_call_scope scope = at_call_enter(device);
   attune_status status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
-  const int cancel = at_cancel_hold(), before = device->backend.device->relax(device);
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = o->force != 0};
   j.budget_ns = o->budget_ms > 0.0 ? o->budget_ms * 1e6 : 0.0;
   j.most_ns = o->most_ms * 1e6;
   if (status == ATTUNE_OK) status = tune_problem(&j, o->no_wait != 0, out);
-  device->backend.device->restore(before);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 static attune_status wait_for_turn(void *user) {
@@ -462,7 +457,6 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   at_timer *profiler = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
-  const int before = device->backend.device->relax(device);
   (void)lock_again(&j);
   attune_status status = wait_to_profile(&j);
   if (status == ATTUNE_OK) {
@@ -478,6 +472,5 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
     at_device_lease_release(device);
   }
   at_tune_unlock(device);
-  device->backend.device->restore(before);
   return status;
 }

@@ -60,10 +60,6 @@ static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *ou
 }
 
 attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
-  const attune_status status = tune_pending(tuner, budget_ms, out_tuned);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  const at_call_scope scope = at_call_enter(NULL);
+  return at_call_leave(&scope, tune_pending(tuner, budget_ms, out_tuned));
 }

@@ -58,8 +58,8 @@ static int show(void *user, const char *fingerprint, const attune_decision *row)
   walk *w = user;
   listed *l = w->room;
   bool valid = false;
-  at_message kept; /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
-  at_message_keep(&kept);
+  /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
+  const at_message kept = at_message_keep();
   memset(l, 0, sizeof *l);
   l->fingerprint = fingerprint;
   l->row = row;
@@ -113,8 +113,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (strcmp(implementation->backend, device->backend.name) != 0) continue;
-    at_message kept;
-    at_message_keep(&kept);
+    const at_message kept = at_message_keep();
     const bool can = at_registry_usable(implementation, bytes, device);
     const int count = can ? implementation->configurations(implementation, bytes, device, room, MOST) : 0;
     (void)at_message_settle(&kept, ATTUNE_OK);

@@ -57,8 +57,7 @@ bool at_compiles_first(const at_op *op, const void *problem, attune_device *devi
   const at_implementation *implementation = at_registry_find(op, decision->implementation, device),
                           *base = at_registry_default(op, problem, device);
   if (!implementation || !implementation->compile || !base) return false; /* as most are */
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const bool first = at_copy_text(configuration.text, sizeof configuration.text, decision->configuration) &&
                      !runs_at_once(implementation, problem, device, &configuration) &&
                      base->configurations(base, problem, device, &configuration, 1) == 1 &&

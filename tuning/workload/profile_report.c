@@ -209,9 +209,8 @@ attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) 
   AT_REQUIRE(tuner);
   if (!path || !*path) return AT_INVALID("path is NULL or empty; should be a file");
   at_tuner_open(tuner);
-  at_message kept;
   at_dispatch_stats usage;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_dispatch_stats_take(&usage, tuner);
   if (status != ATTUNE_OK) return status;
   char *text = text_of(put_tuner, &usage, tuner);

@@ -380,8 +380,7 @@ attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attu
                                        const char *problem) {
   AT_REQUIRE(out_ns, tuner, device, problem);
   const char *fingerprint = NULL;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
   if (status == ATTUNE_OK && *out_ns <= 0.0) status = AT_INVALID("\"%s\" is no problem", problem);
@@ -408,8 +407,7 @@ attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tune
   const char *fingerprint = NULL;
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   if (status != ATTUNE_OK) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (attune_tuner_get_mode(tuner) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
   recorded_walk walk = {.workload = new_workload()};
   if (!walk.workload) return ATTUNE_OUT_OF_MEMORY;

@@ -77,8 +77,7 @@ static attune_status put_name(at_operand_name *to, const char *name, attune_dtyp
 /* Inputs are told apart by how they lie, so that "x + bias" and "bias + x" are one problem. */
 static void colour(at_operand_name *tensors, const attune_elementwise_operands *o, const at_view *views) {
   at_layout layout;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const bool good = at_layout_make(&layout, &views[0].shape, views, o->output_count + o->input_count) == ATTUNE_OK;
   for (int i = 0; i < o->input_count; i++)
     tensors[i].colour = good ? (uint8_t)layout.operands[o->output_count + i].layout_class : 0;

@@ -44,8 +44,7 @@ static attune_status copy_by_stages(attune_tuner *tuner, attune_stream *stream, 
   if (status == ATTUNE_OK && origin != source) status = attune_copy(stream, origin, source, from_bytes);
   if (status == ATTUNE_OK) status = convert(tuner, stream, target, to, origin, from, count);
   if (status == ATTUNE_OK && target != destination) status = attune_copy(stream, destination, target, to_bytes);
-  at_message kept;
-  at_message_keep(&kept); /* of what failed first */
+  const at_message kept = at_message_keep(); /* of what failed first */
   if (origin != source) (void)attune_free(origin, stream);
   if (target && target != destination) (void)attune_free(target, stream);
   (void)at_message_settle(&kept, ATTUNE_OK);

@@ -104,8 +104,7 @@ bool at_cuda_stream_capturing(attune_stream *stream) {
 bool at_cuda_stream_joins(const attune_stream *stream) {
   at_cuda_scope scope;
   unsigned flags = cudaStreamNonBlocking;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (at_cuda_enter_relaxed(&scope, stream->device) == ATTUNE_OK) {
     if (cudaStreamGetFlags(at_cuda_native(stream), &flags) != cudaSuccess) (void)cudaGetLastError();
     at_cuda_leave(&scope);

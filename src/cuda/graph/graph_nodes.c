@@ -270,9 +270,8 @@ attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune
 
 /* What the executable refuses, such as a copy in two dimensions, a new executable takes over from the graph. */
 static attune_status change_executable(at_graph *graph, cudaGraphNode_t node, const attune_node_parameters *p) {
-  at_message kept;
   if (!graph->executable) return ATTUNE_OK;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = graph->borrowed ? ATTUNE_UNSUPPORTED : write_node(graph, node, true, p);
   if (status != ATTUNE_OK && status != ATTUNE_DEVICE_ERROR) status = at_cuda_graph_remake(graph);
   return at_message_settle(&kept, status);
@@ -300,9 +299,8 @@ attune_status at_cuda_graph_set_parameters(at_graph *graph, size_t index, const 
   status = read_old(graph, node, &old);
   if (status == ATTUNE_OK) status = write_node(graph, node, false, p);
   if (status == ATTUNE_OK) {
-    at_message kept;
     status = change_executable(graph, node, p);
-    at_message_keep(&kept); /* of the failure */
+    const at_message kept = at_message_keep(); /* of the failure */
     if (status != ATTUNE_OK) (void)write_node(graph, node, false, &old);
     if (status != ATTUNE_OK) (void)at_message_settle(&kept, ATTUNE_OK);
   }

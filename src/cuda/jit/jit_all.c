@@ -41,8 +41,7 @@ static int start(pthread_t *threads, int wanted, work *w) {
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device) {
   pthread_t threads[HELPERS_MAX];
   work w = {.requests = requests, .device = device, .count = count};
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   int helpers = at_cpu_count() < count ? at_cpu_count() - 1 : count - 1;
   if (helpers > HELPERS_MAX) helpers = HELPERS_MAX;
   const int started = start(threads, helpers, &w);

@@ -101,8 +101,7 @@ attune_status at_cuda_managed_prefetch(attune_stream *stream, void *pointer, siz
 
 static attune_device *device_of(int place) {
   attune_device *device = NULL;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (place == cudaCpuDeviceId) (void)attune_device_get(&device, "host");
   if (place >= 0) device = at_cuda_device_at(place);
   (void)at_message_settle(&kept, ATTUNE_OK);

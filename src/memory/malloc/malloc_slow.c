@@ -216,8 +216,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_ca
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
     return AT_INVALID("bytes is %zu, which is %zd converted to size_t; should be 0 or more", bytes, (ssize_t)bytes);
-  at_message kept; /* room is made for what did not fit at first */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* room is made for what did not fit at first */
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK) status = check_front(front);

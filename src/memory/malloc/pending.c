@@ -143,8 +143,7 @@ static bool anything_waits(const at_allocator *allocator) {
 
 /* A query that is not ready leaves a message; the caller's thread keeps the one it had. */
 static void process(at_allocator *allocator) {
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (at_stream_cache *front = allocator->fronts; front; front = front->next)
     while (front->waiting && is_done(front->waiting)) finish(allocator, front);
   (void)at_message_settle(&kept, ATTUNE_OK);

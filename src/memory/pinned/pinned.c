@@ -99,9 +99,8 @@ static void make_free(at_pinned_cache *cache, at_pinned_block *block) {
 
 /* Lock held. */
 static void process(at_pinned_cache *cache) {
-  at_message kept;
   if (!cache->waiting) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (at_pinned_block **link = &cache->waiting; *link;) {
     at_pinned_block *block = *link;
     if (!is_done(block)) {
@@ -337,11 +336,10 @@ static attune_status release(at_pinned_cache *cache, at_pinned_block *list, attu
 
 /* Not while a capture is under way, which that would break. */
 static void release_leaving(at_pinned_cache *cache, attune_device *device) {
-  at_message kept;
   at_pinned_block *list = cache->leaving;
   if (!list || __atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0) return;
   cache->leaving = NULL;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   (void)release(cache, list, device);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }

@@ -53,9 +53,8 @@ attune_status attune_pinned_register(attune_device *device, void *pointer, size_
 
 attune_status attune_pinned_unregister(void *pointer) {
   at_pinned_registry *r = NULL;
-  at_message kept; /* what is looked for and found is no failure */
   AT_REQUIRE_AS(pointer, "be what attune_pinned_register was given");
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* what is looked for and found is no failure */
   attune_status status = at_pinned_registry_release(&r, pointer);
   if (status == ATTUNE_OK) status = r->device->backend.pinned->unpin(r->device, pointer);
   if (r) {

@@ -52,7 +52,6 @@ attune_status attune_memory_remove_observer(attune_device *device, attune_memory
 void at_observers_tell(at_allocator *allocator, const attune_memory_failure *failure) {
   attune_memory_observer observers[AT_CALLBACKS];
   void *users[AT_CALLBACKS];
-  at_message kept;
   if (telling) return;
   pthread_mutex_lock(&allocator->lock);
   const int count = allocator->observer_count;
@@ -62,7 +61,7 @@ void at_observers_tell(at_allocator *allocator, const attune_memory_failure *fai
   }
   pthread_mutex_unlock(&allocator->lock);
   if (count == 0) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   telling = true;
   for (int i = 0; i < count; i++) observers[i](users[i], allocator->device, failure);
   telling = false;
