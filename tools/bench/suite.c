@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/support.h"
 
 static const unsigned FLAGS = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
@@ -135,14 +136,7 @@ static bool make_slots(attune_bench *bench) {
 }
 
 static bool make_room(attune_bench *bench) {
-  if (!make_slots(bench)) return false;
-  if (bench->count < bench->capacity) return true;
-  const size_t capacity = bench->capacity ? 2 * bench->capacity : 16;
-  at_bench_entry *larger = realloc(bench->entries, capacity * sizeof *larger);
-  if (!larger) return false;
-  bench->entries = larger;
-  bench->capacity = capacity;
-  return true;
+  return make_slots(bench) && AT_ARRAY_ROOM(bench->entries, bench->count, bench->capacity);
 }
 
 /* The name, with a number behind it where it is taken; NULL without memory. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_recorded.c: the recorded workload: the calls of each problem on a device, whatever its libraries. */
+#include "src/base/array.h"
 #include "tuning/store/store_internal.h"
 
 #include <stdlib.h>
@@ -72,16 +73,6 @@ typedef struct recorded_list {
   size_t room;
 } recorded_list;
 
-static bool grow(recorded_list *list) {
-  if (list->count < list->room) return true;
-  size_t room = list->room ? 2 * list->room : 64;
-  recorded *items = realloc(list->items, room * sizeof *items);
-  if (!items) return false;
-  list->items = items;
-  list->room = room;
-  return true;
-}
-
 static void empty_list(recorded_list *list) {
   for (size_t i = 0; i < list->count; i++) free(list->items[i].problem);
   list->count = 0;
@@ -100,7 +91,7 @@ static int read_recorded(at_store *store, void *user) {
     const int64_t count = sqlite3_column_int64(statement, 1);
     const bool sound = sqlite3_column_type(statement, 1) == SQLITE_INTEGER && count > 0 &&
                        at_store_column_text(statement, 0, problem, sizeof problem, false);
-    char *copy = sound && grow(list) ? strdup(problem) : NULL;
+    char *copy = sound && AT_ARRAY_ROOM(list->items, list->count, list->room) ? strdup(problem) : NULL;
     if (sound && !copy) {
       (void)sqlite3_reset(statement);
       return SQLITE_NOMEM;

@@ -2,6 +2,7 @@
  * workload.c: lists of problems, from a CSV file or from what tuners in mode record wrote down. */
 #include <attune/workload.h>
 
+#include "src/base/array.h"
 #include "src/base/backend.h"
 #include "tuning/measure/operand_set.h"
 #include "tuning/workload/csv.h"
@@ -64,15 +65,9 @@ static attune_workload *new_workload(void) {
 
 /* Room for one more, zeroed and counted; NULL when memory ends. */
 static attune_workload_entry *add_entry(attune_workload *workload) {
-  if (workload->size == workload->capacity) {
-    size_t capacity = workload->capacity ? workload->capacity * 2 : 64;
-    attune_workload_entry *larger = realloc(workload->entries, capacity * sizeof *larger);
-    if (!larger) {
-      at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu problems", capacity);
-      return NULL;
-    }
-    workload->entries = larger;
-    workload->capacity = capacity;
+  if (!AT_ARRAY_ROOM(workload->entries, workload->size, workload->capacity)) {
+    at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for more than %zu problems", workload->size);
+    return NULL;
   }
   attune_workload_entry *entry = &workload->entries[workload->size++];
   memset(entry, 0, sizeof *entry);

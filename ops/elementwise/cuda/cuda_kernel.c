@@ -151,13 +151,13 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (status == ATTUNE_OK) form->functions(&s, p, c);
   at_write(&s, "%s", form->skeleton);
   if (status != ATTUNE_OK || s.failed || fields.count > AT_CUDA_WORDS) {
-    free(s.text);
+    free(s.data);
     return status != ATTUNE_OK ? status
            : s.failed          ? at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a kernel's text")
                                : at_fail(ATTUNE_UNSUPPORTED, "the kernel would take more than %d bytes of arguments",
                                          8 * AT_CUDA_WORDS);
   }
-  *out = s.text;
+  *out = s.data;
   return ATTUNE_OK;
 }
 

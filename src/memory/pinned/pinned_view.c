@@ -118,9 +118,8 @@ static void write_history(attune_device *device, at_backtrace_names *names, at_j
 
 static void write_settings(attune_device *device, at_json *out) {
   (void)device;
-  at_json_object(out);
-  at_json_key(out, "backend");
-  at_json_word(out, "pinned");
+  at_json_object(out, NULL);
+  at_json_word(out, "backend", "pinned");
   at_json_object_end(out);
 }
 

@@ -127,23 +127,15 @@ static void write_history(attune_device *device, at_backtrace_names *names, at_j
 static void write_settings(attune_device *device, at_json *out) {
   const at_allocator *allocator = at_allocator_of(device);
   const at_memory_options *options = &allocator->options;
-  at_json_object(out);
-  at_json_key(out, "max_split_size");
-  at_json_number(out, options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
-  at_json_key(out, "max_non_split_rounding_size");
-  at_json_number(out, (int64_t)options->max_non_split_rounding);
-  at_json_key(out, "garbage_collection_threshold");
-  at_json_real(out, options->collect_above);
-  at_json_key(out, "expandable_segments");
-  at_json_truth(out, options->expandable);
-  at_json_key(out, "large_segment_size");
-  at_json_number(out, (int64_t)options->large_segment);
-  at_json_key(out, "backend");
-  at_json_word(out, at_allocator_backend(allocator));
-  at_json_key(out, "poison");
-  at_json_truth(out, options->poison);
-  at_json_key(out, "nvtx");
-  at_json_truth(out, options->nvtx);
+  at_json_object(out, NULL);
+  at_json_number(out, "max_split_size", options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
+  at_json_number(out, "max_non_split_rounding_size", (int64_t)options->max_non_split_rounding);
+  at_json_real(out, "garbage_collection_threshold", options->collect_above, 6);
+  at_json_truth(out, "expandable_segments", options->expandable);
+  at_json_number(out, "large_segment_size", (int64_t)options->large_segment);
+  at_json_word(out, "backend", at_allocator_backend(allocator));
+  at_json_truth(out, "poison", options->poison);
+  at_json_truth(out, "nvtx", options->nvtx);
   at_json_object_end(out);
 }
 
