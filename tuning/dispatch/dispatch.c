@@ -270,8 +270,7 @@ static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *ke
   const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
   if (room != ATTUNE_OK) return room;
   const at_call_scope scope = at_call_enter(stream->device);
-  at_floating floating;
-  at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
+  const at_floating floating = at_floating_enter(); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   at_floating_leave(&floating);
   return at_call_leave(&scope, status);

@@ -107,8 +107,7 @@ attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op
   recheck r = {.op = op, .problem = problem, .device = profiler->device};
   r.race.profile = &r.profile;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   out->verdict = ATTUNE_VERDICT_HOLDS;
   attune_status status = at_sampler_open(&r.profile, profiler, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);

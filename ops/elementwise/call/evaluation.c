@@ -56,8 +56,7 @@ attune_status attune_evaluation_create(attune_evaluation **out, const attune_ele
   *out = NULL;
   attune_evaluation *e = calloc(1, sizeof *e);
   if (e) e->expression = strdup(words->expression ? words->expression : "");
-  at_floating floating;
-  at_floating_enter(&floating); /* numbers in words are read to the nearest */
+  const at_floating floating = at_floating_enter(); /* numbers in words are read to the nearest */
   attune_status status =
       e && e->expression ? describe(e, words) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an evaluation");
   at_floating_leave(&floating);

@@ -144,8 +144,7 @@ attune_status attune_evaluation_check(attune_evaluation *e, attune_tuner *tuner,
   memset(out, 0, sizeof *out);
   comparison *c = calloc(1, sizeof *c);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to compare results");
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   e->checked = false;
   attune_status status = run(e, tuner);
   if (status == ATTUNE_OK) {

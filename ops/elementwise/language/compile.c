@@ -59,8 +59,7 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
   const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!plain) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   const locale_t before = uselocale(plain);
-  at_floating floating;
-  at_floating_enter(&floating); /* constants are part of the problem */
+  const at_floating floating = at_floating_enter(); /* constants are part of the problem */
   const attune_status status = compile(p, out);
   at_floating_leave(&floating);
   uselocale(before);

@@ -65,8 +65,7 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
     return AT_INVALID("%s is NULL; should name a function", alloc_name ? "free_name" : "alloc_name");
   if (at_library_none())
     return at_fail(ATTUNE_UNSUPPORTED, "path %.150s cannot be opened: the program is linked with -static", path);
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   at_floating_leave(&floating);
   if (!library.handle) {
