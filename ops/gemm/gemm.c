@@ -220,8 +220,7 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   at_gemm_operands run;
   at_gemm_use use;
   bool swap = false;
-  attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(prepare(problem, operands, stream, g, &run, &swap, &use));
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
     return at_fail(
         ATTUNE_INVALID_ARGUMENT,

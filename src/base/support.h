@@ -22,6 +22,13 @@
 attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 #define AT_INVALID(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
+/* Returns from the function with the status of a call that fails. */
+#define AT_TRY(call)                                     \
+  do {                                                   \
+    const attune_status tried = (call);                  \
+    if (AT_UNLIKELY(tried != ATTUNE_OK)) return tried;   \
+  } while (0)
+
 /* Fails a public call where one of up to four arguments is NULL, with its name: "problem is NULL; should be given". */
 #define AT_REQUIRE(...) \
   AT_REQUIRE_PICK(__VA_ARGS__, AT_REQUIRE_4, AT_REQUIRE_3, AT_REQUIRE_2, AT_REQUIRE_1, )(__VA_ARGS__)

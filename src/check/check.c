@@ -35,8 +35,7 @@ attune_status attune_note_use(attune_stream *stream, const char *name, const att
     return AT_INVALID("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
   if (!uses && count > 0) return AT_INVALID("uses is NULL; should point to %d", count);
   for (int i = 0; i < count; i++) {
-    attune_status status = check_use(&uses[i], i);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(check_use(&uses[i], i));
     all[i] = (at_operand_access){.operand = uses[i].name ? uses[i].name : "",
                         .data = uses[i].pointer,
                         .element = uses[i].bytes,

@@ -43,8 +43,7 @@ attune_status attune_comm_abort(attune_comm *comm) {
 }
 
 attune_status at_comm_begin(attune_comm *comm) {
-  attune_status status = check_comm(comm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_comm(comm));
   atomic_store(&comm->calling, true);
   if (!atomic_load(&comm->aborted)) return ATTUNE_OK;
   return at_comm_end(comm, at_fail(ATTUNE_DEVICE_ERROR, "comm was aborted; should be destroyed and made again"));
@@ -56,8 +55,7 @@ attune_status at_comm_end(attune_comm *comm, attune_status status) {
 }
 
 attune_status attune_comm_check(attune_comm *comm) {
-  attune_status status = at_comm_begin(comm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_comm_begin(comm));
   return at_comm_end(comm, comm->nccl ? at_nccl_check(comm) : ATTUNE_OK);
 }
 
@@ -100,8 +98,7 @@ static void describe(attune_comm *comm) {
 static attune_status make_events(attune_comm *comm) {
   static const attune_event_options options = {.no_timing = 1};
   for (int i = 0; i < comm->local && comm->local > 1; i++) {
-    attune_status status = attune_event_create(&comm->events[i], comm->devices[i], &options);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_event_create(&comm->events[i], comm->devices[i], &options));
     comm->events[i]->unwatched = true;
   }
   return ATTUNE_OK;
@@ -141,13 +138,12 @@ static attune_status choose(attune_comm *comm, attune_comm_way way) {
 attune_status attune_comm_create(attune_comm **out, attune_device *const *devices, int count, attune_comm_way way) {
   AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
-  attune_status status = check_devices(devices, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_devices(devices, count));
   if ((int)way < ATTUNE_COMM_ANY || way > ATTUNE_COMM_COPIES)
     return AT_INVALID("way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
   attune_comm *comm = new_comm(devices, count, 0, count);
   if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
-  status = choose(comm, way);
+  attune_status status = choose(comm, way);
   if (status == ATTUNE_OK) status = make_events(comm); /* with NCCL too: for scatter, gather and its missing types */
   if (status != ATTUNE_OK) {
     attune_comm_destroy(comm);

@@ -195,10 +195,9 @@ static attune_status reduce(const scene *s, const at_comm_task *task, const attu
   const size_t most = staging_bytes / others / 256 * 256 / size, piece = data->count < most ? data->count : most;
   staging room = {.each = (piece * size + 255) / 256 * 256};
   void *memory = NULL;
-  attune_status status = attune_alloc(&memory, stream, room.each * others);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_alloc(&memory, stream, room.each * others));
   room.memory = memory;
-  status = reduce_pieces(s, task, data, start, &room, piece);
+  attune_status status = reduce_pieces(s, task, data, start, &room, piece);
   const at_message kept = at_message_keep();
   return first_of(status, &kept, attune_free(memory, stream));
 }

@@ -152,8 +152,7 @@ attune_status attune_device_synchronize(attune_device *device) {
 attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
   uint64_t available = 0, total = 0;
   AT_REQUIRE_DEVICE(device);
-  attune_status status = device->backend.memory->info(device, &available, &total);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(device->backend.memory->info(device, &available, &total));
   if (out_free) *out_free = available;
   if (out_total) *out_total = total;
   return ATTUNE_OK;
@@ -161,8 +160,7 @@ attune_status attune_device_memory_info(attune_device *device, uint64_t *out_fre
 
 attune_status attune_cuda_check(attune_device *device, int error, const char *what) {
   AT_REQUIRE_DEVICE(device);
-  attune_status status = at_needs(device, runtime);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, runtime));
   return device->backend.runtime->check_error(device, error, what ? what : "a call of the program");
 }
 
@@ -175,8 +173,7 @@ static attune_status check_peers(const attune_device *device, const attune_devic
 attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer) {
   AT_REQUIRE_AS(out, "point to an int");
   *out = 0;
-  attune_status status = check_peers(device, peer);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_peers(device, peer));
   *out = device == peer;
   if (device == peer || device->backend.kind != peer->backend.kind || !device->backend.peer) return ATTUNE_OK;
   return device->backend.peer->query(out, device, peer);
@@ -192,8 +189,7 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
 }
 
 attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
-  attune_status status = check_peers(device, peer);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_peers(device, peer));
   if (device == peer)
     return AT_INVALID("device and peer are both %s, which can always use its own memory; should "
                       "be two",

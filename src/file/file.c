@@ -46,14 +46,12 @@ static attune_status open_plain(attune_file *file, const char *path, const attun
   struct stat found;
   const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NOCTTY;
   if (stat(path, &found) == 0) {
-    const attune_status status = check_kind(&found, path);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(check_kind(&found, path));
   }
   file->plain = open_again(path, flags | O_NONBLOCK);
   if (file->plain < 0 && errno == EWOULDBLOCK) file->plain = open_again(path, flags);
   if (file->plain < 0 || fstat(file->plain, &found) != 0) return fail_open(path, errno);
-  const attune_status status = check_kind(&found, path);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_kind(&found, path));
   return fcntl(file->plain, F_SETFL, fcntl(file->plain, F_GETFL) & ~O_NONBLOCK) == 0 ? ATTUNE_OK
                                                                                      : fail_open(path, errno);
 }
@@ -97,14 +95,13 @@ attune_status attune_file_open(attune_file **out, const char *path, const attune
   const attune_file_options *o = options ? options : &defaults;
   AT_REQUIRE_AS(out, "point to an attune_file *");
   *out = NULL;
-  attune_status status = check_options(path, o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_options(path, o));
   attune_file *file = calloc(1, sizeof *file);
   if (!file) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a file");
   file->plain = file->direct = -1;
   file->writable = o->write != 0;
   file->generation = at_fork_generation();
-  status = o->way == ATTUNE_FILE_CUFILE ? at_cufile_open() : ATTUNE_OK;
+  attune_status status = o->way == ATTUNE_FILE_CUFILE ? at_cufile_open() : ATTUNE_OK;
   if (status == ATTUNE_OK) status = open_plain(file, path, o);
   if (status == ATTUNE_OK && o->direct) status = open_direct(file, path);
   if (status == ATTUNE_OK) status = open_cufile(file, o);
@@ -165,13 +162,11 @@ static bool has_cufile(const attune_device *device) {
 
 attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes) {
   at_entered entered;
-  attune_status status = check_memory(device, pointer);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_memory(device, pointer));
   if (bytes == 0) return AT_INVALID("bytes is 0; should be the size of what pointer points to");
   if (!has_cufile(device)) return ATTUNE_OK;
-  status = device->backend.device->enter(device, &entered);
-  if (status != ATTUNE_OK) return status;
-  status = at_cufile_register_memory(pointer, bytes);
+  AT_TRY(device->backend.device->enter(device, &entered));
+  attune_status status = at_cufile_register_memory(pointer, bytes);
   device->backend.device->leave(&entered);
   return status;
 }

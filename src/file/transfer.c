@@ -21,8 +21,7 @@ static attune_status wait_for_stream(const at_transfer *t) {
 
 static attune_status move_plain(at_transfer *t) {
   int error = 0;
-  attune_status status = wait_for_stream(t);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(wait_for_stream(t));
   t->moved = t->saves ? at_file_write_plain(t->file, t->memory, t->bytes, t->offset, &error)
                       : at_file_read_plain(t->file, t->memory, t->bytes, t->offset, &error);
   return t->moved == t->bytes ? ATTUNE_OK : at_file_fail_transfer(t, error);

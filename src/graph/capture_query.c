@@ -16,8 +16,7 @@ attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_i
   uint64_t id = capture ? capture->id : 0;
   bool broken = false;
   if (stream->device->backend.graph) {
-    attune_status status = stream->device->backend.graph->capture_info(stream, &id, &broken);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(stream->device->backend.graph->capture_info(stream, &id, &broken));
   }
   if (capture) {
     pthread_mutex_lock(&capture->lock);
@@ -39,8 +38,7 @@ attune_status attune_graph_pool(attune_graph *graph, attune_pool **out) {
   *out = NULL;
   AT_REQUIRE_AS(graph, "be one of attune_graph_create");
   struct attune_pool *pool = NULL;
-  attune_status status = at_graph_pool(graph, &pool);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_pool(graph, &pool));
   at_pool_retain(pool);
   *out = pool;
   return ATTUNE_OK;
@@ -55,8 +53,7 @@ attune_status attune_graph_upload(attune_graph *graph, attune_stream *stream) {
 static attune_status check_clone(attune_graph **out, const attune_graph *graph) {
   AT_REQUIRE_AS(out, "point to an attune_graph *");
   *out = NULL;
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->increment)
       return at_fail(
@@ -73,10 +70,9 @@ static struct at_externals *copy_externals(const struct at_externals *from) {
 }
 
 attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) {
-  attune_status status = check_clone(out, graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_clone(out, graph));
   attune_graph *clone = NULL;
-  status = attune_graph_create(&clone, graph->device);
+  attune_status status = attune_graph_create(&clone, graph->device);
   if (status == ATTUNE_OK) status = graph->device->backend.graph->clone(graph->made, &clone->made);
   if (status != ATTUNE_OK) {
     attune_graph_destroy(clone);

@@ -15,8 +15,7 @@ attune_status attune_graph_create(attune_graph **out, attune_device *device) {
   AT_REQUIRE_AS(out, "point to an attune_graph *");
   *out = NULL;
   AT_REQUIRE_DEVICE(device);
-  attune_status status = at_needs(device, graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, graph));
   attune_graph *graph = calloc(1, sizeof *graph);
   if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
   graph->device = device;
@@ -234,12 +233,11 @@ static attune_status fail_file(const char *path, const char *what, int error) {
 }
 
 attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path, int brief) {
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "we");
   if (!file) return fail_file(path, "cannot be written", errno);
-  status = graph->device->backend.graph->dump(graph->made, file, brief != 0);
+  attune_status status = graph->device->backend.graph->dump(graph->made, file, brief != 0);
   errno = 0;
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;

@@ -78,12 +78,11 @@ attune_status attune_graph_callable_create(attune_graph_callable **out, attune_d
   AT_REQUIRE_AS(out, "point to an attune_graph_callable *");
   *out = NULL;
   if (!options) options = &defaults;
-  attune_status status = check_create(device, options, fn);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_create(device, options, fn));
   attune_graph_callable *g = calloc(1, sizeof *g);
   if (!g) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graphed function");
   *g = (attune_graph_callable){.fn = fn, .user = user, .inputs = options->input_count, .outputs = options->output_count};
-  status = make(g, device, options);
+  attune_status status = make(g, device, options);
   if (status == ATTUNE_OK) {
     *out = g;
     return ATTUNE_OK;

@@ -51,8 +51,7 @@ static attune_status share_pool(attune_graph *graph, const attune_capture_option
   struct attune_pool *pool = o->pool;
   if (graph->pool) return ATTUNE_OK;
   if (!pool && (!o->share || o->share == graph)) return at_graph_pool(graph, &pool);
-  attune_status status = pool ? ATTUNE_OK : at_graph_pool(o->share, &pool);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(pool ? ATTUNE_OK : at_graph_pool(o->share, &pool));
   at_pool_retain(pool);
   graph->pool = pool;
   return ATTUNE_OK;
@@ -194,9 +193,8 @@ static attune_status end_in_backend(at_capture *capture, at_graph **out) {
 
 attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream, at_graph **out) {
   *out = NULL;
-  attune_status status = check_end(graph, stream);
-  if (status != ATTUNE_OK) return status;
-  status = end_in_backend(graph->capture, out);
+  AT_TRY(check_end(graph, stream));
+  attune_status status = end_in_backend(graph->capture, out);
   unwind(graph, status == ATTUNE_OK);
   if (status != ATTUNE_OK && !graph->made) {
     for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -242,8 +240,7 @@ static attune_status join(at_capture *capture, attune_stream *stream) {
   if (members) capture->members = members;
   pthread_mutex_unlock(&capture->lock);
   if (!members) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for another stream of the capture");
-  attune_status status = enter(capture, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(capture, stream));
   pthread_mutex_lock(&capture->lock);
   capture->members[capture->member_count++] = stream;
   pthread_mutex_unlock(&capture->lock);
@@ -265,9 +262,8 @@ attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
     return AT_INVALID("the event was last recorded in a capture that is over; should be recorded again");
   if (!capture || stream->capture) return backend->wait(stream, event);
-  attune_status status = join(capture, stream);
-  if (status != ATTUNE_OK) return status;
-  status = backend->wait(stream, event);
+  AT_TRY(join(capture, stream));
+  attune_status status = backend->wait(stream, event);
   if (status != ATTUNE_OK) unjoin(capture, stream);
   return status;
 }

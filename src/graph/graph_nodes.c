@@ -9,8 +9,7 @@
 #include "src/trace/instrument.h"
 
 static attune_status check_node(const attune_graph *graph, size_t index) {
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   const size_t count = graph->device->backend.graph->nodes(graph->made);
   if (index < count) return ATTUNE_OK;
   return AT_INVALID("index is %zu; should be less than the graph's %zu nodes", index, count);
@@ -27,8 +26,7 @@ attune_status attune_graph_get_edges(const attune_graph *graph, attune_edge *out
   AT_REQUIRE_AS(out_count, "point to a size_t");
   *out_count = 0;
   if (!out && room > 0) return AT_INVALID("out is NULL; should have room for %zu edges", room);
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   return graph->device->backend.graph->edges(graph->made, out, room, out_count);
 }
 
@@ -49,11 +47,10 @@ attune_status attune_graph_get_parameters(attune_node_parameters *out, const att
   AT_REQUIRE_AS(out, "point to an attune_node_parameters");
   if (!out->arguments && out->arguments_room > 0)
     return AT_INVALID("arguments is NULL; should have room for %zu bytes", out->arguments_room);
-  attune_status status = check_parameters(&node, graph, index);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_parameters(&node, graph, index));
   *out =
       (attune_node_parameters){.kind = node.kind, .arguments = out->arguments, .arguments_room = out->arguments_room};
-  status = graph->device->backend.graph->get_parameters(graph->made, index, out);
+  attune_status status = graph->device->backend.graph->get_parameters(graph->made, index, out);
   if (status == ATTUNE_OK && out->arguments && out->arguments_bytes > out->arguments_room)
     return AT_INVALID("arguments_room is %zu; should be at least %zu", out->arguments_room, out->arguments_bytes);
   return status;

@@ -50,11 +50,10 @@ attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, at
   AT_REQUIRE_AS(graph, "be one of attune_graph_create");
   AT_REQUIRE_AS(fn, "give work to the stream");
   const size_t generators = count_generators(graph);
-  attune_status status = at_graph_capture_start(graph, stream, NULL, true);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_capture_start(graph, stream, NULL, true));
   uint64_t *increments = NULL;
   at_graph *captured = NULL;
-  status = put_aside(graph, &increments);
+  attune_status status = put_aside(graph, &increments);
   if (status != ATTUNE_OK) {
     at_graph_capture_drop(graph);
     return status;

@@ -127,8 +127,7 @@ static attune_status settle_copy(attune_box_copy *copy, box *to, box *from) {
     both[i]->bytes = copy->bytes;
     both[i]->rows = copy->rows;
     both[i]->slices = copy->slices;
-    attune_status status = measure(both[i]);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(measure(both[i]));
   }
   if (boxes_meet(to, from))
     return AT_INVALID("destination and source overlap; should have no byte in common, and equal pitches where one lies "
@@ -194,8 +193,7 @@ static attune_status check_element(const attune_box_fill *fill) {
 
 static attune_status fill_box(const char *call, attune_stream *stream, const attune_box_fill *fill) {
   AT_REQUIRE_STREAM(stream);
-  attune_status status = check_element(fill);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_element(fill));
   if (fill->count == 0 || fill->rows == 0 || fill->slices == 0) return ATTUNE_OK;
   box to = {.name = "destination",
             .begin = (uintptr_t)fill->destination,
@@ -205,8 +203,7 @@ static attune_status fill_box(const char *call, attune_stream *stream, const att
             .slices = fill->slices};
   if (__builtin_mul_overflow(fill->count, fill->element_bytes, &to.bytes))
     return AT_INVALID("count is %zu; should be what destination points to", fill->count);
-  status = measure(&to);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(measure(&to));
   attune_box_fill settled = *fill;
   settled.pitch = to.pitch;
   settled.slice_pitch = to.slice_pitch;

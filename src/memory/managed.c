@@ -43,9 +43,8 @@ static attune_status check_options(attune_device *device, const attune_managed_o
 
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
   *out = NULL;
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_options(device, options, is_advised(options));
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_options(device, options, is_advised(options)));
   const size_t count = (size_t)options->accessed_by_count;
   struct at_managed *made = malloc(sizeof *made + count * sizeof *made->accessed_by);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
@@ -74,27 +73,24 @@ static attune_status check_range(const void *pointer, size_t bytes) {
 
 attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
                                     const attune_managed_options *advice) {
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
   AT_REQUIRE_AS(advice, "point to an attune_managed_options");
-  status = check_options(device, advice, true);
+  attune_status status = check_options(device, advice, true);
   return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, advice) : status;
 }
 
 attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
   AT_REQUIRE_STREAM(stream);
   attune_device *device = stream->device;
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status == ATTUNE_OK) status = check_place(device, to, "to");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
+  AT_TRY(check_place(device, to, "to"));
   if (at_stream_capturing(stream))
     return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
-  status = device->backend.managed->check(device, true);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(device->backend.managed->check(device, true));
   const bool named = at_instrument_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
-  status = device->backend.managed->prefetch(stream, pointer, bytes, to);
+  attune_status status = device->backend.managed->prefetch(stream, pointer, bytes, to);
   return at_instrument_end(named, stream, status);
 }
 
@@ -102,8 +98,7 @@ attune_status attune_managed_get_state(attune_managed_state *out, attune_device 
                                        size_t bytes) {
   AT_REQUIRE_AS(out, "point to an attune_managed_state");
   memset(out, 0, sizeof *out);
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
   return device->backend.managed->state(device, out, pointer, bytes);
 }

@@ -33,9 +33,8 @@ static attune_status check_range(const char *name, const void *pointer, size_t b
 attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   AT_REQUIRE_STREAM(stream);
   if (bytes == 0) return ATTUNE_OK;
-  attune_status status = check_range("destination", destination, bytes);
-  if (status == ATTUNE_OK) status = check_range("source", source, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_range("destination", destination, bytes));
+  AT_TRY(check_range("source", source, bytes));
   uintptr_t to = (uintptr_t)destination, from = (uintptr_t)source;
   if (to < from + bytes && from < to + bytes)
     return AT_INVALID("destination and source overlap; should be %zu bytes apart", bytes);
@@ -47,8 +46,7 @@ attune_status attune_fill(attune_stream *stream, void *destination, int value, s
   AT_REQUIRE_STREAM(stream);
   if (value < 0 || value > 255) return AT_INVALID("value is %d; should be from 0 to 255", value);
   if (bytes == 0) return ATTUNE_OK;
-  attune_status status = check_range("destination", destination, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_range("destination", destination, bytes));
   if (AT_UNLIKELY(at_instrumented())) return watched_fill(stream, destination, value, bytes);
   return stream->device->backend.memory->fill(stream, destination, value, bytes);
 }

@@ -21,8 +21,7 @@ attune_status attune_device_generator(attune_generator **out, attune_device *dev
   AT_REQUIRE_DEVICE(device);
   attune_generator *present = generators[device->index], *made = NULL;
   if (!present) {
-    attune_status status = attune_generator_create(&made, first_seed);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_generator_create(&made, first_seed));
     if (atomic_compare_exchange_strong(&generators[device->index], &present, made))
       present = made;
     else

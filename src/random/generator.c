@@ -110,8 +110,7 @@ void attune_generator_destroy(attune_generator *generator) {
 }
 
 attune_status attune_generator_set_seed(attune_generator *generator, uint64_t seed) {
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(begin_change(generator));
   generator->seed = seed;
   generator->offset = 0;
   unlock(generator);
@@ -119,8 +118,7 @@ attune_status attune_generator_set_seed(attune_generator *generator, uint64_t se
 }
 
 attune_status attune_generator_get_seed(const attune_generator *generator, uint64_t *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->seed;
   unlock(generator);
@@ -128,17 +126,15 @@ attune_status attune_generator_get_seed(const attune_generator *generator, uint6
 }
 
 attune_status attune_generator_set_offset(attune_generator *generator, uint64_t offset) {
-  attune_status status = check_offset(offset);
-  if (status == ATTUNE_OK) status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_offset(offset));
+  AT_TRY(begin_change(generator));
   generator->offset = offset;
   unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_offset(const attune_generator *generator, uint64_t *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->offset;
   unlock(generator);
@@ -152,8 +148,7 @@ static attune_status fail_exhausted(uint64_t words, uint64_t offset) {
 
 attune_status attune_generator_jump(attune_generator *generator, uint64_t words) {
   if (words % 4) return AT_INVALID("words is %llu; should be a multiple of 4", (unsigned long long)words);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(begin_change(generator));
   const uint64_t offset = generator->offset;
   const bool fits = words <= OFFSET_MAX - offset;
   if (fits) generator->offset += words;
@@ -164,16 +159,14 @@ attune_status attune_generator_jump(attune_generator *generator, uint64_t words)
 attune_status attune_generator_set_mode(attune_generator *generator, attune_random_mode mode) {
   if ((unsigned)mode > ATTUNE_RANDOM_TORCH)
     return AT_INVALID("mode is %d; should be portable (0) or torch (1)", (int)mode);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(begin_change(generator));
   generator->mode = mode;
   unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_mode(const attune_generator *generator, attune_random_mode *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->mode;
   unlock(generator);
@@ -185,8 +178,7 @@ attune_status attune_generator_set_torch_grid(attune_generator *generator, int p
   if (!given && (processors != 0 || threads != 0))
     return AT_INVALID("processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors,
                       threads);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(begin_change(generator));
   generator->processors = processors;
   generator->threads = threads;
   unlock(generator);
@@ -204,8 +196,7 @@ static uint64_t get64(const unsigned char *in) {
 }
 
 attune_status attune_generator_get_state(const attune_generator *generator, void *state, size_t bytes) {
-  attune_status status = check(generator, state, "state");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, state, "state"));
   if (bytes < ATTUNE_GENERATOR_STATE_BYTES)
     return AT_INVALID("bytes is %zu; should be at least %d", bytes, ATTUNE_GENERATOR_STATE_BYTES);
   lock(generator);
@@ -216,14 +207,12 @@ attune_status attune_generator_get_state(const attune_generator *generator, void
 }
 
 attune_status attune_generator_set_state(attune_generator *generator, const void *state, size_t bytes) {
-  attune_status status = check(generator, state, "state");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, state, "state"));
   if (bytes != 8 && bytes != ATTUNE_GENERATOR_STATE_BYTES)
     return AT_INVALID("bytes is %zu; should be 16 (seed and offset) or 8 (seed)", bytes);
   const uint64_t seed = get64(state), offset = bytes == 8 ? 0 : get64((const unsigned char *)state + 8);
-  status = check_offset(offset);
-  if (status == ATTUNE_OK) status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_offset(offset));
+  AT_TRY(begin_change(generator));
   generator->seed = seed;
   generator->offset = offset;
   unlock(generator);
@@ -266,9 +255,8 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
 attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
   *out = (at_graph_generator){.generator = generator, .device = device};
   AT_REQUIRE_AS(generator, "be one of attune_generator_create");
-  attune_status status = at_needs(device, random);
-  if (status == ATTUNE_OK) status = at_graph_state_take(&out->state, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, random));
+  AT_TRY(at_graph_state_take(&out->state, device));
   lock(generator);
   generator->references++;
   unlock(generator);

@@ -115,9 +115,8 @@ static at_random_call new_call(int distribution, void *pointer, attune_dtype dty
 
 attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer,
                                     attune_dtype dtype, size_t count, double from, double to) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double low = rounded(from, dtype), high = rounded(to, dtype), extent = rounded(high - low, dtype);
   if (!isfinite(low) || !isfinite(high) || !(from <= to) || !isfinite(extent))
     return AT_INVALID("from is %g, to %g; should be from <= to, with a difference that %s holds", from, to,
@@ -131,9 +130,8 @@ attune_status attune_random_uniform(attune_generator *generator, attune_stream *
 
 static attune_status run_normal(int distribution, attune_generator *generator, attune_stream *stream, void *pointer,
                                 attune_dtype dtype, size_t count, double mean, double deviation) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double most = dtype == ATTUNE_F64 ? DBL_MAX : (double)FLT_MAX;
   if (!(fabs(mean) <= most))
     return AT_INVALID("mean is %g; should be finite in %s", mean, dtype == ATTUNE_F64 ? "f64" : "f32");
@@ -158,9 +156,8 @@ attune_status attune_random_log_normal(attune_generator *generator, attune_strea
 
 attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer,
                                         attune_dtype dtype, size_t count, double rate) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double least = dtype == ATTUNE_F64 ? DBL_MIN : (double)FLT_MIN, most = 1.0 / least;
   if (!(rate >= least && rate <= most)) return AT_INVALID("rate is %g; should be from %g to %g", rate, least, most);
   at_random_call call = new_call(AT_EXPONENTIAL, pointer, dtype, count);
@@ -179,9 +176,8 @@ static uint64_t bernoulli_limit(double p, int bits) {
 
 attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer,
                                       attune_dtype dtype, size_t count, double p) {
-  attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS | INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   if (!(p >= 0.0 && p <= 1.0)) return AT_INVALID("p is %g; should be from 0 to 1", p);
   at_random_call call = new_call(AT_BERNOULLI, pointer, dtype, count);
   call.limit = bernoulli_limit(p, at_random_wide(AT_BERNOULLI, (int)dtype, 1) ? 64 : 32);
@@ -207,10 +203,9 @@ static attune_status check_bounds(attune_dtype dtype, int64_t from, int64_t to) 
 
 attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer,
                                      attune_dtype dtype, size_t count, int64_t from, int64_t to) {
-  attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status == ATTUNE_OK) status = check_bounds(dtype, from, to);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS | INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
+  AT_TRY(check_bounds(dtype, from, to));
   at_random_call call = new_call(AT_INTEGERS, pointer, dtype, count);
   call.from = from;
   call.range = (uint64_t)to - (uint64_t)from;
@@ -219,9 +214,8 @@ attune_status attune_random_integers(attune_generator *generator, attune_stream 
 
 attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer,
                                         attune_dtype dtype, size_t count) {
-  attune_status status = check_dtype(dtype, INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   if (dtype == ATTUNE_I32 && count > (size_t)1 << 31)
     return AT_INVALID("count is %zu; should be at most 2^31 for i32", count);
   at_random_call call = new_call(AT_PERMUTATION, pointer, dtype, count);

@@ -26,12 +26,11 @@ attune_status at_event_check_pair(const attune_stream *stream, const attune_even
 
 static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
                                 const attune_event_options *options) {
-  attune_status status = at_needs(device, event);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, event));
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .native = native, .owned = owned, .options = *options};
-  status = device->backend.event->open(event);
+  attune_status status = device->backend.event->open(event);
   if (status != ATTUNE_OK) {
     free(event);
     return status;
@@ -57,8 +56,7 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
 attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {
   REQUIRE_EVENT(event);
   AT_REQUIRE_AS(out, "point to an attune_event_ipc");
-  attune_status status = at_needs(event->device, ipc);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(event->device, ipc));
   if (event->owned && !event->options.interprocess)
     return AT_INVALID("event was made for this process only; should be made with options.interprocess");
   return event->device->backend.ipc->event_export(event, out);
@@ -66,15 +64,13 @@ attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out
 
 attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   AT_REQUIRE_AS(handle, "be one of attune_event_ipc_export");
-  status = at_needs(device, ipc);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, ipc));
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .owned = true, .options = {.no_timing = 1}};
-  status = device->backend.ipc->event_import(event, handle);
+  attune_status status = device->backend.ipc->event_import(event, handle);
   if (status == ATTUNE_OK)
     *out = event;
   else
@@ -84,8 +80,7 @@ attune_status attune_event_ipc_open(attune_event **out, attune_device *device, c
 
 attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native events; use attune_event_create");
   AT_REQUIRE_AS(native, "be an event of the program");
@@ -105,12 +100,11 @@ void *attune_event_native(const attune_event *event) {
 }
 
 attune_status attune_event_record(attune_event *event, attune_stream *stream) {
-  attune_status status = at_event_check_pair(stream, event);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_event_check_pair(stream, event));
   if (stream->device != event->device)
     return AT_INVALID("event is of device %s, stream of %s; should be of one device", event->device->name,
                       stream->device->name);
-  status = at_capture_record(event, stream);
+  attune_status status = at_capture_record(event, stream);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
     at_instrument_record(event, stream);
   return status;
@@ -143,9 +137,8 @@ attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attun
   if (start->options.no_timing || stop->options.no_timing)
     return AT_INVALID("%s was made without timing; should be made without options.no_timing",
                       start->options.no_timing ? "start" : "stop");
-  attune_status status = at_capture_check_event(start);
-  if (status == ATTUNE_OK) status = at_capture_check_event(stop);
-  if (status != ATTUNE_OK) return status;
-  status = start->device->backend.event->elapsed(out_ns, start, stop);
+  AT_TRY(at_capture_check_event(start));
+  AT_TRY(at_capture_check_event(stop));
+  attune_status status = start->device->backend.event->elapsed(out_ns, start, stop);
   return see_reached(start, see_reached(stop, status));
 }

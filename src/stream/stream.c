@@ -22,15 +22,13 @@ static attune_status check_new(const void *out, const attune_device *device) {
 
 attune_status attune_stream_create(attune_stream **out, attune_device *device) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   return at_stream_open(out, device, NULL, true, 0);
 }
 
 attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native streams; use attune_stream_create");
   return at_stream_open(out, device, native, false, 0);
@@ -78,17 +76,15 @@ static attune_status check_idle(const attune_stream *stream) {
 }
 
 attune_status attune_stream_query(attune_stream *stream) {
-  attune_status status = check_idle(stream);
-  if (status != ATTUNE_OK) return status;
-  status = stream->device->backend.stream->query(stream);
+  AT_TRY(check_idle(stream));
+  attune_status status = stream->device->backend.stream->query(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
 
 attune_status attune_stream_synchronize(attune_stream *stream) {
-  attune_status status = check_idle(stream);
-  if (status != ATTUNE_OK) return status;
-  status = stream->device->backend.stream->synchronize(stream);
+  AT_TRY(check_idle(stream));
+  attune_status status = stream->device->backend.stream->synchronize(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
@@ -101,9 +97,8 @@ attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void 
 }
 
 attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
-  attune_status status = at_event_check_pair(stream, event);
-  if (status != ATTUNE_OK) return status;
-  status = at_capture_wait(stream, event);
+  AT_TRY(at_event_check_pair(stream, event));
+  attune_status status = at_capture_wait(stream, event);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_instrument_wait(stream, event);
   return status;
 }

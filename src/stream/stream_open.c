@@ -8,12 +8,11 @@
 #include <stdlib.h>
 
 attune_status at_stream_open(attune_stream **out, attune_device *device, void *native, bool owned, int priority) {
-  attune_status status = at_needs(device, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, stream));
   attune_stream *stream = calloc(1, sizeof *stream);
   if (!stream) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream");
   *stream = (attune_stream){.device = device, .native = native, .owned = owned, .priority = priority};
-  status = device->backend.stream->open(stream);
+  attune_status status = device->backend.stream->open(stream);
   if (status != ATTUNE_OK) {
     free(stream);
     return status;

@@ -62,8 +62,7 @@ attune_status attune_device_priority_range(attune_device *device, int *out_least
   int least = 0, greatest = 0;
   AT_REQUIRE_DEVICE(device);
   if (device->backend.runtime) {
-    attune_status status = device->backend.runtime->priorities(device, &least, &greatest);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(device->backend.runtime->priorities(device, &least, &greatest));
   }
   if (out_least) *out_least = least;
   if (out_greatest) *out_greatest = greatest;
@@ -85,15 +84,15 @@ attune_status attune_stream_from_pool(attune_stream **out, attune_device *device
   AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
   AT_REQUIRE_DEVICE(device);
-  attune_status status = clamp(&priority, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(clamp(&priority, device));
   pthread_once(&fork_once, watch_fork);
   lock_pools();
   attune_stream **slot = next_slot(&pools[device->index][-priority]), *made = NULL, *unused = NULL;
   *out = *slot;
   unlock_pools();
   if (*out) return ATTUNE_OK;
-  status = at_stream_open(&made, device, NULL, true, priority); /* without the lock: a lost device is logged */
+  attune_status status =
+      at_stream_open(&made, device, NULL, true, priority); /* without the lock: a lost device is logged */
   if (status != ATTUNE_OK) return status;
   made->pooled = true;
   lock_pools();

@@ -53,8 +53,7 @@ static attune_status send_all(server *s) {
     else if (errno == EAGAIN)
       await(s, POLLOUT);
     else if (errno != EINTR) {
-      const attune_status status = fail_socket(s, "be written", errno);
-      if (status != ATTUNE_OK) return status;
+      AT_TRY(fail_socket(s, "be written", errno));
     }
   }
   s->out_bytes = 0;
@@ -84,8 +83,7 @@ static attune_status receive_line(server *s, char *line) {
     if (s->in_bytes == sizeof s->in)
       return at_fail(ATTUNE_BAD_DATA, "a request has more than %d bytes; should be a line of the protocol",
                      AT_BENCH_LINE);
-    const attune_status status = receive_more(s);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(receive_more(s));
   }
   if (!end) return ATTUNE_OK;
   const size_t bytes = (size_t)(end - s->in);

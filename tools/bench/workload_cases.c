@@ -143,8 +143,7 @@ static attune_accuracy accuracy_of(const problem_case *c) {
 
 static attune_status read_problem(problem_case *c, const char *text, unsigned flags) {
   c->op = at_tuner_op(c->tuner, text);
-  const attune_status status = c->op ? c->op->problem->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT;
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(c->op ? c->op->problem->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT);
   const bool draws = c->op->problem->draws && c->op->problem->draws(c->problem);
   c->called = c->op->calls && !(draws && (flags & ATTUNE_BENCH_GRAPH));
   if (!c->called) c->op->problem->fold(c->problem, c->device);

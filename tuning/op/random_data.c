@@ -156,8 +156,7 @@ attune_status at_random_data(at_random *random, attune_dtype dtype, at_range ran
   if (!attune_dtype_size(dtype)) return at_fail(ATTUNE_INTERNAL, "no random data for dtype %d", (int)dtype);
   if (range.low == 0.0 && range.high == 0.0) range = usual_range(dtype);
   pool *p = find(random, dtype, range);
-  const attune_status status = p ? ATTUNE_OK : make(random, dtype, range, &p);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(p ? ATTUNE_OK : make(random, dtype, range, &p));
   p->used_at = ++random->clock;
   *out = p->data;
   *bytes = ELEMENTS * attune_dtype_size(dtype);

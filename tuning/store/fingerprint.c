@@ -18,8 +18,7 @@ static attune_status fail_room(size_t size) {
 
 attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
   attune_device_properties p;
-  const attune_status status = attune_device_get_properties(device, &p);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_device_get_properties(device, &p));
   size_t at = 0;
   bool ok = at_append(out, size, &at, "%s; %s", p.name, p.features);
   if (p.kind == ATTUNE_DEVICE_CUDA) ok = ok && at_append(out, size, &at, "; %d processors", p.processors);

@@ -65,9 +65,8 @@ static attune_status run(at_store *store, const char *sql) {
 /* Makes the tables, unless another process just did. Sets store->made. */
 static attune_status create(at_store *store) {
   int64_t tables = 0;
-  attune_status status = run(store, "BEGIN IMMEDIATE");
-  if (status != ATTUNE_OK) return status;
-  status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
+  AT_TRY(run(store, "BEGIN IMMEDIATE"));
+  attune_status status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
   if (status == ATTUNE_OK && tables == 0) status = run(store, at_schema_sql);
   if (status == ATTUNE_OK) status = run(store, tables == 0 ? "COMMIT" : "ROLLBACK"); /* COMMIT waits for readers */
   if (status == ATTUNE_OK) store->made = tables == 0;
@@ -143,8 +142,7 @@ static attune_status check_schema(at_store *store) {
 /* No release wrote another version: there is nothing to convert, and the file stays as it is. */
 static attune_status check_version(at_store *store) {
   int64_t version = 0;
-  attune_status status = read_int(store, "PRAGMA user_version", &version);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_int(store, "PRAGMA user_version", &version));
   if (version > SCHEMA_VERSION) {
     return at_fail(ATTUNE_BAD_DATA,
                    "%s was made by a newer attune (database version %lld, this one reads %d); update attune or "

@@ -72,8 +72,7 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY) {
     return AT_INVALID(":memory: is opened read-only; it would always be empty");
   }
-  attune_status status = check_library();
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_library());
   at_store *store = calloc(1, sizeof *store);
   if (!store) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", path);
   store->access = access;
@@ -81,7 +80,7 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   store->pid = getpid();
   pthread_mutex_init(&store->lock, NULL);
   pthread_mutex_init(&store->queue_lock, NULL);
-  status = at_store_list_add(store);
+  attune_status status = at_store_list_add(store);
   if (status != ATTUNE_OK) {
     destroy(store);
     return status;

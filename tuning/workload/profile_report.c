@@ -178,12 +178,11 @@ attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) 
   at_tuner_open(tuner);
   at_dispatch_stats usage;
   const at_message kept = at_message_keep();
-  attune_status status = at_dispatch_stats_take(&usage, tuner);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_dispatch_stats_take(&usage, tuner));
   char *text = json_of(&usage, tuner);
   at_dispatch_stats_free(&usage);
-  status = text ? write_file(path, (const char *const *)&text, 1)
-                : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile");
+  attune_status status = text ? write_file(path, (const char *const *)&text, 1)
+                              : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile");
   free(text);
   return at_message_settle(&kept, status);
 }

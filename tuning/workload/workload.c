@@ -308,12 +308,11 @@ attune_status at_workload_read(attune_workload **out, const char *path, const at
   *out = NULL;
   if (!path || !*path) return AT_INVALID("path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
   at_csv csv;
-  attune_status status = at_csv_open(&csv, path);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_csv_open(&csv, path));
   attune_workload *workload = new_workload();
   scratch *s = workload ? malloc(sizeof *s) : NULL;
   if (workload && !s) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload");
-  status = s ? read_rows(&csv, ops, workload, s) : ATTUNE_OUT_OF_MEMORY;
+  attune_status status = s ? read_rows(&csv, ops, workload, s) : ATTUNE_OUT_OF_MEMORY;
   free(s);
   at_csv_close(&csv);
   if (status != ATTUNE_OK) {
@@ -400,13 +399,12 @@ attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tune
   if (!store)
     return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one that mode record wrote to");
   const char *fingerprint = NULL;
-  attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_tuner_fingerprint(tuner, device, &fingerprint));
   const at_message kept = at_message_keep();
   if (attune_tuner_get_mode(tuner) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
   recorded_walk walk = {.workload = new_workload()};
   if (!walk.workload) return ATTUNE_OUT_OF_MEMORY;
-  status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
+  attune_status status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
   if (status == ATTUNE_OK && walk.failed) status = ATTUNE_OUT_OF_MEMORY;
   if (status != ATTUNE_OK) {
     attune_workload_destroy(walk.workload);

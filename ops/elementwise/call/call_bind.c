@@ -160,9 +160,8 @@ static void keep_tensors(at_call_binding *p, const attune_elementwise_operands *
 static attune_status begin(at_call_binding *p, at_view *views, const at_formula *formula,
                            const attune_elementwise_operands *o) {
   at_view given[AT_TENSORS];
-  attune_status status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, formula, o, given);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_views(given, o));
+  AT_TRY(compile(&p->expression, formula, o, given));
   find_operands(p, o);
   keep_tensors(p, o);
   order_views(views, p, given);
@@ -188,11 +187,10 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
   at_view views[AT_TENSORS];
   *out = NULL;
   *empty = false;
-  attune_status status = check_counts(o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_counts(o));
   at_call_binding *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call");
-  status = begin(p, views, formula, o);
+  attune_status status = begin(p, views, formula, o);
   if (status == ATTUNE_OK) status = check_all(p, views, o);
   *empty = status == ATTUNE_OK && p->layout.count == 0;
   if (status == ATTUNE_OK && !*empty) status = at_call_binding_lay_out(p, views, device, o);
@@ -202,11 +200,10 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
 attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula, const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
-  attune_status status = check_counts(o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_counts(o));
   at_call_binding *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
-  status = begin(p, views, formula, o);
+  attune_status status = begin(p, views, formula, o);
   if (status == ATTUNE_OK && p->layout.count == 0)
     status = AT_INVALID("the shape has no elements; a problem has at least one");
   if (status == ATTUNE_OK) status = at_call_binding_lay_out(p, views, NULL, o);

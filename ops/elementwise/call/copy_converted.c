@@ -38,9 +38,8 @@ static attune_status copy_by_stages(attune_tuner *tuner, attune_stream *stream, 
                                     const void *source, attune_dtype from, size_t count) {
   const size_t to_bytes = count * attune_dtype_size(to), from_bytes = count * attune_dtype_size(from);
   void *target = destination, *origin = (void *)(uintptr_t)source;
-  attune_status status = stage(&origin, stream, source, from_bytes);
-  if (status != ATTUNE_OK) return status;
-  status = stage(&target, stream, destination, to_bytes);
+  AT_TRY(stage(&origin, stream, source, from_bytes));
+  attune_status status = stage(&target, stream, destination, to_bytes);
   if (status == ATTUNE_OK && origin != source) status = attune_copy(stream, origin, source, from_bytes);
   if (status == ATTUNE_OK) status = convert(tuner, stream, target, to, origin, from, count);
   if (status == ATTUNE_OK && target != destination) status = attune_copy(stream, destination, target, to_bytes);

@@ -152,8 +152,7 @@ attune_status at_run_format(char *out, size_t size, const at_formula *formula,
   at_call_binding *prepared = NULL;
   at_formula own = *formula;
   own.verified = true; /* the problem may be tuned, without this text */
-  const attune_status status = at_call_binding_describe(&prepared, &own, operands);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_call_binding_describe(&prepared, &own, operands));
   uint64_t again[AT_PROBLEM_BYTES / 8];
   attune_status written = at_elementwise_format(prepared->problem, out, size);
   at_call_binding_destroy(prepared);

@@ -49,11 +49,10 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
                                       const attune_elementwise_operands *operands) {
   named n;
   at_user_function *raw = NULL;
-  attune_status status = check(tuner, stream, operands);
-  if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(tuner, stream, operands));
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -65,11 +64,11 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
   at_user_function *raw = NULL;
   AT_REQUIRE_AS(out, "point to an attune_plan *");
   *out = NULL;
-  attune_status status = check(tuner, stream, operands);
-  if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(tuner, stream, operands));
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status =
+      at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -80,10 +79,9 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
   at_user_function *raw = NULL;
   AT_REQUIRE(out, operands);
   if (size > 0) out[0] = '\0';
-  attune_status status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }

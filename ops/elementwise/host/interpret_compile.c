@@ -34,8 +34,7 @@ static attune_status new_value(builder *b, uint16_t *out, attune_dtype dtype) {
 
 /* There are never more instructions than values. */
 static attune_status emit(builder *b, uint16_t *out, attune_dtype dtype, at_instruction instruction) {
-  const attune_status status = new_value(b, out, dtype);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(new_value(b, out, dtype));
   instruction.out = *out;
   b->p->instructions[b->p->instruction_count++] = instruction;
   return ATTUNE_OK;
@@ -69,15 +68,13 @@ static attune_status emit_convert(builder *b, uint16_t *value, attune_dtype to) 
       kernel = b->p->isa->convert(next, from);
     }
     if (!kernel) break;
-    const attune_status status = emit_kernel(b, value, next, kernel, value, 1);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_kernel(b, value, next, kernel, value, 1));
   }
   return (attune_dtype)b->p->dtypes[*value] == to ? ATTUNE_OK : unsupported("conversion", attune_dtype_name(to));
 }
 
 static attune_status add_fixed(builder *b, uint16_t *out, const at_node *node) {
-  const attune_status status = new_value(b, out, (attune_dtype)node->dtype);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(new_value(b, out, (attune_dtype)node->dtype));
   at_fixed *fixed = &b->p->fixed[b->p->fixed_count++];
   *fixed = (at_fixed){.value = *out, .dtype = node->dtype, .kind = node->dtype, .constant = node->constant};
   if (node->kind == AT_NODE_SCALAR) {
@@ -92,8 +89,7 @@ static attune_status add_function(builder *b, uint16_t *out, const at_node *node
   for (int k = 0; k < node->count; k++) {
     arguments[k] = b->value_of[node->argument[k]];
     if (!is_narrow((attune_dtype)b->p->dtypes[arguments[k]])) continue;
-    const attune_status status = emit_convert(b, &arguments[k], ATTUNE_F32);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_convert(b, &arguments[k], ATTUNE_F32));
   }
   const attune_dtype dtype = (attune_dtype)b->p->dtypes[arguments[node->count - 1]];
   const at_function function = (at_function)node->function;
@@ -151,8 +147,7 @@ static attune_status check_node(const at_expression *e, int i) {
 static attune_status look_ahead(builder *b) {
   const at_expression *e = b->expression;
   for (int i = 0; i < e->node_count; i++) {
-    const attune_status status = check_node(e, i);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(check_node(e, i));
   }
   for (int i = 0; i < e->output_count; i++) {
     if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is no node", i);
@@ -176,8 +171,7 @@ static attune_status add_outputs(builder *b, const attune_dtype *dtypes) {
     const attune_dtype dtype = dtypes ? dtypes[i] : (attune_dtype)b->expression->nodes[b->expression->outputs[i]].dtype;
     p->outputs[i] = b->value_of[b->expression->outputs[i]];
     p->output_dtypes[i] = (uint8_t)dtype;
-    const attune_status status = emit_convert(b, &p->outputs[i], dtype);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_convert(b, &p->outputs[i], dtype));
   }
   for (int i = 0; i < p->output_count; i++) {
     bool made = false;

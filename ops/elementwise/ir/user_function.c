@@ -167,8 +167,7 @@ static at_user_function *put(at_user_function *raw) {
 
 attune_status at_user_function_get(at_user_function **out, const char *source, const char *name) {
   *out = NULL;
-  const attune_status status = check(source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(source, name));
   const XXH128_hash_t written = hash_of(source, name);
   memory *m = memory_of(written);
   if (m->hash[0] && XXH128_isEqual(m->written, written)) *out = at_user_function_find(m->hash);

@@ -70,8 +70,7 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
 static attune_status create(at_expression **out, const char *text, size_t length, const at_signature *signature,
                             bool keeps_plain) {
   *out = NULL;
-  const attune_status status = at_check_signature(signature);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_check_signature(signature));
   if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"a + b\"");
   if (length > AT_EXPRESSION_CHARS)
     return AT_INVALID("the expression has more than %d characters; should have at most so many", AT_EXPRESSION_CHARS);

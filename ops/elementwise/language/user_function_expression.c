@@ -63,8 +63,7 @@ static bool write_text(at_expression *e, const char *hash) {
 
 static attune_status make(at_expression **out, const char *hash, const at_signature *s, int outputs) {
   attune_dtype dtype = (attune_dtype)0;
-  const attune_status status = find_dtype(&dtype, s);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(find_dtype(&dtype, s));
   const int arguments = s->tensor_count + s->scalar_count;
   at_expression *e = calloc(1, sizeof *e);
   if (!e || !(e->nodes = calloc((size_t)(arguments + s->tensor_count + outputs), sizeof *e->nodes))) {

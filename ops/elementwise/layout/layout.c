@@ -79,8 +79,7 @@ static const char *dimension_of(int d, char out[48]) {
 static attune_status spread(int64_t *strides, const at_shape *shape, const at_view *views, int i) {
   const at_view *view = &views[i];
   char name[80], which[48];
-  const attune_status status = check_shape(views, i);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_shape(views, i));
   if (view->shape.dims > shape->dims)
     return AT_INVALID("%s has %d dimensions; should have at most those of the output, %d",
                       name_of(name, sizeof name, views, i), view->shape.dims, shape->dims);
@@ -209,8 +208,7 @@ attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_vie
   if (!at_shape_count(&out->count, shape) || out->count > INT64_MAX / WIDEST)
     return AT_INVALID("the shape has a negative size or more than 2^59 elements");
   for (int i = 0; i < count; i++) {
-    const attune_status status = spread(out->operands[i].strides, shape, views, i);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(spread(out->operands[i].strides, shape, views, i));
   }
   for (int d = 0; d < shape->dims; d++) out->sizes[d] = shape->sizes[shape->dims - 1 - d];
   if (out->count == 0) { /* nothing to walk */

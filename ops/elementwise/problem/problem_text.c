@@ -270,8 +270,7 @@ static attune_status parse_with(at_expression *e, const char *head, at_elementwi
   at_layout layout = {0};
   const int number = e->element || e->uniform_count + e->normal_count > 0;
   r.operands = e->output_count + e->input_count + number + (e->max_position + 1);
-  attune_status status = read_head(&r, head);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_head(&r, head));
   layout.dims = r.dims;
   layout.operand_count = r.operands;
   layout.count = 1;
@@ -281,7 +280,7 @@ static attune_status parse_with(at_expression *e, const char *head, at_elementwi
       return AT_INVALID("the sizes are too large: more than 2^59 elements");
   r.use.accuracy = (uint8_t)r.terms.contract.accuracy;
   r.use.alignment = r.terms.alignment;
-  status = at_elementwise_make(out, e, &layout, &r.use); /* for what the usual strides are of */
+  attune_status status = at_elementwise_make(out, e, &layout, &r.use); /* for what the usual strides are of */
   if (status != ATTUNE_OK) return status;
   for (int k = 0; k < r.operands; k++) {
     usual_strides(layout.operands[k].strides, out, k);

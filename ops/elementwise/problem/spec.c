@@ -184,8 +184,7 @@ static attune_status read_scalars(at_spec *s, const char *text) {
   while (next_word(&text, word)) {
     if (s->operands.scalar_count == AT_EXPRESSION_SCALARS)
       return AT_INVALID("there are more than %d scalars", AT_EXPRESSION_SCALARS);
-    const attune_status status = read_scalar(s, &s->scalars[s->operands.scalar_count++], word);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(read_scalar(s, &s->scalars[s->operands.scalar_count++], word));
   }
   return *text ? AT_INVALID("a word of the scalars is too long") : ATTUNE_OK;
 }
@@ -278,8 +277,7 @@ static attune_status type_outputs(at_spec *s, const char *text, const attune_ten
   }
   const at_signature signature = {tensors, scalars, s->operands.input_count, s->operands.scalar_count};
   at_expression *e = NULL;
-  const attune_status status = at_expression_create(&e, text, strlen(text), &signature);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_expression_create(&e, text, strlen(text), &signature));
   s->operands.output_count = e->output_count;
   for (int i = 0; i < e->output_count; i++) {
     s->outputs[i] = *whole;

@@ -212,8 +212,7 @@ static attune_status open_plan(at_plan *plan) {
   if (!split(&plan->configuration, &with_d, &text) || !at_lt_read(&wanted, &text) ||
       !plan_padding(at_gemm_of(plan->problem), with_d, pads))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", plan->configuration.text);
-  const attune_status status = at_lt_restore(plan, &pads->gemm, pads->copied, &wanted);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_lt_restore(plan, &pads->gemm, pads->copied, &wanted));
   plan->workspace_bytes = pads->bytes + state->lt.workspace_bytes;
   return open_kernels(state, plan->device);
 }
@@ -259,10 +258,9 @@ static attune_status multiply(const padded_plan *state, const at_gemm_operands *
   const padding *pads = &state->padding;
   const bool with_d = pads->copied & AT_LT_COPIED_CD;
   at_gemm_operands o = *operands;
-  attune_status status = copy_in(state, &o, workspace, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(copy_in(state, &o, workspace, stream));
   if (with_d) o.d = workspace + pads->place_d;
-  status = at_lt_multiply(&state->lt, &o, workspace + pads->bytes, stream);
+  attune_status status = at_lt_multiply(&state->lt, &o, workspace + pads->bytes, stream);
   return status == ATTUNE_OK && with_d ? copy_out(state, operands->d, o.d, stream) : status;
 }
 

@@ -34,9 +34,8 @@ static attune_status list_nodes(at_graph *graph) {
 }
 
 static attune_status enter(at_cuda_scope *scope, at_graph *graph) {
-  attune_status status = at_cuda_enter_relaxed(scope, graph->device);
-  if (status != ATTUNE_OK) return status;
-  status = list_nodes(graph);
+  AT_TRY(at_cuda_enter_relaxed(scope, graph->device));
+  attune_status status = list_nodes(graph);
   if (status != ATTUNE_OK) at_cuda_leave(scope);
   return status;
 }
@@ -64,9 +63,8 @@ attune_status at_cuda_graph_node(at_graph *graph, size_t index, attune_node *out
                                       "empty", "record", "wait", "alloc", "free"};
   enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = check(graph, cudaGraphNodeGetType(graph->node[index], &type), "cudaGraphNodeGetType");
+  AT_TRY(enter(&scope, graph));
+  attune_status status = check(graph, cudaGraphNodeGetType(graph->node[index], &type), "cudaGraphNodeGetType");
   out->kind = kind_of(type);
   out->native = (void *)graph->node[index];
   out->enabled = !graph->disabled || !graph->disabled[index];
@@ -119,9 +117,8 @@ static attune_status read_edges(at_graph *graph, edges *e) {
 attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room, size_t *out_count) {
   edges e = {0};
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = read_edges(graph, &e);
+  AT_TRY(enter(&scope, graph));
+  attune_status status = read_edges(graph, &e);
   for (size_t i = 0; status == ATTUNE_OK && i < e.count && i < room; i++)
     out[i] = (attune_edge){index_of(e.places, graph->nodes, e.from[i]), index_of(e.places, graph->nodes, e.to[i]),
                            e.data[i].type == cudaGraphDependencyTypeProgrammatic};
@@ -138,8 +135,7 @@ attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room
 
 static attune_status read_copy(at_graph *graph, cudaGraphNode_t node, attune_box_copy *out) {
   struct cudaMemcpy3DParms p;
-  attune_status status = check(graph, cudaGraphMemcpyNodeGetParams(node, &p), "cudaGraphMemcpyNodeGetParams");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(graph, cudaGraphMemcpyNodeGetParams(node, &p), "cudaGraphMemcpyNodeGetParams"));
   if (p.srcArray || p.dstArray) return at_fail(ATTUNE_UNSUPPORTED, "the node copies an array of CUDA");
   const size_t to = p.dstPtr.pitch ? p.dstPtr.pitch : p.extent.width,
                from = p.srcPtr.pitch ? p.srcPtr.pitch : p.extent.width;
@@ -192,8 +188,7 @@ static cudaError_t write_copy(at_graph *graph, cudaGraphNode_t node, bool execut
 
 static attune_status read_fill(at_graph *graph, cudaGraphNode_t node, attune_box_fill *out) {
   struct cudaMemsetParams p;
-  attune_status status = check(graph, cudaGraphMemsetNodeGetParams(node, &p), "cudaGraphMemsetNodeGetParams");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(graph, cudaGraphMemsetNodeGetParams(node, &p), "cudaGraphMemsetNodeGetParams"));
   const size_t bytes = p.width * p.elementSize, pitch = p.pitch ? p.pitch : bytes;
   *out = (attune_box_fill){.destination = p.dst,
                            .pitch = pitch,
@@ -259,9 +254,8 @@ static attune_status write_node(at_graph *graph, cudaGraphNode_t node, bool exec
 
 attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune_node_parameters *out) {
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = read_node(graph, graph->node[index], out);
+  AT_TRY(enter(&scope, graph));
+  attune_status status = read_node(graph, graph->node[index], out);
   at_cuda_leave(&scope);
   return status;
 }

@@ -138,9 +138,8 @@ attune_status at_jit_check(at_jit_kernel *kernel, const at_jit_config *config) {
   const shape s = shape_of(config);
   if (!fits(&kernel->code.limits, &s)) return refuse(kernel, &s);
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, kernel->device);
-  if (status != ATTUNE_OK) return status;
-  status = admit(kernel, &s);
+  AT_TRY(at_cuda_enter_relaxed(&scope, kernel->device));
+  attune_status status = admit(kernel, &s);
   at_cuda_leave(&scope);
   return status;
 }

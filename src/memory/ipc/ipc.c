@@ -90,19 +90,17 @@ attune_status attune_memory_export(attune_memory_handle *out, const void *pointe
   size_t bytes = 0;
   AT_REQUIRE_AS(out, "point to an attune_memory_handle");
   *out = (attune_memory_handle){{0}, 0, 0};
-  attune_status status = attune_memory_range(pointer, &start, &bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_memory_range(pointer, &start, &bytes));
   const at_block *block = (const at_block *)at_address_table_find_surely((uintptr_t)pointer);
   const at_segment *segment = block->segment;
   const at_allocator *allocator = segment->heap->pool->allocator;
   attune_device *device = allocator->device;
   const bool pages = at_segment_expandable(segment);
-  status = at_needs(device, ipc);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, ipc));
   const bool foreign = segment->heap->pool->own_allocator || allocator->has_own || segment->async;
-  status = pages     ? export_pages(out, segment, pointer, bytes)
-           : foreign ? export_foreign(out, device, segment, pointer)
-                     : export_segment(out, device, segment, pointer);
+  attune_status status = pages     ? export_pages(out, segment, pointer, bytes)
+                         : foreign ? export_foreign(out, device, segment, pointer)
+                                   : export_segment(out, device, segment, pointer);
   if (status == ATTUNE_OK)
     out->bytes = bytes;
   else

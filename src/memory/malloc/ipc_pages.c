@@ -59,8 +59,7 @@ static attune_status try_page(const at_segment *segment, size_t page) {
 
 /* Lock held. */
 static attune_status add_range(range **out, const at_segment *segment, size_t first, size_t count) {
-  attune_status status = try_page(segment, first);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(try_page(segment, first));
   range *made = malloc(sizeof *made);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what other processes may open");
   *made = (range){.next = list, .segment = segment, .first = first, .count = count, .id = ++last_id};

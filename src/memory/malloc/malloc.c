@@ -190,9 +190,8 @@ attune_status attune_record_use(void *pointer, attune_stream *stream) {
   AT_REQUIRE_STREAM(stream);
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
-  attune_status status = lock_block(&block, pointer, stream);
-  if (status != ATTUNE_OK) return status;
-  status = add_use(block, user);
+  AT_TRY(lock_block(&block, pointer, stream));
+  attune_status status = add_use(block, user);
   pthread_mutex_unlock(&user->allocator->lock);
   return status;
 }
@@ -200,8 +199,7 @@ attune_status attune_record_use(void *pointer, attune_stream *stream) {
 attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes) {
   at_block *block = NULL;
   AT_REQUIRE_AS(pointer, "be what attune_alloc gave");
-  attune_status status = lock_block(&block, pointer, NULL);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(lock_block(&block, pointer, NULL));
   if (out_base) *out_base = at_block_pointer(block);
   if (out_bytes) *out_bytes = block->rounded;
   pthread_mutex_unlock(&atomic_load_explicit(&block->front, memory_order_relaxed)->allocator->lock);

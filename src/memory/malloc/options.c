@@ -228,8 +228,7 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
       return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name, text);
     at = take(s.value, sizeof s.value, at + 1, ",");
     if (!at) return AT_INVALID("%s: the value of %s is longer than any", name, s.key);
-    attune_status status = apply(&s);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(apply(&s));
     if (*at == ',') at++;
   }
   if (options.async && (options.nvtx || options.poison))

@@ -46,8 +46,7 @@ attune_status attune_pool_create(attune_pool **out, attune_device *device, const
   }
   if (options->managed) {
     if (options->allocator) return AT_INVALID("options has both allocator and managed; one of them should be NULL");
-    attune_status status = at_managed_make(&form.managed, device, options->managed);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(at_managed_make(&form.managed, device, options->managed));
     form.own_allocator = true;
   }
   attune_status status = make_pool(out, device, &form, false);
@@ -102,8 +101,7 @@ static void set_flag(at_stream_cache *front, unsigned flag, bool on) {
 }
 
 attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
-  attune_status status = check_pair(pool, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_pair(pool, stream));
   at_stream_cache *front = at_stream_cache_of(stream);
   if (!front) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;
@@ -121,8 +119,7 @@ attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
 }
 
 attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
-  attune_status status = check_pair(pool, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_pair(pool, stream));
   at_stream_cache *front = at_stream_cache_of(stream);
   if (!front) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;

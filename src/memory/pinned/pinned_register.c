@@ -16,8 +16,7 @@ static attune_status check(const attune_device *device, const void *pointer, siz
     return AT_INVALID("bytes is %zu; should be the size of what pointer points to", bytes);
   const void *const ends[] = {pointer, (const char *)pointer + bytes - 1};
   for (int i = 0; i < 2; i++) {
-    attune_status status = attune_pointer_get_info(&info, ends[i]);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_pointer_get_info(&info, ends[i]));
     if (info.kind == ATTUNE_KIND_UNKNOWN)
       return AT_INVALID("there is no memory at %p; should be memory of the program", ends[i]);
     if (info.kind == ATTUNE_KIND_PINNED && info.base)
@@ -31,12 +30,11 @@ static attune_status check(const attune_device *device, const void *pointer, siz
 }
 
 attune_status attune_pinned_register(attune_device *device, void *pointer, size_t bytes) {
-  attune_status status = check(device, pointer, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(device, pointer, bytes));
   at_pinned_registry *r = malloc(sizeof *r);
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what is pinned");
   *r = (at_pinned_registry){.begin = (uintptr_t)pointer, .bytes = bytes, .device = device};
-  status = at_pinned_registry_claim(r);
+  attune_status status = at_pinned_registry_claim(r);
   if (status != ATTUNE_OK) {
     free(r);
     return status;

@@ -5,8 +5,7 @@
 
 attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out) {
   AT_REQUIRE_AS(out, "point to an attune_pinned_statistics");
-  attune_status status = at_pinned_check(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_pinned_check(device));
   at_pinned_lock();
   *out = at_pinned_cache_of(device)->statistics;
   at_pinned_unlock();
@@ -14,8 +13,7 @@ attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_
 }
 
 static attune_status reset(attune_device *device, bool peaks) {
-  attune_status status = at_pinned_check(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_pinned_check(device));
   at_pinned_lock();
   attune_pinned_statistics *s = &at_pinned_cache_of(device)->statistics;
   attune_memory_figure *const figures[] = {&s->allocation,   &s->allocated_bytes, &s->active,

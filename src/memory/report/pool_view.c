@@ -29,8 +29,7 @@ attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
 
 attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {
   attune_pool_info info;
-  attune_status status = attune_pool_get_info(pool, &info);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_pool_get_info(pool, &info));
   if (out_reserved) *out_reserved = info.reserved_bytes;
   if (out_allocated) *out_allocated = info.allocated_bytes;
   return ATTUNE_OK;

@@ -110,8 +110,7 @@ static void want_names(const at_snapshot_source *source, const subjects *of, at_
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
                                const attune_pool *only) {
   subjects of;
-  attune_status status = find_subjects(&of, source, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(find_subjects(&of, source, device));
   at_backtrace_names *names = at_backtrace_names_make();
   if (!names) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of a snapshot");
   at_json values = {.depth = 0};

@@ -111,8 +111,7 @@ static attune_status enter(at_allocator **out, attune_device *device) {
 attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out) {
   at_allocator *allocator = NULL;
   AT_REQUIRE_AS(out, "point to an attune_memory_statistics");
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   gather(allocator, out);
   for (int which = 0; which < AT_COUNTS; which++)
     subtract(which == AT_COUNT_ALLOCATIONS ? out->allocation
@@ -129,8 +128,7 @@ attune_status attune_memory_get_statistics(attune_device *device, attune_memory_
 attune_status attune_memory_reset_peaks(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   gather(allocator, &now);
   for (int i = 0; i < 3; i++) {
     allocator->held[AT_COUNT_ALLOCATIONS][i].peak = now.allocation[i].current;
@@ -163,8 +161,7 @@ static void set_zero(attune_memory_figure *figures, int count) {
 attune_status attune_memory_reset_accumulated(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   gather(allocator, &now);
   set_base(allocator->held[AT_COUNT_ALLOCATIONS], now.allocation);
   set_base(allocator->held[AT_COUNT_BYTES], now.allocated_bytes);
