@@ -222,10 +222,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   bool swap = false;
   AT_TRY(prepare(problem, operands, stream, g, &run, &swap, &use));
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "a plan needs m, n, k of 1 or more, a batch that is not empty and alpha other than 0; attune_gemm takes "
-        "the rest");
+    return AT_INVALID("a plan needs m, n, k of 1 or more, a batch that is not empty and alpha "
+                      "other than 0; attune_gemm takes the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   return at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);

@@ -133,10 +133,9 @@ bool at_device_runs_here(const attune_device *device) {
 
 attune_status at_device_check_waits(const attune_device *device) {
   if (AT_LIKELY(!at_device_runs_here(device))) return ATTUNE_OK;
-  return AT_INVALID(
-      "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
-      "called outside of it",
-      device->name);
+  return AT_INVALID("a stream of %s runs the function that makes this call, which would wait for its own end; should "
+                    "be called outside of it",
+                    device->name);
 }
 
 attune_status attune_device_synchronize(attune_device *device) {
@@ -191,9 +190,7 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
 attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
   AT_TRY(check_peers(device, peer));
   if (device == peer)
-    return AT_INVALID("device and peer are both %s, which can always use its own memory; should "
-                      "be two",
-                      device->name);
+    return AT_INVALID("device and peer are both %s, which can always use its own memory; should be two", device->name);
   if (device->backend.kind != peer->backend.kind || !device->backend.peer)
     return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
   return device->backend.peer->disable(device, peer);

@@ -45,9 +45,7 @@ static int open_again(const char *path, int flags) {
 static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
   struct stat found;
   const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NOCTTY;
-  if (stat(path, &found) == 0) {
-    AT_TRY(check_kind(&found, path));
-  }
+  if (stat(path, &found) == 0) AT_TRY(check_kind(&found, path));
   file->plain = open_again(path, flags | O_NONBLOCK);
   if (file->plain < 0 && errno == EWOULDBLOCK) file->plain = open_again(path, flags);
   if (file->plain < 0 || fstat(file->plain, &found) != 0) return fail_open(path, errno);

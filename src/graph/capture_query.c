@@ -15,9 +15,7 @@ attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_i
   at_capture *capture = stream->capture;
   uint64_t id = capture ? capture->id : 0;
   bool broken = false;
-  if (stream->device->backend.graph) {
-    AT_TRY(stream->device->backend.graph->capture_info(stream, &id, &broken));
-  }
+  if (stream->device->backend.graph) AT_TRY(stream->device->backend.graph->capture_info(stream, &id, &broken));
   if (capture) {
     pthread_mutex_lock(&capture->lock);
     broken = broken || capture->broken != ATTUNE_OK;

@@ -235,9 +235,8 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
                                 at_random_call *call) {
   at_graph_generator *joined = stream->capture ? find_joined(generator, stream) : NULL;
   if (!joined && (stream->capture || at_stream_capturing(stream)))
-    return at_fail(ATTUNE_CAPTURING,
-                   "every replay would draw the same numbers; the generator should be registered with the graph "
-                   "(attune_graph_register_generator)");
+    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; the generator should be registered "
+                                     "with the graph (attune_graph_register_generator)");
   lock(generator);
   uint64_t *position = joined ? &joined->increment : &generator->offset;
   const uint64_t offset = *position;

@@ -61,9 +61,7 @@ static attune_status clamp(int *priority, attune_device *device) {
 attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest) {
   int least = 0, greatest = 0;
   AT_REQUIRE_DEVICE(device);
-  if (device->backend.runtime) {
-    AT_TRY(device->backend.runtime->priorities(device, &least, &greatest));
-  }
+  if (device->backend.runtime) AT_TRY(device->backend.runtime->priorities(device, &least, &greatest));
   if (out_least) *out_least = least;
   if (out_greatest) *out_greatest = greatest;
   return ATTUNE_OK;

@@ -71,9 +71,7 @@ attune_status at_search_settings_parse(at_search_settings *out, const char *text
   char copy[AT_SEARCH_CHARS], *rest = copy;
   if (!at_copy_text(copy, sizeof copy, text))
     return AT_INVALID("%s has %zu bytes; should have fewer than %zu", source, strlen(text), sizeof copy);
-  for (char *item; rest && *rest && (item = strsep(&rest, ","));) {
-    AT_TRY(set_one(&settings, item, source));
-  }
+  for (char *item; rest && *rest && (item = strsep(&rest, ","));) AT_TRY(set_one(&settings, item, source));
   *out = settings;
   return ATTUNE_OK;
 }

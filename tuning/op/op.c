@@ -65,9 +65,7 @@ static attune_status check_table(const at_op *op, size_t index) {
 }
 
 static attune_status check_tables(const at_op *op) {
-  for (size_t i = 0; i < AT_COUNT(tables); i++) {
-    AT_TRY(check_table(op, i));
-  }
+  for (size_t i = 0; i < AT_COUNT(tables); i++) AT_TRY(check_table(op, i));
   if (op->specials && !op->specials->scalars != !op->operands->scalars)
     return at_fail(ATTUNE_INTERNAL,
                    "operation %s has %s->scalars alone; should have it of operands and specials, or none", op->name,

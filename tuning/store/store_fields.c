@@ -76,18 +76,16 @@ static int64_t int_max(const field *f) {
 }
 
 static attune_status check_field(const attune_decision *decision, const field *f) {
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return at_store_check_text(f->name, (const char *)decision + f->offset, f->size, f->kind == FIELD_TEXT_OR_EMPTY);
-  }
   if (f->kind == FIELD_REAL) {
     double value = get_real(decision, f);
     if (!at_store_real_ok(value)) return AT_INVALID("%s is %g; should be 0 to %g", f->name, value, REAL_MAX);
     return ATTUNE_OK;
   }
   int64_t value = get_int64(decision, f);
-  if (value < 0 || value > int_max(f)) {
+  if (value < 0 || value > int_max(f))
     return AT_INVALID("%s is %lld; should be 0 to %lld", f->name, (long long)value, (long long)int_max(f));
-  }
   return ATTUNE_OK;
 }
 
@@ -156,9 +154,8 @@ static int bind_text(sqlite3_stmt *statement, int index, const char *text) {
 }
 
 static int bind_field(sqlite3_stmt *statement, int index, const attune_decision *decision, const field *f) {
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return bind_text(statement, index, (const char *)decision + f->offset);
-  }
   if (f->kind == FIELD_REAL) return sqlite3_bind_double(statement, index, get_real(decision, f));
   return sqlite3_bind_int64(statement, index, get_int64(decision, f));
 }
@@ -185,9 +182,8 @@ bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t
 static bool read_field(sqlite3_stmt *statement, int column, attune_decision *out, const field *f) {
   char *at = (char *)out + f->offset;
   int type = sqlite3_column_type(statement, column);
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return at_store_column_text(statement, column, at, f->size, f->kind == FIELD_TEXT_OR_EMPTY);
-  }
   if (f->kind == FIELD_REAL) {
     double value = sqlite3_column_double(statement, column);
     if (type != SQLITE_FLOAT || !at_store_real_ok(value)) return false;

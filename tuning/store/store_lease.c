@@ -189,9 +189,8 @@ static attune_status check_request(at_store *store, const char *fingerprint, con
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; no lease can be taken in it", store->path);
   AT_TRY(at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false));
   AT_TRY(at_store_check_text("problem", problem, AT_PROBLEM_CHARS, false));
-  if (lifetime_ms < 1 || lifetime_ms > LEASE_MAX_MS) {
+  if (lifetime_ms < 1 || lifetime_ms > LEASE_MAX_MS)
     return AT_INVALID("lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms, (long long)LEASE_MAX_MS);
-  }
   return ATTUNE_OK;
 }
 

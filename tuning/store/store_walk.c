@@ -134,9 +134,8 @@ attune_status at_store_each_of_problem(at_store *store, const char *problem, at_
 
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
                                       at_store_winner_fn fn, void *user) {
-  if (!store || !fingerprint || !family || !measure || !fn) {
+  if (!store || !fingerprint || !family || !measure || !fn)
     return AT_INVALID("store, fingerprint, family, measure or fn is NULL");
-  }
   if (at_store_forked(store)) return at_store_fail_forked(store);
   walk *w = new_walk(store, AT_SQL_WALK_FAMILY, WALK_BATCH);
   if (!w) return ATTUNE_OUT_OF_MEMORY;
@@ -258,9 +257,8 @@ static int take_latest(void *user, const char *fingerprint, const attune_decisio
 
 attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                             attune_decision *out) {
-  if (!store || !fingerprint || !problem || !measure || !out) {
+  if (!store || !fingerprint || !problem || !measure || !out)
     return AT_INVALID("store, fingerprint, problem, measure or out is NULL");
-  }
   memset(out, 0, sizeof *out);
   const char *implementations = at_fingerprint_implementations(fingerprint);
   find_request request = {*implementations ? implementations : NULL, out, false};

@@ -328,8 +328,8 @@ static void tell_result(const attune_decision *d, const at_search_result *result
     snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %s%s", d->default_time_ns / d->time_ns,
              d->default_implementation, at_time_text(other, d->default_time_ns, 3), raced);
   at_log(ATTUNE_LOG_INFO,
-         "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, "
-         "widen %.0f, race %.0f, verify %.0f, claim %.0f",
+         "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, widen "
+         "%.0f, race %.0f, verify %.0f, claim %.0f",
          d->problem, d->device, at_time_text(took, (double)took_ns, 0), d->implementation, *d->configuration ? " " : "",
          d->configuration, at_time_text(time, d->time_ns, 3), versus, d->candidates,
          d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],

@@ -75,10 +75,9 @@ attune_status at_call_binding_fail_aligned(const at_call_binding *p, const attun
       return AT_INVALID("%s is aligned to %d byte%s; should be to %d, for its dtype, %s", name_of(name, p, o, caller),
                         (int)(data & -data), data & 1 ? "" : "s", (int)own, attune_dtype_name(t->dtype));
     if (p->step[k] && (first & ((uintptr_t)least - 1)))
-      return AT_INVALID(
-          "%s is aligned to %d byte%s; should be to %d, as all operands were when the plan was made, or make "
-          "one with these",
-          name_of(name, p, o, caller), (int)(first & -first), first & 1 ? "" : "s", least);
+      return AT_INVALID("%s is aligned to %d byte%s; should be to %d, as all operands were when the plan was made, or "
+                        "make one with these",
+                        name_of(name, p, o, caller), (int)(first & -first), first & 1 ? "" : "s", least);
   }
   return ATTUNE_OK;
 }

@@ -19,9 +19,8 @@ bool at_call_binding_is_like(const at_call_binding *p, const attune_elementwise_
 
 bool at_call_binding_has_kinds(const at_call_binding *p, const attune_elementwise_operands *o) {
   bool same = true;
-  for (int i = 0; i < p->expression->scalar_count; i++) {
+  for (int i = 0; i < p->expression->scalar_count; i++)
     same = same && at_scalar_kind(&o->scalars[p->scalar_of[i]]) == (attune_dtype)p->expression->scalars[i].dtype;
-  }
   return same;
 }
 
@@ -103,10 +102,9 @@ attune_status at_call_binding_check_generator(const at_expression *e, attune_gen
                       e->uniform_count ? "rand" : "randn");
   at_generator_view view;
   at_generator_look(generator, &view);
-  return view.mode == ATTUNE_RANDOM_PORTABLE
-             ? ATTUNE_OK
-             : AT_INVALID("the generator is in mode torch; expressions draw in its portable mode: see "
-                          "attune_generator_set_mode");
+  return view.mode == ATTUNE_RANDOM_PORTABLE ? ATTUNE_OK
+                                             : AT_INVALID("the generator is in mode torch; expressions draw in its "
+                                                          "portable mode: see attune_generator_set_mode");
 }
 
 attune_status at_scalar_fail(const attune_scalar *s, int i) {

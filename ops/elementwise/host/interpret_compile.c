@@ -146,9 +146,7 @@ static attune_status check_node(const at_expression *e, int i) {
 /* Which nodes are computed at all, and which places of the element they need. */
 static attune_status look_ahead(builder *b) {
   const at_expression *e = b->expression;
-  for (int i = 0; i < e->node_count; i++) {
-    AT_TRY(check_node(e, i));
-  }
+  for (int i = 0; i < e->node_count; i++) AT_TRY(check_node(e, i));
   for (int i = 0; i < e->output_count; i++) {
     if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is no node", i);
     b->wanted[e->outputs[i]] = true;

@@ -18,8 +18,7 @@ enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all
 static attune_status check_built(const at_parser *p, attune_status status) {
   if (p->build.no_memory || p->plain.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   if (p->build.full || p->plain.full)
-    return AT_INVALID("the expression has too many operations; should be at most %d: make it two "
-                      "expressions",
+    return AT_INVALID("the expression has too many operations; should be at most %d: make it two expressions",
                       AT_EXPRESSION_NODES);
   return status;
 }

@@ -207,9 +207,7 @@ attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_vie
     return AT_INVALID("there are %d dimensions; should be 0 to %d", shape->dims, AT_DIMS);
   if (!at_shape_count(&out->count, shape) || out->count > INT64_MAX / WIDEST)
     return AT_INVALID("the shape has a negative size or more than 2^59 elements");
-  for (int i = 0; i < count; i++) {
-    AT_TRY(spread(out->operands[i].strides, shape, views, i));
-  }
+  for (int i = 0; i < count; i++) AT_TRY(spread(out->operands[i].strides, shape, views, i));
   for (int d = 0; d < shape->dims; d++) out->sizes[d] = shape->sizes[shape->dims - 1 - d];
   if (out->count == 0) { /* nothing to walk */
     out->dims = 1;

@@ -112,10 +112,9 @@ attune_status at_elementwise_make(at_elementwise *out, const at_expression *e, c
   const size_t numbers = (size_t)layout->dims * (size_t)(1 + operands) + (size_t)indices,
                text_at = sizeof *out + numbers * sizeof *out->numbers, bytes = (text_at + chars + 7) / 8 * 8;
   if (bytes > AT_PROBLEM_BYTES)
-    return AT_INVALID(
-        "the expression is too long: in canonical form it has %zu characters; with these operands there is "
-        "room for %zu. Divide it into two",
-        chars - 1, text_at < AT_PROBLEM_BYTES ? AT_PROBLEM_BYTES - text_at - 1 : 0);
+    return AT_INVALID("the expression is too long: in canonical form it has %zu characters; with these operands there "
+                      "is room for %zu. Divide it into two",
+                      chars - 1, text_at < AT_PROBLEM_BYTES ? AT_PROBLEM_BYTES - text_at - 1 : 0);
   out->text_at = (uint16_t)text_at;
   out->bytes = (uint16_t)bytes;
   int64_t *to = out->numbers;

@@ -298,10 +298,9 @@ attune_status at_elementwise_parse(const char *text, void *problem) {
   char head[AT_PROBLEM_CHARS];
   at_expression *expression = NULL;
   if (!behind || (size_t)(behind - text) >= sizeof head)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, as "
-        "attune_elementwise_problem_format writes it");
+    return AT_INVALID(
+        "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, "
+        "as attune_elementwise_problem_format writes it");
   memcpy(head, text, (size_t)(behind - text));
   head[behind - text] = '\0';
   attune_status status = at_expression_parse_canonical(&expression, behind + strlen(divider));

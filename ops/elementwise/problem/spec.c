@@ -36,10 +36,9 @@ static int read_numbers(const char *text, int64_t least, int64_t *out) {
 
 static attune_status read_dtype(const char *text, const char *of, attune_dtype *out) {
   if (at_text_dtype(text, strlen(text), AT_DTYPES_ALL, out)) return ATTUNE_OK;
-  return AT_INVALID(
-      "the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, bool, "
-      "c64 or c128",
-      of, text);
+  return AT_INVALID("the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to "
+                    "u64, bool, c64 or c128",
+                    of, text);
 }
 
 /* The next word of *text, with blanks between, into word; false: there is none, or it is too long. */

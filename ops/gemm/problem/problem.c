@@ -75,10 +75,9 @@ static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool
     return AT_INVALID("problem.ld%c is %lld; should be at least %lld, or 0 for packed", name, (long long)x->ld,
                       (long long)(x->inner > 1 ? x->inner : 1));
   if (x->stride == ATTUNE_BROADCAST)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "problem.stride_%c is ATTUNE_BROADCAST, and the matrices of %c are written; should be 1 or more, or 0 "
-        "for packed",
+    return AT_INVALID(
+        "problem.stride_%c is ATTUNE_BROADCAST, and the matrices of %c are written; should be 1 or more, or "
+        "0 for packed",
         name, name);
   if (x->stride < 0)
     return AT_INVALID("problem.stride_%c is %lld; should be 1 or more, or 0 for packed%s", name, (long long)x->stride,

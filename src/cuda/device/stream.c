@@ -222,9 +222,8 @@ attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_
   cudaError_t error = cudaEventElapsedTime(&milliseconds, (cudaEvent_t)start->native, (cudaEvent_t)stop->native);
   attune_status status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
   if (error == cudaErrorInvalidResourceHandle)
-    status =
-        AT_INVALID("start or stop was never recorded, or is the program's and has no timing; should be recorded on a "
-                   "stream, and made without cudaEventDisableTiming");
+    status = AT_INVALID("start or stop was never recorded, or is the program's and has no timing; should be recorded "
+                        "on a stream, and made without cudaEventDisableTiming");
   if (status == ATTUNE_OK) *out_ns = (double)milliseconds * 1e6;
   at_cuda_leave(&scope);
   return status;

@@ -115,12 +115,11 @@ static attune_status allow_cluster(at_jit_kernel *k, const shape *s) {
                          "cudaOccupancyMaxPotentialClusterSize");
   if (status != ATTUNE_OK) return status;
   if (most < 0 || blocks > (uint64_t)most)
-    return at_fail(
-        ATTUNE_UNSUPPORTED,
-        "%s asks for clusters of %ux%ux%u blocks; %s offers %d blocks with %u threads and %u bytes of dynamic "
-        "shared memory each",
-        k->name, s->cluster.x, s->cluster.y, s->cluster.z, k->device->name, most, (unsigned)product(s->block),
-        s->shared);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s asks for clusters of %ux%ux%u blocks; %s offers %d blocks with %u threads and %u bytes of "
+                   "dynamic shared memory each",
+                   k->name, s->cluster.x, s->cluster.y, s->cluster.z, k->device->name, most,
+                   (unsigned)product(s->block), s->shared);
   if (blocks > atomic_load(&k->cluster_allowed)) atomic_store(&k->cluster_allowed, (unsigned)blocks);
   return ATTUNE_OK;
 }

@@ -283,8 +283,8 @@ attune_status attune_memory_import(void **out, attune_device *device, const attu
 attune_status attune_memory_close(void *pointer, attune_device *device) {
   if (!pointer) return ATTUNE_OK;
   AT_REQUIRE_DEVICE(device);
-  attune_status status = at_fail(
-      ATTUNE_INVALID_ARGUMENT, "%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
+  attune_status status =
+      AT_INVALID("%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
   pthread_mutex_lock(&lock);
   for (opened **link = &list; *link; link = &(*link)->next) {
     opened *o = *link;

@@ -11,10 +11,9 @@ static attune_status explain_free(const at_block *block, uintptr_t address, cons
   if (address == at_block_address(block))
     return AT_INVALID("%p on %s was freed already, and is cached for the next request; should be freed once",
                       (void *)address, name);
-  return AT_INVALID(
-      "%p on %s was freed already, or never allocated: it lies in %zu bytes of free memory; should be what "
-      "attune_alloc gave, freed once",
-      (void *)address, name, block->size);
+  return AT_INVALID("%p on %s was freed already, or never allocated: it lies in %zu bytes of free memory; should be "
+                    "what attune_alloc gave, freed once",
+                    (void *)address, name, block->size);
 }
 
 /* The fast path changes it with the front's lock alone. */
@@ -39,10 +38,9 @@ static attune_status explain_block(at_block *block, uintptr_t address, const cha
                       "freed once, by its start",
                       (void *)address, offset, name);
   case AT_BLOCK_UNMAPPED:
-    return AT_INVALID(
-        "%p on %s was freed already, or never allocated: there is no memory at that address now; should be "
-        "what attune_alloc gave, freed once",
-        (void *)address, name);
+    return AT_INVALID("%p on %s was freed already, or never allocated: there is no memory at that address now; should "
+                      "be what attune_alloc gave, freed once",
+                      (void *)address, name);
   default: return explain_free(block, address, name);
   }
 }

@@ -158,15 +158,14 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                    "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
                    (unsigned long long)device->properties.memory_bytes, device->name);
   if (allocator->has_own || request->pool->own_allocator)
-    return at_fail(
-        ATTUNE_OUT_OF_MEMORY,
-        "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
-        "attune%s",
-        device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved, text);
+    return at_fail(ATTUNE_OUT_OF_MEMORY,
+                   "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu "
+                   "bytes for attune%s",
+                   device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved,
+                   text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
-                 "them freed but in use by "
-                 "other streams%s; the device has %llu of %llu free",
+                 "them freed but in use by other streams%s; the device has %llu of %llu free",
                  request->bytes, device->name, (unsigned long long)front, kind, keeps, (unsigned long long)held,
                  (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
                  (unsigned long long)available, (unsigned long long)total);
