@@ -129,7 +129,7 @@ def workload(tree, failures):
 def profile(tree, failures):
     text = tree.read("tuning/workload/profile_report.c")
     body = text[text.index("static void put_entry"):text.index("/* ---- the table ---- */")]
-    code = set(re.findall(r'\\"(\w+)\\": ', body)) | set(re.findall(r'put_(?:time|named)\(out, "(\w+)"', body))
+    code = set(re.findall(r'(?:put_time|at_json_\w+)\(&?out, "(\w+)"', body))
     compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
 
 
