@@ -9,7 +9,7 @@
 #include "tuning/workload/workload.h"
 
 attune_status attune_skip_implementations(const char *names) {
-  if (!names) return at_fail(ATTUNE_INVALID_ARGUMENT, "names is NULL; should be names with commas between, or empty");
+  AT_REQUIRE_AS(names, "be names with commas between, or empty");
   return at_registry_skip(names, "names", at_ops, at_op_count);
 }
 
@@ -29,16 +29,14 @@ attune_status attune_workload_read(attune_workload **out, const char *path) {
 }
 
 attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {
-  if (!device || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", device ? "out" : "device");
+  AT_REQUIRE(device, out);
   return at_fingerprint_whole(device, at_ops, at_op_count, out, size);
 }
 
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {
-  if (!device || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", device ? "fn" : "device");
+  AT_REQUIRE(device, fn);
   int end = 0;
-  at_message kept; /* a library that is not here is no failure */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a library that is not here is no failure */
   for (int i = 0; i < at_op_count && end == 0; i++)
     if (at_ops[i]->each_library) end = at_ops[i]->each_library(device, fn, user);
   if (end == 0) (void)device->backend.device->each_library(fn, user);

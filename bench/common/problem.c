@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/common/tool.h"
+#include "src/base/splitmix64.h"
 
 static size_t span(int64_t ld, int64_t rows, int64_t columns, int64_t stride, int64_t batch, size_t element) {
   return (size_t)(stride * (batch - 1) + ld * (columns - 1) + rows) * element;
@@ -66,13 +67,6 @@ size_t bench_lay_out(const bench_problem *problem, bench_place place, int set, s
   return (size_t)(set + 1) * one;
 }
 
-static uint64_t next_random(uint64_t *state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 static uint16_t to_bf16(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -92,7 +86,7 @@ static uint16_t grid_to_f16(int32_t grid) {
 void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed) {
   uint64_t state = seed;
   for (size_t i = 0; i < bytes / attune_dtype_size(dtype); i++) {
-    const uint64_t bits = next_random(&state);
+    const uint64_t bits = at_splitmix64(&state);
     const double value = (double)(int64_t)bits * 0x1p-63;
     if (dtype == ATTUNE_F64)
       ((double *)to)[i] = value;

@@ -13,6 +13,7 @@
 #include "ops/elementwise/host/interpret.h"
 #include "ops/elementwise/ir/evaluate.h"
 #include "ops/elementwise/language/compile.h"
+#include "src/base/splitmix64.h"
 #include "src/host/threads.h"
 
 typedef struct subject {
@@ -82,14 +83,6 @@ typedef struct work {
   double worst[WAYS], where[WAYS], part_worst[64][WAYS], part_where[64][WAYS];
   int ways;
 } work;
-
-static uint64_t next_bits(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15u;
-  uint64_t z = *state;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
 
 /* The distance in units of the dtype at `exact`; 0 where both are NaN, or `got` overflowed as it should. */
 static double units(attune_dtype dtype, long double got, long double exact) {
@@ -171,7 +164,7 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
   for (int64_t i = 0; i < w->n; i++)
     for (int k = 0; k < 2; k++)
       put_number(w, (k ? w->y : w->x) + (size_t)i * size, i,
-                 size == 2 && w->s->arguments == 1 ? (uint64_t)i : next_bits(&state));
+                 size == 2 && w->s->arguments == 1 ? (uint64_t)i : at_splitmix64(&state));
   const at_operand_name names[2] = {{.name = "x", .dtype = (uint8_t)w->dtype},
                                     {.name = "y", .dtype = (uint8_t)w->dtype}};
   const at_signature signature = {.tensors = names, .tensor_count = w->s->arguments};

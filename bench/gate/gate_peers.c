@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "src/base/splitmix64.h"
 #include "tools/compare/ranks/rank_test.h"
 
 enum { RESAMPLES = 2000, REPETITIONS_LEAST = 9 };
@@ -68,10 +69,7 @@ static int asv(const sides *s) {
 static uint64_t draws = 1;
 
 static int draw(int below) {
-  uint64_t z = draws += 0x9e3779b97f4a7c15u; /* splitmix64 */
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (int)((z ^ (z >> 31)) % (uint64_t)below);
+  return (int)(at_splitmix64(&draws) % (uint64_t)below);
 }
 
 static double variance(const double *values, int count, double around) {

@@ -4,6 +4,7 @@
 #include "bench/runtime/alloc_trace.h"
 
 #include "bench/common/tool.h"
+#include "src/base/splitmix64.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +16,8 @@
 
 static uint64_t random_state;
 
-/* Below `below`, from splitmix64. */
 static size_t draw(size_t below) {
-  random_state += UINT64_C(0x9e3779b97f4a7c15);
-  uint64_t x = random_state;
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (size_t)((x ^ (x >> 31)) % below);
+  return (size_t)(at_splitmix64(&random_state) % below);
 }
 
 static alloc_operation *next_operation(alloc_trace *trace) {

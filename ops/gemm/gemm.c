@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-static attune_status fail_null(const void *tuner, const void *stream, const void *problem) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                 !tuner     ? "tuner"
-                 : !stream  ? "stream"
-                 : !problem ? "problem"
-                            : "operands");
-}
-
 /* Checks everything; *g is the normalised problem, *run the normalised operands. */
 static inline attune_status prepare(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
                                     const attune_stream *stream, at_gemm *g, at_gemm_operands *run, bool *swap,
@@ -210,7 +202,7 @@ static __attribute__((noinline)) attune_status call_with_c(attune_tuner *tuner, 
 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                           const attune_gemm_operands *operands) {
-  if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
+  AT_REQUIRE(tuner, stream, problem, operands);
   if (AT_UNLIKELY(at_instrumented())) return call(tuner, stream, problem, operands);
   if (!zero(&operands->beta)) return call_with_c(tuner, stream, problem, operands);
   return call_guessed(tuner, stream, problem, operands, false);
@@ -221,44 +213,36 @@ enum { FLAG_ALIGNMENT = AT_ALIGNMENT - 1, FLAG_C_SHIFT = 7, FLAG_C = 3 << FLAG_C
 
 attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                       const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_plan *");
+  AT_REQUIRE_AS(out, "point to an attune_plan *");
   *out = NULL;
-  if (!tuner || !stream || !problem || !operands) return fail_null(tuner, stream, problem);
+  AT_REQUIRE(tuner, stream, problem, operands);
   at_key key;
   at_gemm *g = at_key_problem(&key);
   at_gemm_operands run;
   at_gemm_use use;
   bool swap = false;
-  attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(prepare(problem, operands, stream, g, &run, &swap, &use));
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "a plan needs m, n, k of 1 or more, a batch that is not empty and alpha other than 0; attune_gemm takes "
-        "the rest");
+    return AT_INVALID("a plan needs m, n, k of 1 or more, a batch that is not empty and alpha "
+                      "other than 0; attune_gemm takes the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
-  status = at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags);
-  if (status == ATTUNE_OK && !(flags & (FLAG_C | FLAG_SWAP))) (*out)->plain = stream->device;
-  return status;
+  AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
+  if (!(flags & (FLAG_C | FLAG_SWAP))) (*out)->plain = stream->device;
+  return ATTUNE_OK;
 }
 
 static attune_status fail_run(const attune_plan *plan, const attune_gemm_operands *o) {
   const int c = (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT;
   if (!o->a || !o->b || !o->d)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is NULL; should point to the matrix",
-                   !o->a   ? "a"
-                   : !o->b ? "b"
-                           : "d");
+    return AT_INVALID("operands.%s is NULL; should point to the matrix", !o->a ? "a" : !o->b ? "b" : "d");
   if (c == AT_C_NONE && o->beta != 0.0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "operands.beta is %g, but the plan was made with beta = 0; make one with beta other than 0",
-                   o->beta);
+    return AT_INVALID("operands.beta is %g, but the plan was made with beta = 0; make one with beta other than 0",
+                      o->beta);
   if (c != AT_C_NONE && (c == AT_C_INPLACE) != (o->c == o->d))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c and operands.d are %s memory; the plan was made for %s",
-                   o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
-  if (c != AT_C_NONE && !o->c)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
+    return AT_INVALID("operands.c and operands.d are %s memory; the plan was made for %s",
+                      o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
+  if (c != AT_C_NONE && !o->c) return AT_INVALID("operands.c is NULL; should point to the matrix");
   const struct {
     const char *name;
     const void *pointer;
@@ -267,11 +251,10 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
   while (i < AT_COUNT(each) - 1 && !((uintptr_t)each[i].pointer & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)))
     i++;
   const uintptr_t address = (uintptr_t)each[i].pointer;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "operands.%s is aligned to %d byte%s; should be to %d, as all were when the plan was made, or make "
-                 "one with these",
-                 each[i].name, (int)(address & -address), address & 1 ? "" : "s",
-                 (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  return AT_INVALID("operands.%s is aligned to %d byte%s; should be to %d, as all were when the plan was made, or make "
+                    "one with these",
+                    each[i].name, (int)(address & -address), address & 1 ? "" : "s",
+                    (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 /* Is the plan, which uses C so, for these operands? What is wrong is said by fail_run. */
@@ -290,8 +273,7 @@ static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, 
   attune_gemm_operands read = *o;
   read.a = read.b = o->d;
   if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT))
-    return o->d ? fail_run(plan, &read)
-                : at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is NULL; should point to the matrix");
+    return o->d ? fail_run(plan, &read) : AT_INVALID("operands.d is NULL; should point to the matrix");
   return scale(stream, at_gemm_of(plan->problem), o);
 }
 

@@ -18,18 +18,20 @@ typedef struct at_json {
 /* Hands the text over, or fails; *out_bytes is its length. */
 attune_status at_json_end(at_json *values, char **out, size_t *out_bytes);
 
-void at_json_object(at_json *values);
+/* Each value has its name in an object, and NULL in a list. */
+void at_json_object(at_json *values, const char *name);
 void at_json_object_end(at_json *values);
-void at_json_list(at_json *values);
+void at_json_list(at_json *values, const char *name);
 void at_json_list_end(at_json *values);
-/* The value that comes next is the object's of that name. */
-void at_json_key(at_json *values, const char *name);
-
-void at_json_number(at_json *values, int64_t number);
-void at_json_real(at_json *values, double number);
-void at_json_truth(at_json *values, bool truth);
-void at_json_word(at_json *values, const char *word);
+void at_json_number(at_json *values, const char *name, int64_t number);
+/* With `digits` decimals, and a point in every locale; null for what JSON has no number for. */
+void at_json_real(at_json *values, const char *name, double number, int digits);
+void at_json_truth(at_json *values, const char *name, bool truth);
+void at_json_word(at_json *values, const char *name, const char *word);
 /* A list of two numbers. */
-void at_json_pair(at_json *values, int64_t first, int64_t second);
+void at_json_pair(at_json *values, const char *name, int64_t first, int64_t second);
+
+/* The name of the value that comes next, which is written without one. */
+void at_json_key(at_json *values, const char *name);
 
 #endif

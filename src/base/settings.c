@@ -41,8 +41,8 @@ static attune_status read_path(char *out, size_t size, const char *name, const c
   }
   if (fits) return ATTUNE_OK;
   out[0] = '\0';
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is a path of %zu bytes; should give one shorter than %zu", name,
-                 strlen(secure_getenv(name)), size);
+  return AT_INVALID("%s is a path of %zu bytes; should give one shorter than %zu", name, strlen(secure_getenv(name)),
+                    size);
 }
 
 static attune_status read_mode(attune_mode *out) {
@@ -61,14 +61,14 @@ static attune_status read_mode(attune_mode *out) {
     *out = modes[i].mode;
     return ATTUNE_OK;
   }
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_MODE is \"%.100s\"; should be off, cached, record or tune", value);
+  return AT_INVALID("ATTUNE_MODE is \"%.100s\"; should be off, cached, record or tune", value);
 }
 
 static attune_status read_compile(attune_compile *out) {
   const char *value = variable("ATTUNE_COMPILE");
   *out = value && strcmp(value, "wait") == 0 ? ATTUNE_COMPILE_WAIT : ATTUNE_COMPILE_BACKGROUND;
   if (!value || *out == ATTUNE_COMPILE_WAIT || strcmp(value, "background") == 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_COMPILE is \"%.100s\"; should be background or wait", value);
+  return AT_INVALID("ATTUNE_COMPILE is \"%.100s\"; should be background or wait", value);
 }
 
 static bool parse_milliseconds(double *out, const char *text) {
@@ -80,10 +80,9 @@ static attune_status read_budget(double *out) {
   *out = BUDGET_MS_DEFAULT;
   if (!value || parse_milliseconds(out, value)) return ATTUNE_OK;
   *out = BUDGET_MS_DEFAULT;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "ATTUNE_BUDGET_MS is \"%.100s\"; should be a number of milliseconds, such as 12.5, above 0 and at "
-                 "most 1000000000000",
-                 value);
+  return AT_INVALID("ATTUNE_BUDGET_MS is \"%.100s\"; should be a number of milliseconds, such as 12.5, above 0 and at "
+                    "most 1000000000000",
+                    value);
 }
 
 attune_status at_settings_threads(int *out) {
@@ -92,8 +91,8 @@ attune_status at_settings_threads(int *out) {
   *out = 0;
   if (!value) return ATTUNE_OK;
   if (!at_parse_i64(&threads, value) || threads < 1 || threads > AT_THREADS_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d",
-                   value, AT_THREADS_MAX);
+    return AT_INVALID("ATTUNE_THREADS is \"%.100s\"; should be a whole number of threads, 1 to %d", value,
+                      AT_THREADS_MAX);
   *out = (int)threads;
   return ATTUNE_OK;
 }
@@ -116,14 +115,14 @@ static const level_word *find_level(const char *word) {
 static attune_status check_log(void) {
   const char *value = variable("ATTUNE_LOG");
   if (!value || find_level(value)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG is \"%.100s\"; should be off, error, warning, info or debug", value);
+  return AT_INVALID("ATTUNE_LOG is \"%.100s\"; should be off, error, warning, info or debug", value);
 }
 
 /* A variable with one word that switches something on and one that does not. */
 static attune_status check_switch(const char *name, const char *on, const char *off) {
   const char *value = variable(name);
   if (!value || strcmp(value, on) == 0 || strcmp(value, off) == 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.100s\"; should be %s or %s", name, value, on, off);
+  return AT_INVALID("%s is \"%.100s\"; should be %s or %s", name, value, on, off);
 }
 
 const char *at_settings_visible_devices(void) {
@@ -162,14 +161,14 @@ static attune_status read_text(char *out, size_t size, const char *name) {
   const char *value = variable(name);
   if (at_copy_text(out, size, value ? value : "")) return ATTUNE_OK;
   *out = '\0';
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has %zu bytes; should have fewer than %zu", name, strlen(value), size);
+  return AT_INVALID("%s has %zu bytes; should have fewer than %zu", name, strlen(value), size);
 }
 
 static attune_status check_log_file(void) {
   char path[4096];
   if (at_settings_log_file(path, sizeof path)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG_FILE is a path of %zu bytes; should give one shorter than %zu",
-                 strlen(variable("ATTUNE_LOG_FILE")), sizeof path);
+  return AT_INVALID("ATTUNE_LOG_FILE is a path of %zu bytes; should give one shorter than %zu",
+                    strlen(variable("ATTUNE_LOG_FILE")), sizeof path);
 }
 
 static attune_status read_profile(char *out, size_t size) {
@@ -179,12 +178,10 @@ static attune_status read_profile(char *out, size_t size) {
   *out = '\0';
   if (!value) return ATTUNE_OK;
   if (strcmp(value, "stderr") != 0 && (length < sizeof end || strcmp(value + length - (sizeof end - 1), end) != 0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "ATTUNE_PROFILE is \"%.100s\"; should be stderr or the path of a file that ends in .json", value);
+    return AT_INVALID("ATTUNE_PROFILE is \"%.100s\"; should be stderr or the path of a file that ends in .json", value);
   if (at_copy_text(out, size, value)) return ATTUNE_OK;
   *out = '\0';
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_PROFILE is a path of %zu bytes; should give one shorter than %zu",
-                 length, size);
+  return AT_INVALID("ATTUNE_PROFILE is a path of %zu bytes; should give one shorter than %zu", length, size);
 }
 
 attune_status at_settings_read(at_settings *out) {
@@ -223,8 +220,7 @@ attune_status at_settings_meeting_places(at_meeting_places *out) {
 attune_status at_settings_alloc(char *out, size_t size) {
   const char *value = variable("ATTUNE_ALLOC");
   if (at_copy_text(out, size, value ? value : "")) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_ALLOC has %zu bytes; should have fewer than %zu", strlen(value),
-                 size);
+  return AT_INVALID("ATTUNE_ALLOC has %zu bytes; should have fewer than %zu", strlen(value), size);
 }
 
 attune_log_level at_settings_log_level(void) {

@@ -107,10 +107,12 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   return status;
 }
 
-void at_message_keep(at_message *out) {
-  out->status = last;
-  out->cuda_error = last_cuda;
-  memcpy(out->text, message, strlen(message) + 1);
+at_message at_message_keep(void) {
+  at_message kept;
+  kept.status = last;
+  kept.cuda_error = last_cuda;
+  memcpy(kept.text, message, strlen(message) + 1);
+  return kept;
 }
 
 attune_status at_message_settle(const at_message *kept, attune_status status) {

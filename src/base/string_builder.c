@@ -39,15 +39,15 @@ void at_string_builder_add(at_string_builder *text, const char *format, ...) {
   va_end(args);
 }
 
-/* What is no ASCII is left out: the strings are annotations, cut at a number of bytes. */
+/* What is not printable ASCII becomes an escape, so that the text is valid JSON whatever a driver calls its device. */
 void at_string_builder_quote(at_string_builder *text, const char *string) {
   at_string_builder_add(text, "\"");
   for (; *string; string++) {
     unsigned char c = (unsigned char)*string;
     if (c == '"' || c == '\\')
       at_string_builder_add(text, "\\%c", c);
-    else if (c >= 0x20 && c < 0x7f)
-      at_string_builder_add(text, "%c", c);
+    else
+      at_string_builder_add(text, c >= 0x20 && c < 0x7f ? "%c" : "\\u%04x", c);
   }
   at_string_builder_add(text, "\"");
 }

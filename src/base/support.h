@@ -18,9 +18,31 @@
 #define AT_INLINE __attribute__((always_inline)) static inline /* on the way of every call */
 #define AT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`.
- */
+/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_IO_ERROR, "%s: ...", path)`. */
 attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
+#define AT_INVALID(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+
+/* Returns from the function with the status of a call that fails. */
+#define AT_TRY(call)                                     \
+  do {                                                   \
+    const attune_status tried = (call);                  \
+    if (AT_UNLIKELY(tried != ATTUNE_OK)) return tried;   \
+  } while (0)
+
+/* Fails a public call where one of up to four arguments is NULL, with its name: "problem is NULL; should be given". */
+#define AT_REQUIRE(...) \
+  AT_REQUIRE_PICK(__VA_ARGS__, AT_REQUIRE_4, AT_REQUIRE_3, AT_REQUIRE_2, AT_REQUIRE_1, )(__VA_ARGS__)
+#define AT_REQUIRE_PICK(a, b, c, d, name, ...) name
+#define AT_REQUIRE_1(a) AT_REQUIRE_AS(a, "be given")
+#define AT_REQUIRE_2(a, b) do { AT_REQUIRE_1(a); AT_REQUIRE_1(b); } while (0)
+#define AT_REQUIRE_3(a, b, c) do { AT_REQUIRE_2(a, b); AT_REQUIRE_1(c); } while (0)
+#define AT_REQUIRE_4(a, b, c, d) do { AT_REQUIRE_2(a, b); AT_REQUIRE_2(c, d); } while (0)
+/* With what it should be instead: AT_REQUIRE_AS(fn, "be a function"). */
+#define AT_REQUIRE_AS(argument, should) \
+  do { if (AT_UNLIKELY(!(argument))) return AT_INVALID(#argument " is NULL; should " should); } while (0)
+#define AT_REQUIRE_DEVICE(device) AT_REQUIRE_AS(device, "be one of attune_device_get")
+#define AT_REQUIRE_GRAPH(graph) AT_REQUIRE_AS(graph, "be one of attune_graph_create")
+#define AT_REQUIRE_STREAM(stream) AT_REQUIRE_AS(stream, "be one of attune_stream_create or attune_stream_default")
 
 /* Notes CUDA's number for the failure that at_fail has just told; returns `status`. */
 attune_status at_fail_cuda(attune_status status, int cuda_error);
@@ -40,7 +62,7 @@ typedef struct at_message {
   attune_status status;
   int cuda_error;
 } at_message;
-void at_message_keep(at_message *out);
+at_message at_message_keep(void);
 attune_status at_message_settle(const at_message *kept, attune_status status);
 
 /* Logs one line, if anybody listens. Call it without holding a lock. */

@@ -5,10 +5,8 @@
 #include "src/check/hooks.h"
 #include "src/base/settings.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
-  if (!on && (fn || user)) return FAIL("fn and user are given although on is 0; should be NULL");
+  if (!on && (fn || user)) return AT_INVALID("fn and user are given although on is 0; should be NULL");
   (void)attune_device_count(); /* what the environment asks for comes first */
   const attune_status status = at_check_switch(on != 0, fn, user);
   at_memory_watch();
@@ -22,22 +20,22 @@ int attune_get_race_check(void) {
 
 static attune_status check_use(const attune_use *use, int i) {
   if ((int)use->access < ATTUNE_READS || use->access > ATTUNE_READS_AND_WRITES)
-    return FAIL("uses[%d].access is %d; should be reads (1), writes (2) or both (3)", i, (int)use->access);
+    return AT_INVALID("uses[%d].access is %d; should be reads (1), writes (2) or both (3)", i, (int)use->access);
   if (!use->pointer && use->bytes > 0)
-    return FAIL("uses[%d].pointer is NULL; should point to %zu bytes", i, use->bytes);
+    return AT_INVALID("uses[%d].pointer is NULL; should point to %zu bytes", i, use->bytes);
   if ((uintptr_t)use->pointer > UINTPTR_MAX - use->bytes || use->bytes > PTRDIFF_MAX)
-    return FAIL("uses[%d].bytes is %zu; should be what pointer points to", i, use->bytes);
+    return AT_INVALID("uses[%d].bytes is %zu; should be what pointer points to", i, use->bytes);
   return ATTUNE_OK;
 }
 
 attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count) {
   at_operand_access all[AT_INSTRUMENT_USES];
-  if (!name) return FAIL("name is NULL; should say what uses the memory");
-  if (count < 0 || count > AT_INSTRUMENT_USES) return FAIL("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
-  if (!uses && count > 0) return FAIL("uses is NULL; should point to %d", count);
+  AT_REQUIRE_AS(name, "say what uses the memory");
+  if (count < 0 || count > AT_INSTRUMENT_USES)
+    return AT_INVALID("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
+  if (!uses && count > 0) return AT_INVALID("uses is NULL; should point to %d", count);
   for (int i = 0; i < count; i++) {
-    attune_status status = check_use(&uses[i], i);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(check_use(&uses[i], i));
     all[i] = (at_operand_access){.operand = uses[i].name ? uses[i].name : "",
                         .data = uses[i].pointer,
                         .element = uses[i].bytes,
@@ -49,7 +47,7 @@ attune_status attune_note_use(attune_stream *stream, const char *name, const att
 }
 
 attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
-  if (!other) return FAIL("other is NULL; should be a stream");
+  AT_REQUIRE_AS(other, "be a stream");
   struct at_capture *in = stream ? stream->capture : NULL;
   if (in != other->capture)
     return at_fail(ATTUNE_CAPTURING, "stream and other are not in one capture; should be, or in none");

@@ -8,9 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "src/base/array.h"
+
 static struct {
   at_timeline **at;
-  uint32_t count, room;
+  uint32_t count;
+  size_t room;
   uint32_t epoch;
   uint64_t host_version; /* grows when the host's clock does */
   uint64_t named;        /* streams met so far */
@@ -19,13 +22,7 @@ static struct {
 static at_timeline *add_line(void) {
   for (uint32_t i = 1; i < lines.count; i++)
     if (lines.at[i]->users == 0) return lines.at[i];
-  if (lines.count == lines.room) {
-    const uint32_t room = lines.room ? 2 * lines.room : 32;
-    at_timeline **at = realloc(lines.at, room * sizeof *at);
-    if (!at) return NULL;
-    lines.at = at;
-    lines.room = room;
-  }
+  if (!AT_ARRAY_ROOM(lines.at, lines.count, lines.room)) return NULL;
   at_timeline *line = calloc(1, sizeof *line);
   if (!line) return NULL;
   line->index = lines.count;

@@ -100,9 +100,8 @@ static attune_status give_all(attune_comm *comm, const call *c) {
 static attune_status check_call(const attune_comm *comm, const call *c) {
   attune_status status = at_comm_check_streams(comm, c->task.root, c->streams);
   if (status != ATTUNE_OK) return status;
-  if (c->count < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be 0 or more", c->count);
-  if (!c->data && c->count > 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "data is NULL; should point to %d attune_comm_data", c->count);
+  if (c->count < 0) return AT_INVALID("count is %d; should be 0 or more", c->count);
+  if (!c->data && c->count > 0) return AT_INVALID("data is NULL; should point to %d attune_comm_data", c->count);
   for (int i = 0; i < c->count; i++) {
     status = at_comm_check_data(comm, &c->task, &c->data[i]);
     if (status == ATTUNE_OK && c->data[i].count > 0 && !(comm->nccl && at_nccl_can(c->task.kind, c->data[i].dtype)))
@@ -113,9 +112,8 @@ static attune_status check_call(const attune_comm *comm, const call *c) {
 }
 
 static attune_status run(attune_comm *comm, const call *c) {
-  attune_status status = at_comm_begin(comm);
-  if (status != ATTUNE_OK) return status;
-  status = check_call(comm, c);
+  AT_TRY(at_comm_begin(comm));
+  attune_status status = check_call(comm, c);
   if (status != ATTUNE_OK || c->count == 0) return at_comm_end(comm, status);
   const bool named =
       at_instrumented() && at_instrument_name("%s %s %zu x %d on %d of %d", c->name, attune_dtype_name(c->data->dtype),
@@ -207,11 +205,10 @@ static attune_status give_move(attune_comm *comm, int root, attune_stream *const
 
 static attune_status run_move(attune_comm *comm, const char *name, int root, attune_stream *const *streams,
                               const at_move *given) {
-  attune_status status = at_comm_begin(comm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_comm_begin(comm));
   const attune_comm_split split = given->split ? split_of(given->split) : (attune_comm_split){0};
   const at_move move = {given->split ? &split : NULL, given->gather};
-  status = at_comm_check_streams(comm, root, streams);
+  attune_status status = at_comm_check_streams(comm, root, streams);
   if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move.split);
   if (status != ATTUNE_OK) return at_comm_end(comm, status);
   const bool named = at_instrumented() && at_instrument_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),

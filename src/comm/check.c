@@ -6,16 +6,13 @@
 attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_stream *const *streams) {
   int captured = 0;
   if (root < 0 || root >= comm->size)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "root is %d; should be a rank, from 0 to %d", root, comm->size - 1);
-  if (!streams)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "streams is NULL; should have a stream for each of %d ranks", comm->local);
+    return AT_INVALID("root is %d; should be a rank, from 0 to %d", root, comm->size - 1);
+  if (!streams) return AT_INVALID("streams is NULL; should have a stream for each of %d ranks", comm->local);
   for (int i = 0; i < comm->local; i++) {
-    if (!streams[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "streams[%d] is NULL; should be a stream of %s", i,
-                     comm->devices[i]->name);
+    if (!streams[i]) return AT_INVALID("streams[%d] is NULL; should be a stream of %s", i, comm->devices[i]->name);
     if (streams[i]->device != comm->devices[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "streams[%d] is of %s; should be of %s, the device of rank %d", i,
-                     streams[i]->device->name, comm->devices[i]->name, comm->rank + i);
+      return AT_INVALID("streams[%d] is of %s; should be of %s, the device of rank %d", i, streams[i]->device->name,
+                        comm->devices[i]->name, comm->rank + i);
     captured += at_stream_capturing(streams[i]);
   }
   if (captured == 0 || captured == comm->local) return ATTUNE_OK;
@@ -24,7 +21,7 @@ attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_st
 
 static attune_status check_dtype(attune_dtype dtype) {
   if (attune_dtype_size(dtype) > 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %d; should be one of types.h", (int)dtype);
+  return AT_INVALID("dtype is %d; should be one of types.h", (int)dtype);
 }
 
 static attune_status check_reduction(attune_reduction reduction, attune_dtype dtype) {
@@ -35,11 +32,11 @@ static attune_status check_reduction(attune_reduction reduction, attune_dtype dt
       {"largest", "a real number of 16 bits or more, an integer or bool"},
       {"averages", "f64, f32, f16, bf16, c64 or c128"}};
   if ((int)reduction < 0 || (int)reduction >= AT_REDUCTIONS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "reduction is %d; should be sum (0), product (1), min (2), max (3) or average (4)", (int)reduction);
+    return AT_INVALID("reduction is %d; should be sum (0), product (1), min (2), max (3) or average (4)",
+                      (int)reduction);
   if (at_reduce_as(reduction, dtype)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %s, which has no %s; should be %s", attune_dtype_name(dtype),
-                 missing[reduction][0], missing[reduction][1]);
+  return AT_INVALID("dtype is %s, which has no %s; should be %s", attune_dtype_name(dtype), missing[reduction][0],
+                    missing[reduction][1]);
 }
 
 static size_t alignment_of(attune_dtype dtype) {
@@ -48,13 +45,11 @@ static size_t alignment_of(attune_dtype dtype) {
 }
 
 static attune_status check_pointer(const char *name, int index, const void *pointer, attune_dtype dtype, size_t bytes) {
-  if (!pointer)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] is NULL; should point to %zu bytes", name, index, bytes);
+  if (!pointer) return AT_INVALID("%s[%d] is NULL; should point to %zu bytes", name, index, bytes);
   if ((uintptr_t)pointer > UINTPTR_MAX - bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] with %zu bytes goes beyond all addresses", name, index, bytes);
+    return AT_INVALID("%s[%d] with %zu bytes goes beyond all addresses", name, index, bytes);
   if ((uintptr_t)pointer % alignment_of(dtype) == 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] is %p; should be aligned to %zu bytes", name, index, pointer,
-                 alignment_of(dtype));
+  return AT_INVALID("%s[%d] is %p; should be aligned to %zu bytes", name, index, pointer, alignment_of(dtype));
 }
 
 /* `place`: where in the longer of the two the other one may lie. */
@@ -63,8 +58,8 @@ static attune_status check_apart(int index, const void *input, size_t in_bytes, 
   const uintptr_t a = (uintptr_t)input, b = (uintptr_t)output;
   if (a + in_bytes <= b || b + out_bytes <= a || (in_bytes > out_bytes ? b - a == place : a - b == place))
     return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs[%d] and outputs[%d] overlap; should be %s or apart", index, index,
-                 in_bytes == out_bytes ? "the same" : "the rank's own place in the other");
+  return AT_INVALID("inputs[%d] and outputs[%d] overlap; should be %s or apart", index, index,
+                    in_bytes == out_bytes ? "the same" : "the rank's own place in the other");
 }
 
 /* The memory of own rank i. */
@@ -89,11 +84,11 @@ attune_status at_comm_check_data(const attune_comm *comm, const at_comm_task *ta
   if (status == ATTUNE_OK && at_comm_reduces(task->kind)) status = check_reduction(task->reduction, data->dtype);
   if (status != ATTUNE_OK || data->count == 0) return status;
   if (data->count > PTRDIFF_MAX / size / ranks)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what fits into memory", data->count);
+    return AT_INVALID("count is %zu; should be what fits into memory", data->count);
   if (!data->inputs && (task->kind != AT_COMM_BROADCAST || own >= 0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs is NULL; should have a pointer for each of %d ranks", comm->local);
+    return AT_INVALID("inputs is NULL; should have a pointer for each of %d ranks", comm->local);
   if (!data->outputs && (task->kind != AT_COMM_REDUCE || own >= 0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "outputs is NULL; should have a pointer for each of %d ranks", comm->local);
+    return AT_INVALID("outputs is NULL; should have a pointer for each of %d ranks", comm->local);
   for (int i = 0; i < comm->local && status == ATTUNE_OK; i++)
     status = check_rank(comm, task, data, i, data->count * size);
   return status;
@@ -126,14 +121,14 @@ static attune_status check_sizes(const attune_comm *comm, const attune_comm_spli
   size_t bytes = attune_dtype_size(split->dtype), sum = 0;
   if (__builtin_mul_overflow(bytes, split->outer, &bytes) || __builtin_mul_overflow(bytes, split->size, &bytes) ||
       __builtin_mul_overflow(bytes, split->inner, &bytes) || bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "outer, size and inner are %zu, %zu and %zu; should fit into memory",
-                   split->outer, split->size, split->inner);
+    return AT_INVALID("outer, size and inner are %zu, %zu and %zu; should fit into memory", split->outer, split->size,
+                      split->inner);
   if (!split->chunks) return ATTUNE_OK;
   for (int i = 0; i < comm->size; i++)
     if (__builtin_add_overflow(sum, split->chunks[i], &sum) || sum > split->size) break;
   if (sum == split->size) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "chunks do not make up size, which is %zu; should be %d size%s with that sum",
-                 split->size, comm->size, comm->size == 1 ? "" : "s");
+  return AT_INVALID("chunks do not make up size, which is %zu; should be %d size%s with that sum", split->size,
+                    comm->size, comm->size == 1 ? "" : "s");
 }
 
 /* The root's own piece may lie where it lies in the whole, if that is one run of bytes. */
@@ -143,22 +138,20 @@ static attune_status check_piece(const attune_comm_split *split, const char *who
   const size_t bytes = piece->bytes * piece->rows;
   if (whole == NULL || own + bytes <= whole || whole + all <= own) return ATTUNE_OK;
   if (piece->rows == 1 && own == whole + piece->offset) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "pieces[%d] and whole overlap; should be apart", index);
+  return AT_INVALID("pieces[%d] and whole overlap; should be apart", index);
 }
 
 attune_status at_comm_check_split(const attune_comm *comm, int root, const attune_comm_split *split) {
   const int own = at_comm_own(comm, root);
-  if (!split) return at_fail(ATTUNE_INVALID_ARGUMENT, "split is NULL; should point to an attune_comm_split");
+  AT_REQUIRE_AS(split, "point to an attune_comm_split");
   attune_status status = check_dtype(split->dtype);
   if (status == ATTUNE_OK) status = check_sizes(comm, split);
   if (status != ATTUNE_OK || split->size == 0) return status;
   const size_t all = split->outer * split->size * split->inner * attune_dtype_size(split->dtype);
-  if (own >= 0 && !split->whole)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "whole is NULL; should point to %zu bytes", all);
+  if (own >= 0 && !split->whole) return AT_INVALID("whole is NULL; should point to %zu bytes", all);
   if (own >= 0 && (uintptr_t)split->whole > UINTPTR_MAX - all)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "whole with %zu bytes goes beyond all addresses", all);
-  if (!split->pieces)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "pieces is NULL; should have a pointer for each of %d ranks", comm->local);
+    return AT_INVALID("whole with %zu bytes goes beyond all addresses", all);
+  if (!split->pieces) return AT_INVALID("pieces is NULL; should have a pointer for each of %d ranks", comm->local);
   for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
     const at_piece piece = at_comm_piece(comm, split, comm->rank + i);
     if (piece.bytes == 0) continue;

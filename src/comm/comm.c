@@ -20,16 +20,15 @@ static void release(attune_comm *comm) {
 
 /* In a child of fork NCCL is not called at all: its threads and devices are the parent's. */
 void attune_comm_destroy(attune_comm *comm) {
-  at_message kept;
   if (!comm) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (comm->nccl && comm->generation == at_fork_generation()) at_nccl_destroy(comm);
   release(comm);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 static attune_status check_comm(const attune_comm *comm) {
-  if (!comm) return at_fail(ATTUNE_INVALID_ARGUMENT, "comm is NULL; should be one of attune_comm_create");
+  AT_REQUIRE_AS(comm, "be one of attune_comm_create");
   if (comm->generation == at_fork_generation()) return ATTUNE_OK;
   return at_fail(ATTUNE_DEVICE_ERROR, "comm was made before fork; should be made again in the child");
 }
@@ -44,8 +43,7 @@ attune_status attune_comm_abort(attune_comm *comm) {
 }
 
 attune_status at_comm_begin(attune_comm *comm) {
-  attune_status status = check_comm(comm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_comm(comm));
   atomic_store(&comm->calling, true);
   if (!atomic_load(&comm->aborted)) return ATTUNE_OK;
   return at_comm_end(comm, at_fail(ATTUNE_DEVICE_ERROR, "comm was aborted; should be destroyed and made again"));
@@ -57,27 +55,24 @@ attune_status at_comm_end(attune_comm *comm, attune_status status) {
 }
 
 attune_status attune_comm_check(attune_comm *comm) {
-  attune_status status = at_comm_begin(comm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_comm_begin(comm));
   return at_comm_end(comm, comm->nccl ? at_nccl_check(comm) : ATTUNE_OK);
 }
 
 /* ---- the making ---- */
 
 static attune_status check_devices(attune_device *const *devices, int count) {
-  if (!devices) return at_fail(ATTUNE_INVALID_ARGUMENT, "devices is NULL; should point to %d devices", count);
+  if (!devices) return AT_INVALID("devices is NULL; should point to %d devices", count);
   if (count < 1 || count > ATTUNE_COMM_DEVICES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
+    return AT_INVALID("count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
   for (int i = 0; i < count; i++) {
-    if (!devices[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is NULL; should be one of attune_device_get", i);
+    if (!devices[i]) return AT_INVALID("devices[%d] is NULL; should be one of attune_device_get", i);
     if (devices[i]->backend.kind != devices[0]->backend.kind)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is %s and devices[0] %s; should be of one kind", i,
-                     devices[i]->name, devices[0]->name);
+      return AT_INVALID("devices[%d] is %s and devices[0] %s; should be of one kind", i, devices[i]->name,
+                        devices[0]->name);
     for (int j = 0; j < i; j++)
       if (devices[j] == devices[i])
-        return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] and devices[%d] are both %s; should be different", j, i,
-                       devices[i]->name);
+        return AT_INVALID("devices[%d] and devices[%d] are both %s; should be different", j, i, devices[i]->name);
   }
   return ATTUNE_OK;
 }
@@ -103,8 +98,7 @@ static void describe(attune_comm *comm) {
 static attune_status make_events(attune_comm *comm) {
   static const attune_event_options options = {.no_timing = 1};
   for (int i = 0; i < comm->local && comm->local > 1; i++) {
-    attune_status status = attune_event_create(&comm->events[i], comm->devices[i], &options);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_event_create(&comm->events[i], comm->devices[i], &options));
     comm->events[i]->unwatched = true;
   }
   return ATTUNE_OK;
@@ -112,9 +106,8 @@ static attune_status make_events(attune_comm *comm) {
 
 /* Peers copy directly; those that cannot be peers, through memory of the host. */
 static bool make_peers(const attune_comm *comm) {
-  at_message kept;
   bool all = true;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (int i = 0; i < comm->local; i++)
     for (int j = 0; j < comm->local; j++) {
       int can = 0;
@@ -129,11 +122,10 @@ static bool make_peers(const attune_comm *comm) {
 static attune_status choose(attune_comm *comm, attune_comm_way way) {
   const bool known = comm->devices[0]->backend.nccl;
   attune_status status = ATTUNE_OK;
-  at_message kept;
   if (way == ATTUNE_COMM_NCCL && !known)
     return at_fail(ATTUNE_UNSUPPORTED, "NCCL does not know device %s; way should be ATTUNE_COMM_COPIES",
                    comm->devices[0]->name);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (way == ATTUNE_COMM_NCCL || (way == ATTUNE_COMM_ANY && known && comm->local > 1)) {
     status = at_nccl_open();
     comm->nccl = status == ATTUNE_OK;
@@ -144,15 +136,14 @@ static attune_status choose(attune_comm *comm, attune_comm_way way) {
 }
 
 attune_status attune_comm_create(attune_comm **out, attune_device *const *devices, int count, attune_comm_way way) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
-  attune_status status = check_devices(devices, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_devices(devices, count));
   if ((int)way < ATTUNE_COMM_ANY || way > ATTUNE_COMM_COPIES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
+    return AT_INVALID("way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
   attune_comm *comm = new_comm(devices, count, 0, count);
   if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
-  status = choose(comm, way);
+  attune_status status = choose(comm, way);
   if (status == ATTUNE_OK) status = make_events(comm); /* with NCCL too: for scatter, gather and its missing types */
   if (status != ATTUNE_OK) {
     attune_comm_destroy(comm);
@@ -165,18 +156,17 @@ attune_status attune_comm_create(attune_comm **out, attune_device *const *device
 }
 
 attune_status attune_comm_make_id(attune_comm_id *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm_id");
+  AT_REQUIRE_AS(out, "point to an attune_comm_id");
   return at_nccl_make_id(out);
 }
 
 attune_status attune_comm_join(attune_comm **out, attune_device *device, const attune_comm_id *id, int rank, int size) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!id) return at_fail(ATTUNE_INVALID_ARGUMENT, "id is NULL; should be one of attune_comm_make_id");
-  if (size < 1) return at_fail(ATTUNE_INVALID_ARGUMENT, "size is %d; should be the number of processes", size);
-  if (rank < 0 || rank >= size)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "rank is %d; should be from 0 to %d", rank, size - 1);
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(id, "be one of attune_comm_make_id");
+  if (size < 1) return AT_INVALID("size is %d; should be the number of processes", size);
+  if (rank < 0 || rank >= size) return AT_INVALID("rank is %d; should be from 0 to %d", rank, size - 1);
   if (!device->backend.nccl)
     return at_fail(ATTUNE_UNSUPPORTED, "processes are joined by NCCL, which does not know device %s", device->name);
   attune_comm *comm = new_comm(&device, 1, rank, size);

@@ -79,9 +79,8 @@ static attune_status end(attune_comm *comm, const at_entered *entered, attune_st
 attune_status at_nccl_create(attune_comm *comm) {
   int ordinals[ATTUNE_COMM_DEVICES];
   at_entered entered;
-  attune_status status = at_nccl_open();
-  if (status == ATTUNE_OK) status = begin(comm, &entered);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_nccl_open());
+  AT_TRY(begin(comm, &entered));
   for (int i = 0; i < comm->local; i++) ordinals[i] = comm->devices[i]->ordinal;
   void *handles[ATTUNE_COMM_DEVICES] = {NULL};
   const int error = at_nccl.CommInitAll(handles, comm->local, ordinals);
@@ -104,9 +103,8 @@ attune_status at_nccl_join(attune_comm *comm, const attune_comm_id *id) {
   at_nccl_id given;
   at_entered entered;
   memcpy(given.bytes, id->bytes, sizeof given.bytes);
-  attune_status status = at_nccl_open();
-  if (status == ATTUNE_OK) status = begin(comm, &entered);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_nccl_open());
+  AT_TRY(begin(comm, &entered));
   void *handle = NULL;
   const int error = at_nccl.CommInitRank(&handle, comm->size, given, comm->rank);
   atomic_store(&comm->handles[0], error == AT_NCCL_SUCCESS ? handle : NULL);
@@ -287,8 +285,7 @@ attune_status at_nccl_move(attune_comm *comm, int root, attune_stream *const *st
   if (status == ATTUNE_OK) status = begin(comm, &entered);
   if (status == ATTUNE_OK) status = end(comm, &entered, move_all(comm, root, streams, move, memory));
   if (!memory) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const attune_status freed = attune_free(memory, streams[own]);
   if (status == ATTUNE_OK) return freed;
   (void)at_message_settle(&kept, ATTUNE_OK);

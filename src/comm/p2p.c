@@ -58,10 +58,9 @@ static attune_status go_out(const scene *s, int root) {
 
 /* The root's stream waits for all others: they are done with its memory. Also after a failure. */
 static attune_status come_back(const scene *s, int root, attune_status status) {
-  at_message kept;
   for (int i = 0; i < s->comm->local; i++) {
     if (i == root) continue;
-    at_message_keep(&kept);
+    const at_message kept = at_message_keep();
     status = first_of(status, &kept, follow(s, root, i));
   }
   return status;
@@ -69,9 +68,8 @@ static attune_status come_back(const scene *s, int root, attune_status status) {
 
 /* Every stream waits for all others. Also after a failure. */
 static attune_status meet(const scene *s, attune_status status) {
-  at_message kept;
   attune_status met = ATTUNE_OK;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (int i = 0; i < s->comm->local && met == ATTUNE_OK && s->comm->local > 1; i++) met = mark(s, i);
   for (int i = 0; i < s->comm->local && met == ATTUNE_OK; i++)
     for (int j = 0; j < s->comm->local && met == ATTUNE_OK; j++)
@@ -107,9 +105,8 @@ static attune_status open_root(const scene *s, int root) {
 }
 
 static attune_status close_root(const scene *s, int root, attune_status status) {
-  at_message kept;
   if (!pushes(s)) return come_back(s, root, status);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   return first_of(status, &kept, follow(s, 1 - root, root));
 }
 
@@ -198,12 +195,10 @@ static attune_status reduce(const scene *s, const at_comm_task *task, const attu
   const size_t most = staging_bytes / others / 256 * 256 / size, piece = data->count < most ? data->count : most;
   staging room = {.each = (piece * size + 255) / 256 * 256};
   void *memory = NULL;
-  attune_status status = attune_alloc(&memory, stream, room.each * others);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_alloc(&memory, stream, room.each * others));
   room.memory = memory;
-  status = reduce_pieces(s, task, data, start, &room, piece);
-  at_message kept;
-  at_message_keep(&kept);
+  attune_status status = reduce_pieces(s, task, data, start, &room, piece);
+  const at_message kept = at_message_keep();
   return first_of(status, &kept, attune_free(memory, stream));
 }
 

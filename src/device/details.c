@@ -10,12 +10,10 @@
 
 #include <string.h>
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-#define NULL_DEVICE "device is NULL; should be one of attune_device_get"
 
 attune_status attune_device_get_details(attune_device *device, attune_device_details *out) {
-  if (!device) return FAIL(NULL_DEVICE);
-  if (!out) return FAIL("out is NULL; should point to an attune_device_details");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(out, "point to an attune_device_details");
   memset(out, 0, sizeof *out);
   int64_t *numbers = (int64_t *)out;
   for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
@@ -24,21 +22,21 @@ attune_status attune_device_get_details(attune_device *device, attune_device_det
 }
 
 attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out) {
-  if (!device) return FAIL(NULL_DEVICE);
-  if (!out) return FAIL("out is NULL; should point to an int");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(out, "point to an int");
   attune_status status = at_needs(device, runtime);
   return status == ATTUNE_OK ? device->backend.runtime->attribute(device, attribute, out) : status;
 }
 
 static attune_status check_limit(const attune_device *device, attune_limit limit) {
-  if (!device) return FAIL(NULL_DEVICE);
+  AT_REQUIRE_DEVICE(device);
   if ((int)limit < ATTUNE_LIMIT_STACK || limit > ATTUNE_LIMIT_PERSISTING_L2)
-    return FAIL("limit is %d; should be stack (0), printf (1), heap (2) or persisting L2 (3)", (int)limit);
+    return AT_INVALID("limit is %d; should be stack (0), printf (1), heap (2) or persisting L2 (3)", (int)limit);
   return at_needs(device, runtime);
 }
 
 attune_status attune_device_get_limit(attune_device *device, attune_limit limit, size_t *out) {
-  if (!out) return FAIL("out is NULL; should point to a size_t");
+  AT_REQUIRE_AS(out, "point to a size_t");
   attune_status status = check_limit(device, limit);
   return status == ATTUNE_OK ? device->backend.runtime->get_limit(device, limit, out) : status;
 }
@@ -49,16 +47,16 @@ attune_status attune_device_set_limit(attune_device *device, attune_limit limit,
 }
 
 attune_status attune_device_get_schedule(attune_device *device, attune_schedule *out) {
-  if (!device) return FAIL(NULL_DEVICE);
-  if (!out) return FAIL("out is NULL; should point to an attune_schedule");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(out, "point to an attune_schedule");
   attune_status status = at_needs(device, runtime);
   return status == ATTUNE_OK ? device->backend.runtime->get_schedule(device, out) : status;
 }
 
 attune_status attune_device_set_schedule(attune_device *device, attune_schedule schedule) {
-  if (!device) return FAIL(NULL_DEVICE);
+  AT_REQUIRE_DEVICE(device);
   if ((int)schedule < 0 || schedule > ATTUNE_SCHEDULE_BLOCK || (int)schedule == 3)
-    return FAIL("schedule is %d; should be auto (0), spin (1), yield (2) or block (4)", (int)schedule);
+    return AT_INVALID("schedule is %d; should be auto (0), spin (1), yield (2) or block (4)", (int)schedule);
   attune_status status = at_needs(device, runtime);
   return status == ATTUNE_OK ? device->backend.runtime->set_schedule(device, schedule) : status;
 }
@@ -94,7 +92,7 @@ int attune_built_with_cuda(void) {
 }
 
 attune_status attune_cuda_count(int *out) {
-  if (!out) return FAIL("out is NULL; should point to an int");
+  AT_REQUIRE_AS(out, "point to an int");
   *out = 0;
 #ifdef AT_WITH_CUDA
   return at_cuda_visible_count(out);

@@ -37,8 +37,7 @@ static void add_device(const at_backend *backend, int ordinal) {
 
 /* The host is added whatever happens to the others, so one place is kept for it. */
 static void build_table(void) {
-  at_message kept; /* a device that cannot be opened is no failure of who counts them */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a device that cannot be opened is no failure of who counts them */
   at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.device->count();
@@ -64,11 +63,10 @@ int attune_device_count(void) {
 }
 
 attune_status attune_device_at(attune_device **out, int index) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  AT_REQUIRE_AS(out, "point to an attune_device *");
   *out = NULL;
   int count = attune_device_count();
-  if (index < 0 || index >= count)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "index is %d; should be from 0 to %d", index, count - 1);
+  if (index < 0 || index >= count) return AT_INVALID("index is %d; should be from 0 to %d", index, count - 1);
   *out = &table[index];
   return ATTUNE_OK;
 }
@@ -98,13 +96,13 @@ static attune_status not_here(int64_t ordinal) {
 }
 
 attune_status attune_device_get(attune_device **out, const char *name) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  AT_REQUIRE_AS(out, "point to an attune_device *");
   *out = NULL;
   if (!name || strcmp(name, "best") == 0) return attune_device_at(out, 0);
   int64_t ordinal = 0;
   bool host = strcmp(name, "host") == 0;
   if (!host && !parse_cuda(&ordinal, name))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "device is \"%.64s\"; should be host, cuda, cuda:N or best", name);
+    return AT_INVALID("device is \"%.64s\"; should be host, cuda, cuda:N or best", name);
   (void)attune_device_count();
   *out = find(host ? ATTUNE_DEVICE_HOST : ATTUNE_DEVICE_CUDA, ordinal);
   return *out ? ATTUNE_OK : not_here(ordinal);
@@ -115,14 +113,14 @@ const char *attune_device_name(const attune_device *device) {
 }
 
 attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device_properties");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(out, "point to an attune_device_properties");
   *out = device->properties;
   return ATTUNE_OK;
 }
 
 attune_status attune_device_initialize(attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   return device->backend.device->initialize(device);
 }
 
@@ -136,14 +134,13 @@ bool at_device_runs_here(const attune_device *device) {
 
 attune_status at_device_check_waits(const attune_device *device) {
   if (AT_LIKELY(!at_device_runs_here(device))) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
-                 "called outside of it",
-                 device->name);
+  return AT_INVALID("a stream of %s runs the function that makes this call, which would wait for its own end; should "
+                    "be called outside of it",
+                    device->name);
 }
 
 attune_status attune_device_synchronize(attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
     return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
   attune_status status = at_device_check_waits(device);
@@ -154,31 +151,29 @@ attune_status attune_device_synchronize(attune_device *device) {
 
 attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
   uint64_t available = 0, total = 0;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status = device->backend.memory->info(device, &available, &total);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_DEVICE(device);
+  AT_TRY(device->backend.memory->info(device, &available, &total));
   if (out_free) *out_free = available;
   if (out_total) *out_total = total;
   return ATTUNE_OK;
 }
 
 attune_status attune_cuda_check(attune_device *device, int error, const char *what) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status = at_needs(device, runtime);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_DEVICE(device);
+  AT_TRY(at_needs(device, runtime));
   return device->backend.runtime->check_error(device, error, what ? what : "a call of the program");
 }
 
 static attune_status check_peers(const attune_device *device, const attune_device *peer) {
-  if (device && peer) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", device ? "peer" : "device");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_DEVICE(peer);
+  return ATTUNE_OK;
 }
 
 attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an int");
+  AT_REQUIRE_AS(out, "point to an int");
   *out = 0;
-  attune_status status = check_peers(device, peer);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_peers(device, peer));
   *out = device == peer;
   if (device == peer || device->backend.kind != peer->backend.kind || !device->backend.peer) return ATTUNE_OK;
   return device->backend.peer->query(out, device, peer);
@@ -194,13 +189,9 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
 }
 
 attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
-  attune_status status = check_peers(device, peer);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_peers(device, peer));
   if (device == peer)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "device and peer are both %s, which can always use its own memory; should "
-                   "be two",
-                   device->name);
+    return AT_INVALID("device and peer are both %s, which can always use its own memory; should be two", device->name);
   if (device->backend.kind != peer->backend.kind || !device->backend.peer)
     return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
   return device->backend.peer->disable(device, peer);

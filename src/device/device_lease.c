@@ -351,10 +351,10 @@ attune_status at_device_lease_renew(attune_device *device) {
   if (file < 0) return ATTUNE_OK;
   const record r = read_record(file);
   if (r.generation != generations[device->index])
-    return at_fail(ATTUNE_BUSY,
-                   "the lease on %s was lost: this process was stopped, or did not renew it within %d s, and process "
-                   "%lld took it",
-                   device->name, AT_LEASE_LATE_MS / 1000, (long long)r.holder.pid);
+    return at_fail(
+        ATTUNE_BUSY,
+        "the lease on %s was lost: this process was stopped, or did not renew it within %d s, and process %lld took it",
+        device->name, AT_LEASE_LATE_MS / 1000, (long long)r.holder.pid);
   const uint64_t beat = next_beat();
   (void)!pwrite(file, &beat, sizeof beat, offsetof(record, holder) + offsetof(holder, beat));
   return ATTUNE_OK;

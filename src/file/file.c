@@ -27,8 +27,8 @@ static attune_status fail_open(const char *path, int error) {
 static attune_status check_kind(const struct stat *found, const char *path) {
   char shown[AT_SHOWN_CHARS];
   if (S_ISREG(found->st_mode) || S_ISBLK(found->st_mode)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %sneither a regular file nor a block device", at_shown(shown, path),
-                 S_ISDIR(found->st_mode) ? "a directory, " : "");
+  return AT_INVALID("%s is %sneither a regular file nor a block device", at_shown(shown, path),
+                    S_ISDIR(found->st_mode) ? "a directory, " : "");
 }
 
 static int open_again(const char *path, int flags) {
@@ -45,15 +45,11 @@ static int open_again(const char *path, int flags) {
 static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
   struct stat found;
   const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NOCTTY;
-  if (stat(path, &found) == 0) {
-    const attune_status status = check_kind(&found, path);
-    if (status != ATTUNE_OK) return status;
-  }
+  if (stat(path, &found) == 0) AT_TRY(check_kind(&found, path));
   file->plain = open_again(path, flags | O_NONBLOCK);
   if (file->plain < 0 && errno == EWOULDBLOCK) file->plain = open_again(path, flags);
   if (file->plain < 0 || fstat(file->plain, &found) != 0) return fail_open(path, errno);
-  const attune_status status = check_kind(&found, path);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_kind(&found, path));
   return fcntl(file->plain, F_SETFL, fcntl(file->plain, F_GETFL) & ~O_NONBLOCK) == 0 ? ATTUNE_OK
                                                                                      : fail_open(path, errno);
 }
@@ -77,9 +73,8 @@ static attune_status empty(const attune_file *file, const char *path) {
 }
 
 static attune_status open_cufile(attune_file *file, const attune_file_options *o) {
-  at_message kept;
   if (o->way == ATTUNE_FILE_COPIES || (o->way == ATTUNE_FILE_ANY && file->direct < 0)) return ATTUNE_OK;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_cufile_open();
   if (status == ATTUNE_OK && (o->way == ATTUNE_FILE_CUFILE || at_cufile_has_driver()))
     status = at_cufile_register(&file->cufile, file->direct >= 0 ? file->direct : file->plain);
@@ -87,27 +82,24 @@ static attune_status open_cufile(attune_file *file, const attune_file_options *o
 }
 
 static attune_status check_options(const char *path, const attune_file_options *o) {
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   if (!o->write && (o->create || o->truncate))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.%s needs options.write", o->create ? "create" : "truncate");
+    return AT_INVALID("options.%s needs options.write", o->create ? "create" : "truncate");
   if ((int)o->way >= ATTUNE_FILE_ANY && o->way <= ATTUNE_FILE_COPIES) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "options.way is %d; should be any (0), cufile (1) or copies (2)",
-                 (int)o->way);
+  return AT_INVALID("options.way is %d; should be any (0), cufile (1) or copies (2)", (int)o->way);
 }
 
 attune_status attune_file_open(attune_file **out, const char *path, const attune_file_options *options) {
   const attune_file_options *o = options ? options : &defaults;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_file *");
+  AT_REQUIRE_AS(out, "point to an attune_file *");
   *out = NULL;
-  attune_status status = check_options(path, o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_options(path, o));
   attune_file *file = calloc(1, sizeof *file);
   if (!file) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a file");
   file->plain = file->direct = -1;
   file->writable = o->write != 0;
   file->generation = at_fork_generation();
-  status = o->way == ATTUNE_FILE_CUFILE ? at_cufile_open() : ATTUNE_OK;
+  attune_status status = o->way == ATTUNE_FILE_CUFILE ? at_cufile_open() : ATTUNE_OK;
   if (status == ATTUNE_OK) status = open_plain(file, path, o);
   if (status == ATTUNE_OK && o->direct) status = open_direct(file, path);
   if (status == ATTUNE_OK) status = open_cufile(file, o);
@@ -127,14 +119,9 @@ void attune_file_close(attune_file *file) {
   free(file);
 }
 
-static attune_status check_file(const attune_file *file) {
-  return file ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "file is NULL; should be one of attune_file_open");
-}
-
 attune_status attune_file_size(uint64_t *out, const attune_file *file) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a uint64_t");
-  attune_status status = check_file(file);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(out, "point to a uint64_t");
+  AT_REQUIRE_AS(file, "be one of attune_file_open");
   const off_t end = lseek(file->plain, 0, SEEK_END); /* of a block device too; nobody reads by this position */
   if (end < 0) return at_fail(ATTUNE_IO_ERROR, "the file does not tell its size: %s", strerror(errno));
   *out = (uint64_t)end;
@@ -146,8 +133,7 @@ const char *attune_file_describe(const attune_file *file) {
 }
 
 attune_status attune_file_flush(attune_file *file) {
-  attune_status status = check_file(file);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(file, "be one of attune_file_open");
   int failed;
   do failed = fdatasync(file->plain);
   while (failed && errno == EINTR);
@@ -158,16 +144,15 @@ attune_status attune_file_flush(attune_file *file) {
 /* ---- memory that cuFile knows ---- */
 
 static attune_status check_memory(const attune_device *device, const void *pointer) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   if (pointer) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of %s", device->name);
+  return AT_INVALID("pointer is NULL; should be memory of %s", device->name);
 }
 
 /* Opens it: else memory would be known or not depending on whether a file was opened before. */
 static bool has_cufile(const attune_device *device) {
-  at_message kept;
   if (!device->backend.cufile) return false;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   (void)at_cufile_open();
   (void)at_message_settle(&kept, ATTUNE_OK);
   return at_cufile_is_open();
@@ -175,13 +160,11 @@ static bool has_cufile(const attune_device *device) {
 
 attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes) {
   at_entered entered;
-  attune_status status = check_memory(device, pointer);
-  if (status != ATTUNE_OK) return status;
-  if (bytes == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be the size of what pointer points to");
+  AT_TRY(check_memory(device, pointer));
+  if (bytes == 0) return AT_INVALID("bytes is 0; should be the size of what pointer points to");
   if (!has_cufile(device)) return ATTUNE_OK;
-  status = device->backend.device->enter(device, &entered);
-  if (status != ATTUNE_OK) return status;
-  status = at_cufile_register_memory(pointer, bytes);
+  AT_TRY(device->backend.device->enter(device, &entered));
+  attune_status status = at_cufile_register_memory(pointer, bytes);
   device->backend.device->leave(&entered);
   return status;
 }

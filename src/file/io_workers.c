@@ -111,7 +111,7 @@ static void fail_at(job *j, const piece *p, size_t got, int error, attune_status
     j->got = got;
     j->error = error;
     j->status = status;
-    if (status != ATTUNE_OK) at_message_keep(&j->message);
+    if (status != ATTUNE_OK) j->message = at_message_keep();
   }
   pthread_mutex_unlock(&j->lock);
 }
@@ -250,8 +250,7 @@ attune_status at_file_move_blocks(at_transfer *t) {
       at_parallel(j.lanes, run_lane, &j);
     status = finish(&j);
   }
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   close_buffers(&j);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;

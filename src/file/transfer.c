@@ -21,8 +21,7 @@ static attune_status wait_for_stream(const at_transfer *t) {
 
 static attune_status move_plain(at_transfer *t) {
   int error = 0;
-  attune_status status = wait_for_stream(t);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(wait_for_stream(t));
   t->moved = t->saves ? at_file_write_plain(t->file, t->memory, t->bytes, t->offset, &error)
                       : at_file_read_plain(t->file, t->memory, t->bytes, t->offset, &error);
   return t->moved == t->bytes ? ATTUNE_OK : at_file_fail_transfer(t, error);
@@ -65,20 +64,16 @@ static attune_status move_by_cufile(at_transfer *t) {
 /* ---- the calls ---- */
 
 static attune_status check_place(const at_transfer *t) {
-  if (!t->file) return at_fail(ATTUNE_INVALID_ARGUMENT, "file is NULL; should be one of attune_file_open");
-  if (!t->stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!t->file) return AT_INVALID("file is NULL; should be one of attune_file_open");
+  if (!t->stream) return AT_INVALID("stream is NULL; should be one of attune_stream_create or attune_stream_default");
   if (t->saves && !t->file->writable)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "file was opened for reading; should be opened with options.write");
+    return AT_INVALID("file was opened for reading; should be opened with options.write");
   if (t->bytes > 0 && !t->memory)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should point to %zu bytes",
-                   t->saves ? "source" : "destination", t->bytes);
+    return AT_INVALID("%s is NULL; should point to %zu bytes", t->saves ? "source" : "destination", t->bytes);
   if (t->bytes > PTRDIFF_MAX || (uintptr_t)t->memory > UINTPTR_MAX - t->bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be what fits into memory", t->bytes);
+    return AT_INVALID("bytes is %zu; should be what fits into memory", t->bytes);
   if (t->offset > (uint64_t)INT64_MAX - t->bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "offset is %llu; should be below 2^63 less bytes",
-                   (unsigned long long)t->offset);
+    return AT_INVALID("offset is %llu; should be below 2^63 less bytes", (unsigned long long)t->offset);
   if (at_stream_capturing(t->stream))
     return at_fail(ATTUNE_CAPTURING, "files are read and written during the call; should be outside of captures");
   if (t->file->cufile && t->file->generation != at_fork_generation())

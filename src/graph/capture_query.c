@@ -9,18 +9,13 @@
 #include <string.h>
 
 attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_info *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_capture_info");
+  AT_REQUIRE_AS(out, "point to an attune_capture_info");
   *out = (attune_capture_info){ATTUNE_CAPTURE_NONE, 0, NULL};
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   at_capture *capture = stream->capture;
   uint64_t id = capture ? capture->id : 0;
   bool broken = false;
-  if (stream->device->backend.graph) {
-    attune_status status = stream->device->backend.graph->capture_info(stream, &id, &broken);
-    if (status != ATTUNE_OK) return status;
-  }
+  if (stream->device->backend.graph) AT_TRY(stream->device->backend.graph->capture_info(stream, &id, &broken));
   if (capture) {
     pthread_mutex_lock(&capture->lock);
     broken = broken || capture->broken != ATTUNE_OK;
@@ -37,12 +32,11 @@ int attune_stream_is_capturing(attune_stream *stream) {
 }
 
 attune_status attune_graph_pool(attune_graph *graph, attune_pool **out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pool *");
+  AT_REQUIRE_AS(out, "point to an attune_pool *");
   *out = NULL;
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
+  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
   struct attune_pool *pool = NULL;
-  attune_status status = at_graph_pool(graph, &pool);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_pool(graph, &pool));
   at_pool_retain(pool);
   *out = pool;
   return ATTUNE_OK;
@@ -55,10 +49,9 @@ attune_status attune_graph_upload(attune_graph *graph, attune_stream *stream) {
 }
 
 static attune_status check_clone(attune_graph **out, const attune_graph *graph) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph *");
+  AT_REQUIRE_AS(out, "point to an attune_graph *");
   *out = NULL;
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->increment)
       return at_fail(
@@ -75,10 +68,9 @@ static struct at_externals *copy_externals(const struct at_externals *from) {
 }
 
 attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) {
-  attune_status status = check_clone(out, graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_clone(out, graph));
   attune_graph *clone = NULL;
-  status = attune_graph_create(&clone, graph->device);
+  attune_status status = attune_graph_create(&clone, graph->device);
   if (status == ATTUNE_OK) status = graph->device->backend.graph->clone(graph->made, &clone->made);
   if (status != ATTUNE_OK) {
     attune_graph_destroy(clone);
@@ -97,20 +89,17 @@ attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) 
   return ATTUNE_OK;
 }
 
-static attune_status check_device(const attune_device *device) {
-  return device ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-}
-
 attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
   uint64_t used = 0, reserved = 0;
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK && device->backend.graph) status = device->backend.graph->memory(device, &used, &reserved);
+  attune_status status = ATTUNE_OK;
+  if (device && device->backend.graph) status = device->backend.graph->memory(device, &used, &reserved);
   if (out_used) *out_used = used;
   if (out_reserved) *out_reserved = reserved;
+  AT_REQUIRE_DEVICE(device);
   return status;
 }
 
 attune_status attune_graph_trim(attune_device *device) {
-  attune_status status = check_device(device);
-  return status == ATTUNE_OK && device->backend.graph ? device->backend.graph->trim(device) : status;
+  AT_REQUIRE_DEVICE(device);
+  return device->backend.graph ? device->backend.graph->trim(device) : ATTUNE_OK;
 }

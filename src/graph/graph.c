@@ -10,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NULL_GRAPH "graph is NULL; should be one of attune_graph_create"
 
 attune_status attune_graph_create(attune_graph **out, attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph *");
+  AT_REQUIRE_AS(out, "point to an attune_graph *");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status = at_needs(device, graph);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_DEVICE(device);
+  AT_TRY(at_needs(device, graph));
   attune_graph *graph = calloc(1, sizeof *graph);
   if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
   graph->device = device;
@@ -59,7 +57,7 @@ void attune_graph_destroy(attune_graph *graph) {
 }
 
 attune_status attune_graph_reset(attune_graph *graph) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  AT_REQUIRE_GRAPH(graph);
   if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture; should be ended first");
   drop_made(graph);
   return ATTUNE_OK;
@@ -91,14 +89,14 @@ static attune_status adopt(attune_graph *graph, at_graph *captured) {
 attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *stream) {
   at_graph *captured = NULL;
   if (graph && graph->capture && graph->capture->called)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the capture is of a callback; it ends when the callback returns");
+    return AT_INVALID("the capture is of a callback; it ends when the callback returns");
   attune_status status = at_graph_capture_finish(graph, stream, &captured);
   return status == ATTUNE_OK ? adopt(graph, captured) : status;
 }
 
 attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
                                             const attune_capture_options *options, attune_capture_fn fn, void *user) {
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
+  AT_REQUIRE_AS(fn, "give work to the stream");
   attune_stream *side = NULL;
   attune_status status = graph && !stream ? attune_stream_create(&side, graph->device) : ATTUNE_OK;
   if (side) stream = side;
@@ -108,8 +106,7 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
     status = at_graph_capture_run(graph, stream, fn, user, &captured);
     if (status == ATTUNE_OK) status = adopt(graph, captured);
   }
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_stream_destroy(side);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;
@@ -117,19 +114,16 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
 
 /* OK when work is captured in the graph and no capture is under way. */
 static attune_status check_made(const attune_graph *graph) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  AT_REQUIRE_GRAPH(graph);
   if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
-  if (!graph->made)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "nothing is captured in the graph; attune_graph_capture_begin should come first");
+  if (!graph->made) return AT_INVALID("nothing is captured in the graph; attune_graph_capture_begin should come first");
   return ATTUNE_OK;
 }
 
 attune_status at_graph_check_kept(const attune_graph *graph) {
   attune_status status = check_made(graph);
   if (status == ATTUNE_OK && !graph->keep)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "what the graph captured was not kept; should be captured with options.keep_graph");
+    return AT_INVALID("what the graph captured was not kept; should be captured with options.keep_graph");
   return status;
 }
 
@@ -144,12 +138,10 @@ attune_status attune_graph_instantiate(attune_graph *graph) {
 attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream) {
   attune_status status = check_made(graph);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   if (stream->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device",
-                   stream->device->name, graph->device->name);
+    return AT_INVALID("stream is of device %s, graph of %s; should be of one device", stream->device->name,
+                      graph->device->name);
   if (stream->capture)
     return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
   if (AT_UNLIKELY(at_stream_capturing(stream))) /* the launch would break the program's capture */
@@ -208,9 +200,8 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
 }
 
 attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
-  if (!generator)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  AT_REQUIRE_GRAPH(graph);
+  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->generator == generator) return ATTUNE_OK;
   at_graph_generator *joined = calloc(1, sizeof *joined);
@@ -242,13 +233,11 @@ static attune_status fail_file(const char *path, const char *what, int error) {
 }
 
 attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path, int brief) {
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  AT_TRY(at_graph_check_kept(graph));
+  if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "we");
   if (!file) return fail_file(path, "cannot be written", errno);
-  status = graph->device->backend.graph->dump(graph->made, file, brief != 0);
+  attune_status status = graph->device->backend.graph->dump(graph->made, file, brief != 0);
   errno = 0;
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;

@@ -19,24 +19,20 @@ struct attune_graph_callable {
 };
 
 static attune_status check_sizes(const char *name, size_t count, const size_t *bytes) {
-  if (count && !bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.%s_bytes is NULL; should have %zu sizes", name, count);
+  if (count && !bytes) return AT_INVALID("options.%s_bytes is NULL; should have %zu sizes", name, count);
   for (size_t i = 0; i < count; i++)
-    if (bytes[i] == 0)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "options.%s_bytes[%zu] is 0; should be 1 or more", name, i);
+    if (bytes[i] == 0) return AT_INVALID("options.%s_bytes[%zu] is 0; should be 1 or more", name, i);
   return ATTUNE_OK;
 }
 
 static attune_status check_create(const attune_device *device, const attune_graph_callable_options *o, attune_graph_callable_fn fn) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(fn, "give work to the stream");
   if (o->warmups < ATTUNE_NO_WARMUPS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "options.warmups is %d; should be 1 or more, 0 for %d, or ATTUNE_NO_WARMUPS (-1)", o->warmups,
-                   USUAL_WARMUPS);
+    return AT_INVALID("options.warmups is %d; should be 1 or more, 0 for %d, or ATTUNE_NO_WARMUPS (-1)", o->warmups,
+                      USUAL_WARMUPS);
   if (o->input_count > SIZE_MAX / 64 || o->output_count > SIZE_MAX / 64)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options has too many inputs or outputs; should be fewer than %zu",
-                   SIZE_MAX / 64);
+    return AT_INVALID("options has too many inputs or outputs; should be fewer than %zu", SIZE_MAX / 64);
   attune_status status = check_sizes("input", o->input_count, o->input_bytes);
   return status == ATTUNE_OK ? check_sizes("output", o->output_count, o->output_bytes) : status;
 }
@@ -79,21 +75,19 @@ static attune_status make(attune_graph_callable *g, attune_device *device, const
 attune_status attune_graph_callable_create(attune_graph_callable **out, attune_device *device, const attune_graph_callable_options *options,
                                     attune_graph_callable_fn fn, void *user) {
   static const attune_graph_callable_options defaults = ATTUNE_GRAPHED_OPTIONS_INIT;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph_callable *");
+  AT_REQUIRE_AS(out, "point to an attune_graph_callable *");
   *out = NULL;
   if (!options) options = &defaults;
-  attune_status status = check_create(device, options, fn);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_create(device, options, fn));
   attune_graph_callable *g = calloc(1, sizeof *g);
   if (!g) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graphed function");
   *g = (attune_graph_callable){.fn = fn, .user = user, .inputs = options->input_count, .outputs = options->output_count};
-  status = make(g, device, options);
+  attune_status status = make(g, device, options);
   if (status == ATTUNE_OK) {
     *out = g;
     return ATTUNE_OK;
   }
-  at_message kept; /* fn's own failure, above all */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* fn's own failure, above all */
   attune_graph_callable_destroy(g);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;
@@ -101,12 +95,10 @@ attune_status attune_graph_callable_create(attune_graph_callable **out, attune_d
 
 attune_status attune_graph_callable_call(attune_graph_callable *g, attune_stream *stream, const void *const *inputs,
                                   void *const *outputs) {
-  if (!g) return at_fail(ATTUNE_INVALID_ARGUMENT, "graphed is NULL; should be one of attune_graph_callable_create");
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!g) return AT_INVALID("graphed is NULL; should be one of attune_graph_callable_create");
+  AT_REQUIRE_STREAM(stream);
   if (attune_stream_device(stream) != attune_graph_device(g->graph))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of another device than the graphed function");
+    return AT_INVALID("stream is of another device than the graphed function");
   if (attune_stream_is_capturing(stream)) /* before a copy is written down */
     return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
   attune_status status = ATTUNE_OK;

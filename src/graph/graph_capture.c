@@ -19,22 +19,18 @@ attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out) {
 
 static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o,
                                  bool updating) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create");
+  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
+  AT_REQUIRE_AS(stream, "be one of attune_stream_create");
   if (stream->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device",
-                   stream->device->name, graph->device->name);
+    return AT_INVALID("stream is of device %s, graph of %s; should be of one device", stream->device->name,
+                      graph->device->name);
   if ((int)o->mode < ATTUNE_CAPTURE_THREAD_LOCAL || o->mode > ATTUNE_CAPTURE_RELAXED)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.mode is %d; should be thread-local (0), global (1) or relaxed (2)",
-                   (int)o->mode);
+    return AT_INVALID("options.mode is %d; should be thread-local (0), global (1) or relaxed (2)", (int)o->mode);
   if (o->share && o->share->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.share is a graph of %s; should be of %s", o->share->device->name,
-                   graph->device->name);
-  if (o->pool && o->share)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both share and pool; one of them should be NULL");
+    return AT_INVALID("options.share is a graph of %s; should be of %s", o->share->device->name, graph->device->name);
+  if (o->pool && o->share) return AT_INVALID("options has both share and pool; one of them should be NULL");
   if (o->pool && at_pool_device(o->pool) != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.pool is of %s; should be of %s", at_pool_device(o->pool)->name,
-                   graph->device->name);
+    return AT_INVALID("options.pool is of %s; should be of %s", at_pool_device(o->pool)->name, graph->device->name);
   if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture already; should be ended first");
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED,
@@ -42,15 +38,12 @@ static attune_status check_begin(const attune_graph *graph, attune_stream *strea
                    stream->device->name);
   if (at_stream_capturing(stream))
     return at_fail(ATTUNE_CAPTURING, "stream is being captured already; captures do not nest");
-  if (updating && !graph->made)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has nothing to update; should be captured first");
-  if (!updating && graph->made)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is captured already; should be updated, or reset first");
+  if (updating && !graph->made) return AT_INVALID("graph has nothing to update; should be captured first");
+  if (!updating && graph->made) return AT_INVALID("graph is captured already; should be updated, or reset first");
   if (!updating && graph->pool && o->share && o->share->pool != graph->pool)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "graph has a pool already; options.share should be NULL, or the graph reset");
+    return AT_INVALID("graph has a pool already; options.share should be NULL, or the graph reset");
   if (!updating && graph->pool && o->pool && o->pool != graph->pool)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has a pool already; options.pool should be that one, or NULL");
+    return AT_INVALID("graph has a pool already; options.pool should be that one, or NULL");
   return ATTUNE_OK;
 }
 
@@ -58,8 +51,7 @@ static attune_status share_pool(attune_graph *graph, const attune_capture_option
   struct attune_pool *pool = o->pool;
   if (graph->pool) return ATTUNE_OK;
   if (!pool && (!o->share || o->share == graph)) return at_graph_pool(graph, &pool);
-  attune_status status = pool ? ATTUNE_OK : at_graph_pool(o->share, &pool);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(pool ? ATTUNE_OK : at_graph_pool(o->share, &pool));
   at_pool_retain(pool);
   graph->pool = pool;
   return ATTUNE_OK;
@@ -146,16 +138,14 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
 }
 
 static attune_status check_end(const attune_graph *graph, const attune_stream *stream) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be the one that the capture began on");
+  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
+  AT_REQUIRE_AS(stream, "be the one that the capture began on");
   const at_capture *capture = graph->capture;
-  if (!capture)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is in no capture; attune_graph_capture_begin should come first");
+  if (!capture) return AT_INVALID("graph is in no capture; attune_graph_capture_begin should come first");
   if (capture->stream != stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is not the one that the capture began on; the capture goes on");
+    return AT_INVALID("stream is not the one that the capture began on; the capture goes on");
   if (capture->mode != ATTUNE_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "another thread began the capture; should be ended there, or be in mode relaxed; it goes on");
+    return AT_INVALID("another thread began the capture; should be ended there, or be in mode relaxed; it goes on");
   return ATTUNE_OK;
 }
 
@@ -203,9 +193,8 @@ static attune_status end_in_backend(at_capture *capture, at_graph **out) {
 
 attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream, at_graph **out) {
   *out = NULL;
-  attune_status status = check_end(graph, stream);
-  if (status != ATTUNE_OK) return status;
-  status = end_in_backend(graph->capture, out);
+  AT_TRY(check_end(graph, stream));
+  attune_status status = end_in_backend(graph->capture, out);
   unwind(graph, status == ATTUNE_OK);
   if (status != ATTUNE_OK && !graph->made) {
     for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -229,7 +218,7 @@ attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, a
   *out = NULL;
   graph->capture->called = true;
   attune_status status = fn(user, stream);
-  if (!graph->capture) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn destroyed the stream; should only give work to it");
+  if (!graph->capture) return AT_INVALID("fn destroyed the stream; should only give work to it");
   if (status == ATTUNE_OK) return at_graph_capture_finish(graph, stream, out);
   char why[400];
   (void)at_copy_text(why, sizeof why, attune_last_message());
@@ -242,8 +231,8 @@ attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, a
 /* Room for one more member is made first, so that nothing can fail afterwards. */
 static attune_status join(at_capture *capture, attune_stream *stream) {
   if (stream->device != capture->stream->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, the capture of %s; should be of one device",
-                   stream->device->name, capture->stream->device->name);
+    return AT_INVALID("stream is of device %s, the capture of %s; should be of one device", stream->device->name,
+                      capture->stream->device->name);
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED, "the default stream of %s cannot join a capture", stream->device->name);
   pthread_mutex_lock(&capture->lock);
@@ -251,8 +240,7 @@ static attune_status join(at_capture *capture, attune_stream *stream) {
   if (members) capture->members = members;
   pthread_mutex_unlock(&capture->lock);
   if (!members) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for another stream of the capture");
-  attune_status status = enter(capture, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(capture, stream));
   pthread_mutex_lock(&capture->lock);
   capture->members[capture->member_count++] = stream;
   pthread_mutex_unlock(&capture->lock);
@@ -272,12 +260,10 @@ attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   at_capture *capture = event->capture;
   if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, false);
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "the event was last recorded in a capture that is over; should be recorded again");
+    return AT_INVALID("the event was last recorded in a capture that is over; should be recorded again");
   if (!capture || stream->capture) return backend->wait(stream, event);
-  attune_status status = join(capture, stream);
-  if (status != ATTUNE_OK) return status;
-  status = backend->wait(stream, event);
+  AT_TRY(join(capture, stream));
+  attune_status status = backend->wait(stream, event);
   if (status != ATTUNE_OK) unjoin(capture, stream);
   return status;
 }

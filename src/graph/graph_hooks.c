@@ -12,7 +12,6 @@ at_graph_user_data *at_graph_user_data_of(attune_graph *graph) {
 }
 
 #define EVERY (ATTUNE_GRAPH_CAPTURED | ATTUNE_GRAPH_INSTANTIATED | ATTUNE_GRAPH_REPLAYED | ATTUNE_GRAPH_DROPPED)
-#define NULL_GRAPH "graph is NULL; should be one of attune_graph_create"
 
 void at_graph_tell(attune_graph *graph, unsigned moment) {
   for (const at_graph_hooked *h = graph->extra ? graph->extra->hooks : NULL; h; h = h->next)
@@ -46,11 +45,10 @@ void at_graph_hooks_free(attune_graph *graph) {
 }
 
 attune_status attune_graph_add_hook(attune_graph *graph, unsigned moments, attune_graph_hook hook, void *user) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
-  if (!hook) return at_fail(ATTUNE_INVALID_ARGUMENT, "hook is NULL; should be a function");
+  AT_REQUIRE_GRAPH(graph);
+  AT_REQUIRE_AS(hook, "be a function");
   if (moments == 0 || (moments & ~(unsigned)EVERY) != 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "moments is %u; should be bits of ATTUNE_GRAPH_..., 1 to %u", moments,
-                   (unsigned)EVERY);
+    return AT_INVALID("moments is %u; should be bits of ATTUNE_GRAPH_..., 1 to %u", moments, (unsigned)EVERY);
   at_graph_user_data *extra = at_graph_user_data_of(graph);
   at_graph_hooked *added = extra ? malloc(sizeof *added) : NULL;
   if (!added) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a hook of a graph");
@@ -62,7 +60,7 @@ attune_status attune_graph_add_hook(attune_graph *graph, unsigned moments, attun
 }
 
 attune_status attune_graph_remove_hook(attune_graph *graph, attune_graph_hook hook, void *user) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  AT_REQUIRE_GRAPH(graph);
   for (at_graph_hooked **link = graph->extra ? &graph->extra->hooks : NULL; link && *link; link = &(*link)->next) {
     at_graph_hooked *h = *link;
     if (h->hook != hook || h->user != user) continue;
@@ -74,8 +72,8 @@ attune_status attune_graph_remove_hook(attune_graph *graph, attune_graph_hook ho
 }
 
 attune_status attune_graph_hold(attune_graph *graph, void *object, void (*release)(void *object)) {
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
-  if (!release) return at_fail(ATTUNE_INVALID_ARGUMENT, "release is NULL; should be a function");
+  AT_REQUIRE_GRAPH(graph);
+  AT_REQUIRE_AS(release, "be a function");
   at_graph_user_data *extra = at_graph_user_data_of(graph);
   at_graph_held *held = extra ? malloc(sizeof *held) : NULL;
   if (!held) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an object of a graph");

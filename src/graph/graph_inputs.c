@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_inputs.c: the memory that captured work uses, noted so that a replay after its end is refused. While a capture
  * notes, the calls tell what they use as they tell the race check (watch.h). */
+#include "src/base/array.h"
 #include "src/graph/graph_user_data.h"
 
 #include "src/memory/malloc/allocation_watch.h"
@@ -56,13 +57,7 @@ static bool is_known(const at_inputs *inputs, const at_allocation_watch *one) {
 
 static bool add(at_inputs *inputs, const at_allocation_watch *one) {
   if (is_known(inputs, one)) return true;
-  if (inputs->count == inputs->room) {
-    const size_t room = inputs->room ? 2 * inputs->room : 16;
-    at_allocation_watch *grown = realloc(inputs->each, room * sizeof *grown);
-    if (!grown) return false;
-    inputs->each = grown;
-    inputs->room = room;
-  }
+  if (!AT_ARRAY_ROOM(inputs->each, inputs->count, inputs->room)) return false;
   inputs->each[inputs->count++] = *one;
   return true;
 }
@@ -93,9 +88,8 @@ attune_status at_graph_check_inputs(const attune_graph *graph) {
   const at_inputs *inputs = graph->extra->inputs;
   for (size_t i = 0; inputs && i < inputs->count; i++)
     if (!at_allocation_watch_check(graph->device, &inputs->each[i]))
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "the graph uses memory at %p, which was freed since its capture; should stay allocated, or the "
-                     "work be captured again",
-                     (void *)inputs->each[i].base);
+      return AT_INVALID("the graph uses memory at %p, which was freed since its capture; should stay allocated, or the "
+                        "work be captured again",
+                        (void *)inputs->each[i].base);
   return ATTUNE_OK;
 }

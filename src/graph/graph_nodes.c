@@ -8,29 +8,25 @@
 #include "src/graph/graph.h"
 #include "src/trace/instrument.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 static attune_status check_node(const attune_graph *graph, size_t index) {
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_check_kept(graph));
   const size_t count = graph->device->backend.graph->nodes(graph->made);
   if (index < count) return ATTUNE_OK;
-  return FAIL("index is %zu; should be less than the graph's %zu nodes", index, count);
+  return AT_INVALID("index is %zu; should be less than the graph's %zu nodes", index, count);
 }
 
 attune_status attune_graph_get_node(attune_node *out, const attune_graph *graph, size_t index) {
-  if (!out) return FAIL("out is NULL; should point to an attune_node");
+  AT_REQUIRE_AS(out, "point to an attune_node");
   memset(out, 0, sizeof *out);
   attune_status status = check_node(graph, index);
   return status == ATTUNE_OK ? graph->device->backend.graph->node(graph->made, index, out) : status;
 }
 
 attune_status attune_graph_get_edges(const attune_graph *graph, attune_edge *out, size_t room, size_t *out_count) {
-  if (!out_count) return FAIL("out_count is NULL; should point to a size_t");
+  AT_REQUIRE_AS(out_count, "point to a size_t");
   *out_count = 0;
-  if (!out && room > 0) return FAIL("out is NULL; should have room for %zu edges", room);
-  attune_status status = at_graph_check_kept(graph);
-  if (status != ATTUNE_OK) return status;
+  if (!out && room > 0) return AT_INVALID("out is NULL; should have room for %zu edges", room);
+  AT_TRY(at_graph_check_kept(graph));
   return graph->device->backend.graph->edges(graph->made, out, room, out_count);
 }
 
@@ -48,50 +44,50 @@ static attune_status check_parameters(attune_node *node, const attune_graph *gra
 
 attune_status attune_graph_get_parameters(attune_node_parameters *out, const attune_graph *graph, size_t index) {
   attune_node node;
-  if (!out) return FAIL("out is NULL; should point to an attune_node_parameters");
+  AT_REQUIRE_AS(out, "point to an attune_node_parameters");
   if (!out->arguments && out->arguments_room > 0)
-    return FAIL("arguments is NULL; should have room for %zu bytes", out->arguments_room);
-  attune_status status = check_parameters(&node, graph, index);
-  if (status != ATTUNE_OK) return status;
+    return AT_INVALID("arguments is NULL; should have room for %zu bytes", out->arguments_room);
+  AT_TRY(check_parameters(&node, graph, index));
   *out =
       (attune_node_parameters){.kind = node.kind, .arguments = out->arguments, .arguments_room = out->arguments_room};
-  status = graph->device->backend.graph->get_parameters(graph->made, index, out);
+  attune_status status = graph->device->backend.graph->get_parameters(graph->made, index, out);
   if (status == ATTUNE_OK && out->arguments && out->arguments_bytes > out->arguments_room)
-    return FAIL("arguments_room is %zu; should be at least %zu", out->arguments_room, out->arguments_bytes);
+    return AT_INVALID("arguments_room is %zu; should be at least %zu", out->arguments_room, out->arguments_bytes);
   return status;
 }
 
 static attune_status check_copy(const attune_box_copy *c) {
-  if (!c->destination || !c->source) return FAIL("copy.%s is NULL", c->source ? "destination" : "source");
+  if (!c->destination || !c->source) return AT_INVALID("copy.%s is NULL", c->source ? "destination" : "source");
   if (c->bytes == 0 || c->rows == 0 || c->slices == 0)
-    return FAIL("copy has %zu x %zu x %zu bytes; should be at least one", c->slices, c->rows, c->bytes);
+    return AT_INVALID("copy has %zu x %zu x %zu bytes; should be at least one", c->slices, c->rows, c->bytes);
   if (c->rows > 1 && (c->destination_pitch < c->bytes || c->source_pitch < c->bytes))
-    return FAIL("copy has rows of %zu bytes; a pitch should be at least that", c->bytes);
+    return AT_INVALID("copy has rows of %zu bytes; a pitch should be at least that", c->bytes);
   return ATTUNE_OK;
 }
 
 static attune_status check_fill(const attune_box_fill *f) {
   const size_t e = f->element_bytes;
-  if (!f->destination) return FAIL("fill.destination is NULL");
+  if (!f->destination) return AT_INVALID("fill.destination is NULL");
   if (e == 0 || e > ATTUNE_FILL_BYTES || (e & (e - 1)) != 0)
-    return FAIL("fill.element_bytes is %zu; should be 1, 2, 4, 8 or 16", e);
+    return AT_INVALID("fill.element_bytes is %zu; should be 1, 2, 4, 8 or 16", e);
   if (f->count == 0 || f->rows == 0 || f->slices == 0)
-    return FAIL("fill has %zu x %zu x %zu elements; should be at least one", f->slices, f->rows, f->count);
+    return AT_INVALID("fill has %zu x %zu x %zu elements; should be at least one", f->slices, f->rows, f->count);
   if (f->rows > 1 && f->pitch / e < f->count)
-    return FAIL("fill.pitch is %zu; should be at least that of a row", f->pitch);
+    return AT_INVALID("fill.pitch is %zu; should be at least that of a row", f->pitch);
   return ATTUNE_OK;
 }
 
 static attune_status check_new(const attune_node *node, size_t index, const attune_node_parameters *p) {
   if (p->kind != node->kind)
-    return FAIL("parameters are of kind %d, node %zu is of kind %d (%s); should be the same", (int)p->kind, index,
-                (int)node->kind, node->name);
+    return AT_INVALID("parameters are of kind %d, node %zu is of kind %d (%s); should be the same", (int)p->kind, index,
+                      (int)node->kind, node->name);
   switch (p->kind) {
   case ATTUNE_NODE_COPY: return check_copy(&p->copy);
   case ATTUNE_NODE_FILL: return check_fill(&p->fill);
-  case ATTUNE_NODE_CALL: return p->fn ? ATTUNE_OK : FAIL("fn is NULL; should be a function to run in stream order");
+  case ATTUNE_NODE_CALL:
+    return p->fn ? ATTUNE_OK : AT_INVALID("fn is NULL; should be a function to run in stream order");
   default:
-    return p->arguments || p->arguments_bytes == 0 ? ATTUNE_OK : FAIL("arguments is NULL; should have the block");
+    return p->arguments || p->arguments_bytes == 0 ? ATTUNE_OK : AT_INVALID("arguments is NULL; should have the block");
   }
 }
 
@@ -102,7 +98,7 @@ static void forget_uses(attune_graph *graph) {
 
 attune_status attune_graph_set_parameters(attune_graph *graph, size_t index, const attune_node_parameters *parameters) {
   attune_node node;
-  if (!parameters) return FAIL("parameters is NULL; should point to an attune_node_parameters");
+  AT_REQUIRE_AS(parameters, "point to an attune_node_parameters");
   attune_status status = check_parameters(&node, graph, index);
   if (status == ATTUNE_OK) status = check_new(&node, index, parameters);
   if (status == ATTUNE_OK) status = graph->device->backend.graph->set_parameters(graph->made, index, parameters);

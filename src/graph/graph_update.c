@@ -34,8 +34,7 @@ static void put_back(const attune_graph *graph, const uint64_t *increments, size
  * nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
   const at_backend_graph *backend = graph->device->backend.graph;
-  at_message kept; /* an executable that cannot be changed in place is made again */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* an executable that cannot be changed in place is made again */
   attune_status status =
       graph->instantiated ? backend->update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
   (void)at_message_settle(&kept, status);
@@ -48,14 +47,13 @@ static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in
 attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user,
                                   int *out_in_place) {
   if (out_in_place) *out_in_place = 0;
-  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
+  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
+  AT_REQUIRE_AS(fn, "give work to the stream");
   const size_t generators = count_generators(graph);
-  attune_status status = at_graph_capture_start(graph, stream, NULL, true);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_graph_capture_start(graph, stream, NULL, true));
   uint64_t *increments = NULL;
   at_graph *captured = NULL;
-  status = put_aside(graph, &increments);
+  attune_status status = put_aside(graph, &increments);
   if (status != ATTUNE_OK) {
     at_graph_capture_drop(graph);
     return status;

@@ -137,8 +137,7 @@ static double measured(void) {
 }
 
 static void measure(void) {
-  at_floating floating;
-  at_floating_enter(&floating); /* the caller may trap what is inexact */
+  const at_floating floating = at_floating_enter(); /* the caller may trap what is inexact */
   if (atomic_load(&capacity) == 0.0) atomic_store(&capacity, measured());
   at_floating_leave(&floating);
 }

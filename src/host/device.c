@@ -92,8 +92,7 @@ static bool stream_capturing(attune_stream *stream) {
 static attune_status stream_query(attune_stream *stream) {
   at_queue *queue = stream->state;
   if (!queue) return ATTUNE_OK;
-  attune_status status = at_queue_check(queue);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_queue_check(queue));
   if (at_queue_reached(queue, at_queue_end(queue))) return ATTUNE_OK;
   return at_fail(ATTUNE_NOT_READY, "the stream has work in flight");
 }

@@ -204,8 +204,7 @@ attune_status at_host_event_wait(attune_stream *stream, attune_event *handle) {
 }
 
 attune_status at_host_event_query(attune_event *handle) {
-  attune_status status = check_event(handle->state);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_event(handle->state));
   record r = take_record(handle->state);
   bool reached = is_reached(&r);
   release_record(&r);
@@ -224,13 +223,12 @@ attune_status at_host_event_synchronize(attune_event *handle) {
 
 static attune_status read_time(int64_t *out_ns, attune_event *handle, const char *name) {
   host_event *event = handle->state;
-  attune_status status = check_event(event);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_event(event));
   pthread_mutex_lock(&event->lock);
   bool recorded = event->latest.number != 0, reached = is_reached(&event->latest);
   *out_ns = event->latest.time_ns;
   pthread_mutex_unlock(&event->lock);
-  if (!recorded) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was never recorded; should be recorded on a stream", name);
+  if (!recorded) return AT_INVALID("%s was never recorded; should be recorded on a stream", name);
   return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "%s is not reached yet", name);
 }
 

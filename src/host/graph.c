@@ -88,8 +88,7 @@ static size_t count_external(const at_recording *r) {
 attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
   at_recording recording;
   *out = NULL;
-  attune_status status = at_record_end(stream, &recording);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_record_end(stream, &recording));
   at_host_steps *steps = calloc(1, sizeof *steps);
   if (steps) {
     atomic_init(&steps->references, 1);
@@ -212,8 +211,7 @@ attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
     return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured again in the child");
   at_queue *queue = stream->state;
   replay p = {graph, graph->steps, NULL};
-  attune_status status = queue ? at_queue_check_submit(queue) : ATTUNE_OK;
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(queue ? at_queue_check_submit(queue) : ATTUNE_OK);
   if (p.steps->external && !(p.plan = make_plan(p.steps, queue)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a replay");
   atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);

@@ -58,7 +58,7 @@ attune_status at_host_graph_set_parameters(at_graph *graph, size_t index, const 
                                                    : p->arguments;
   const size_t bytes = at_host_graph_steps(graph)->recording.node[index].bytes;
   if (p->kind == ATTUNE_NODE_KERNEL && p->arguments_bytes != bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "arguments_bytes is %zu; should be %zu", p->arguments_bytes, bytes);
+    return AT_INVALID("arguments_bytes is %zu; should be %zu", p->arguments_bytes, bytes);
   at_host_steps *steps = at_host_graph_own_steps(graph);
   if (!steps) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to change a graph");
   if (bytes) memcpy(steps->recording.args + steps->recording.node[index].args, args, bytes);

@@ -231,17 +231,14 @@ static bool is_full(const at_queue *queue) {
 attune_status at_queue_check_submit(const at_queue *queue) {
   const attune_status status = at_queue_check(queue);
   if (status != ATTUNE_OK || AT_LIKELY(!at_queue_runs_here(queue)) || !is_full(queue)) return status;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "the stream is full and runs the function that gives it more work; should be given outside of it");
+  return AT_INVALID("the stream is full and runs the function that gives it more work; should be given outside of it");
 }
 
 attune_status at_queue_check_wait(const at_queue *queue, uint64_t position) {
   const attune_status status = at_queue_check(queue);
   if (status != ATTUNE_OK || AT_LIKELY(!at_queue_runs_here(queue)) || at_queue_reached(queue, position)) return status;
-  return at_fail(
-      ATTUNE_INVALID_ARGUMENT,
-      "the stream runs the function that makes this call, which would wait for its own end; should be called "
-      "outside of it");
+  return AT_INVALID("the stream runs the function that makes this call, which would wait for its "
+                    "own end; should be called outside of it");
 }
 
 uint64_t at_queue_end(const at_queue *queue) {

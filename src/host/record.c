@@ -93,8 +93,7 @@ attune_status at_record_begin(attune_stream *stream) {
   at_capture *capture = stream->capture;
   if (!stream->state || !capture)
     return at_fail(ATTUNE_UNSUPPORTED, "the default stream cannot be captured; create a stream");
-  attune_status status = at_queue_check(stream->state);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_queue_check(stream->state));
   tape *t = calloc(1, sizeof *t);
   capture->recording = t;
   if (t && front_of(t, stream)) return ATTUNE_OK;
@@ -140,8 +139,7 @@ static bool add_node(tape *t, const attune_stream *stream, at_node node, const v
 
 attune_status at_record_work(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
   at_capture *capture = stream->capture;
-  attune_status status = at_queue_check(stream->state);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_queue_check(stream->state));
   pthread_mutex_lock(&capture->lock);
   const bool done = add_node(capture->recording, stream, (at_node){.fn = fn, .bytes = bytes}, args);
   pthread_mutex_unlock(&capture->lock);
@@ -151,8 +149,7 @@ attune_status at_record_work(attune_stream *stream, void (*fn)(const void *args)
 /* The event's point is replaced last, so that a failure leaves it as it was. */
 attune_status at_record_event(attune_event *event, attune_stream *stream) {
   at_capture *capture = stream->capture;
-  attune_status status = at_queue_check(stream->state);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_queue_check(stream->state));
   pthread_mutex_lock(&capture->lock);
   const front *f = front_of(capture->recording, stream);
   const uint32_t count = f ? f->points.count : 0;
@@ -170,8 +167,7 @@ attune_status at_record_event(attune_event *event, attune_stream *stream) {
 
 attune_status at_record_wait(attune_stream *stream, attune_event *event) {
   at_capture *capture = stream->capture;
-  attune_status status = at_queue_check(stream->state);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_queue_check(stream->state));
   if (!event->capture)
     return at_capture_break(capture, ATTUNE_CAPTURING,
                             "a stream of the capture waited for an event recorded outside of it");

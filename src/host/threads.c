@@ -263,8 +263,7 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
     run_alone(1, fn, arg);
     return;
   }
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   run_shared(wanted, fn, arg);
   at_floating_leave(&floating);
 }

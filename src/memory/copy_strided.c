@@ -6,8 +6,6 @@
 
 #include "src/trace/instrument.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 /* A box in memory: rows of bytes. */
 typedef struct box {
   const char *name;
@@ -15,11 +13,6 @@ typedef struct box {
   size_t pitch, slice_pitch, bytes, rows, slices;
   size_t slice_bytes, all_bytes; /* from the first to the last one */
 } box;
-
-static attune_status check_stream(const attune_stream *stream) {
-  if (stream) return ATTUNE_OK;
-  return FAIL("stream is NULL; should be one of attune_stream_create or attune_stream_default");
-}
 
 /* `count` pieces of `bytes` each, `pitch` apart: from the first byte to the last. False: there are not as many. */
 static bool extent(size_t *out, size_t count, size_t pitch, size_t bytes) {
@@ -30,24 +23,28 @@ static bool extent(size_t *out, size_t count, size_t pitch, size_t bytes) {
 
 /* Pitches that do not count become what they would be. Nothing of the box is zero. */
 static attune_status measure(box *b) {
-  if (!b->begin) return FAIL("%s is NULL; should point to %zu rows of %zu bytes", b->name, b->rows, b->bytes);
+  if (!b->begin) return AT_INVALID("%s is NULL; should point to %zu rows of %zu bytes", b->name, b->rows, b->bytes);
   if (b->rows == 1) b->pitch = b->bytes;
   if (b->pitch < b->bytes)
-    return FAIL("%s has a pitch of %zu bytes; should be at least the %zu bytes of a row", b->name, b->pitch, b->bytes);
+    return AT_INVALID("%s has a pitch of %zu bytes; should be at least the %zu bytes of a row", b->name, b->pitch,
+                      b->bytes);
   if (b->pitch > PTRDIFF_MAX && b->rows > 1)
-    return FAIL("%s has a pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two rows",
-                b->name, b->pitch, (ssize_t)b->pitch);
+    return AT_INVALID(
+        "%s has a pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two rows", b->name,
+        b->pitch, (ssize_t)b->pitch);
   if (!extent(&b->slice_bytes, b->rows, b->pitch, b->bytes))
-    return FAIL("rows is %zu; should be what %s points to, at %zu bytes each", b->rows, b->name, b->pitch);
+    return AT_INVALID("rows is %zu; should be what %s points to, at %zu bytes each", b->rows, b->name, b->pitch);
   if (b->slices == 1) b->slice_pitch = b->slice_bytes;
   if (b->slice_pitch < b->slice_bytes)
-    return FAIL("%s has a slice pitch of %zu bytes; should be at least the %zu bytes of a slice", b->name,
-                b->slice_pitch, b->slice_bytes);
+    return AT_INVALID("%s has a slice pitch of %zu bytes; should be at least the %zu bytes of a slice", b->name,
+                      b->slice_pitch, b->slice_bytes);
   if (b->slice_pitch > PTRDIFF_MAX && b->slices > 1)
-    return FAIL("%s has a slice pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two slices",
-                b->name, b->slice_pitch, (ssize_t)b->slice_pitch);
+    return AT_INVALID(
+        "%s has a slice pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two slices",
+        b->name, b->slice_pitch, (ssize_t)b->slice_pitch);
   if (!extent(&b->all_bytes, b->slices, b->slice_pitch, b->slice_bytes) || b->begin > UINTPTR_MAX - b->all_bytes)
-    return FAIL("slices is %zu; should be what %s points to, at %zu bytes each", b->slices, b->name, b->slice_pitch);
+    return AT_INVALID("slices is %zu; should be what %s points to, at %zu bytes each", b->slices, b->name,
+                      b->slice_pitch);
   return ATTUNE_OK;
 }
 
@@ -130,12 +127,11 @@ static attune_status settle_copy(attune_box_copy *copy, box *to, box *from) {
     both[i]->bytes = copy->bytes;
     both[i]->rows = copy->rows;
     both[i]->slices = copy->slices;
-    attune_status status = measure(both[i]);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(measure(both[i]));
   }
   if (boxes_meet(to, from))
-    return FAIL("destination and source overlap; should have no byte in common, and equal pitches where one lies "
-                "between the other's rows");
+    return AT_INVALID("destination and source overlap; should have no byte in common, and equal pitches where one lies "
+                      "between the other's rows");
   copy->destination_pitch = to->pitch;
   copy->destination_slice_pitch = to->slice_pitch;
   copy->source_pitch = from->pitch;
@@ -144,12 +140,11 @@ static attune_status settle_copy(attune_box_copy *copy, box *to, box *from) {
 }
 
 static attune_status copy_box(const char *call, attune_stream *stream, const attune_box_copy *copy) {
-  attune_status status = check_stream(stream);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_STREAM(stream);
   if (copy->bytes == 0 || copy->rows == 0 || copy->slices == 0) return ATTUNE_OK;
   attune_box_copy settled = *copy;
   box to, from;
-  status = settle_copy(&settled, &to, &from);
+  attune_status status = settle_copy(&settled, &to, &from);
   return status == ATTUNE_OK ? run_copy(call, stream, &settled, &to, &from) : status;
 }
 
@@ -166,7 +161,7 @@ attune_status attune_copy_2d(attune_stream *stream, void *destination, size_t de
 }
 
 attune_status attune_copy_3d(attune_stream *stream, const attune_box_copy *copy) {
-  if (!copy) return FAIL("copy is NULL; should point to an attune_box_copy");
+  AT_REQUIRE_AS(copy, "point to an attune_box_copy");
   return copy_box("attune_copy_3d", stream, copy);
 }
 
@@ -184,22 +179,21 @@ static void shrink(attune_box_fill *fill) {
 static attune_status check_element(const attune_box_fill *fill) {
   const size_t bytes = fill->element_bytes, step = bytes == 16 ? 8 : bytes;
   if (bytes == 0 || bytes > ATTUNE_FILL_BYTES || (bytes & (bytes - 1)) != 0)
-    return FAIL("element_bytes is %zu; should be 1, 2, 4, 8 or 16", bytes);
+    return AT_INVALID("element_bytes is %zu; should be 1, 2, 4, 8 or 16", bytes);
   if ((uintptr_t)fill->destination % step != 0)
-    return FAIL("destination is %p; should be a multiple of %zu for elements of %zu bytes", fill->destination, step,
-                bytes);
+    return AT_INVALID("destination is %p; should be a multiple of %zu for elements of %zu bytes", fill->destination,
+                      step, bytes);
   if (fill->rows > 1 && fill->pitch % step != 0)
-    return FAIL("pitch is %zu; should be a multiple of %zu for elements of %zu bytes", fill->pitch, step, bytes);
+    return AT_INVALID("pitch is %zu; should be a multiple of %zu for elements of %zu bytes", fill->pitch, step, bytes);
   if (fill->slices > 1 && fill->slice_pitch % step != 0)
-    return FAIL("slice_pitch is %zu; should be a multiple of %zu for elements of %zu bytes", fill->slice_pitch, step,
-                bytes);
+    return AT_INVALID("slice_pitch is %zu; should be a multiple of %zu for elements of %zu bytes", fill->slice_pitch,
+                      step, bytes);
   return ATTUNE_OK;
 }
 
 static attune_status fill_box(const char *call, attune_stream *stream, const attune_box_fill *fill) {
-  attune_status status = check_stream(stream);
-  if (status == ATTUNE_OK) status = check_element(fill);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_STREAM(stream);
+  AT_TRY(check_element(fill));
   if (fill->count == 0 || fill->rows == 0 || fill->slices == 0) return ATTUNE_OK;
   box to = {.name = "destination",
             .begin = (uintptr_t)fill->destination,
@@ -208,9 +202,8 @@ static attune_status fill_box(const char *call, attune_stream *stream, const att
             .rows = fill->rows,
             .slices = fill->slices};
   if (__builtin_mul_overflow(fill->count, fill->element_bytes, &to.bytes))
-    return FAIL("count is %zu; should be what destination points to", fill->count);
-  status = measure(&to);
-  if (status != ATTUNE_OK) return status;
+    return AT_INVALID("count is %zu; should be what destination points to", fill->count);
+  AT_TRY(measure(&to));
   attune_box_fill settled = *fill;
   settled.pitch = to.pitch;
   settled.slice_pitch = to.slice_pitch;
@@ -226,7 +219,7 @@ static attune_status fill_rows(const char *call, attune_stream *stream, void *de
                           .count = count,
                           .rows = rows,
                           .slices = 1};
-  if (!element) return FAIL("element is NULL; should point to %zu bytes", element_bytes);
+  if (!element) return AT_INVALID("element is NULL; should point to %zu bytes", element_bytes);
   if (element_bytes <= ATTUNE_FILL_BYTES) memcpy(fill.element, element, element_bytes);
   return fill_box(call, stream, &fill);
 }
@@ -242,6 +235,6 @@ attune_status attune_fill_2d(attune_stream *stream, void *destination, size_t pi
 }
 
 attune_status attune_fill_3d(attune_stream *stream, const attune_box_fill *fill) {
-  if (!fill) return FAIL("fill is NULL; should point to an attune_box_fill");
+  AT_REQUIRE_AS(fill, "point to an attune_box_fill");
   return fill_box("attune_fill_3d", stream, fill);
 }

@@ -15,16 +15,15 @@ struct at_managed {
 };
 
 static attune_status check_device(const attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   return at_needs(device, managed);
 }
 
 /* Memory of a device may be wanted on devices of its own kind, and by the CPU. */
 static attune_status check_place(const attune_device *device, const attune_device *place, const char *name) {
-  if (!place) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", name);
+  if (!place) return AT_INVALID("%s is NULL; should be one of attune_device_get", name);
   if (place->backend.kind == ATTUNE_DEVICE_HOST || place->backend.kind == device->backend.kind) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %s; should be the host, or of the same kind as %s", name, place->name,
-                 device->name);
+  return AT_INVALID("%s is %s; should be the host, or of the same kind as %s", name, place->name, device->name);
 }
 
 static bool is_advised(const attune_managed_options *o) {
@@ -33,10 +32,9 @@ static bool is_advised(const attune_managed_options *o) {
 
 static attune_status check_options(attune_device *device, const attune_managed_options *o, bool advised) {
   if (o->accessed_by_count < 0 || o->accessed_by_count > ATTUNE_MANAGED_DEVICES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "accessed_by_count is %d; should be from 0 to %d", o->accessed_by_count,
-                   ATTUNE_MANAGED_DEVICES);
+    return AT_INVALID("accessed_by_count is %d; should be from 0 to %d", o->accessed_by_count, ATTUNE_MANAGED_DEVICES);
   if (o->accessed_by_count > 0 && !o->accessed_by)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "accessed_by is NULL; should have %d devices", o->accessed_by_count);
+    return AT_INVALID("accessed_by is NULL; should have %d devices", o->accessed_by_count);
   attune_status status = o->preferred ? check_place(device, o->preferred, "preferred") : ATTUNE_OK;
   for (int i = 0; i < o->accessed_by_count && status == ATTUNE_OK; i++)
     status = check_place(device, o->accessed_by[i], "a device of accessed_by");
@@ -45,9 +43,8 @@ static attune_status check_options(attune_device *device, const attune_managed_o
 
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
   *out = NULL;
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_options(device, options, is_advised(options));
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_options(device, options, is_advised(options)));
   const size_t count = (size_t)options->accessed_by_count;
   struct at_managed *made = malloc(sizeof *made + count * sizeof *made->accessed_by);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
@@ -69,45 +66,39 @@ attune_status at_managed_take(const struct at_managed *managed, attune_device *d
 }
 
 static attune_status check_range(const void *pointer, size_t bytes) {
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should point to managed memory");
+  AT_REQUIRE_AS(pointer, "point to managed memory");
   if (bytes > 0 && (uintptr_t)pointer <= UINTPTR_MAX - bytes) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be the size of what pointer points to", bytes);
+  return AT_INVALID("bytes is %zu; should be the size of what pointer points to", bytes);
 }
 
 attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
                                     const attune_managed_options *advice) {
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status != ATTUNE_OK) return status;
-  if (!advice) return at_fail(ATTUNE_INVALID_ARGUMENT, "advice is NULL; should point to an attune_managed_options");
-  status = check_options(device, advice, true);
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
+  AT_REQUIRE_AS(advice, "point to an attune_managed_options");
+  attune_status status = check_options(device, advice, true);
   return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, advice) : status;
 }
 
 attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   attune_device *device = stream->device;
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status == ATTUNE_OK) status = check_place(device, to, "to");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
+  AT_TRY(check_place(device, to, "to"));
   if (at_stream_capturing(stream))
     return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
-  status = device->backend.managed->check(device, true);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(device->backend.managed->check(device, true));
   const bool named = at_instrument_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
-  status = device->backend.managed->prefetch(stream, pointer, bytes, to);
+  attune_status status = device->backend.managed->prefetch(stream, pointer, bytes, to);
   return at_instrument_end(named, stream, status);
 }
 
 attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,
                                        size_t bytes) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_managed_state");
+  AT_REQUIRE_AS(out, "point to an attune_managed_state");
   memset(out, 0, sizeof *out);
-  attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_device(device));
+  AT_TRY(check_range(pointer, bytes));
   return device->backend.managed->state(device, out, pointer, bytes);
 }

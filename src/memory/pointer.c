@@ -33,8 +33,7 @@ static bool find_block(attune_pointer_info *out, attune_device *device, uintptr_
 /* Of a pool whose memory the program gives, only a driver knows of what kind it is. */
 static void ask_driver(attune_device *device, attune_pointer_info *out, const void *pointer) {
   attune_pointer_info known = {.kind = ATTUNE_KIND_UNKNOWN};
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (device->backend.memory->pointer_info(device, &known, pointer) != ATTUNE_OK) known.kind = ATTUNE_KIND_UNKNOWN;
   (void)at_message_settle(&kept, ATTUNE_OK);
   if (known.kind == ATTUNE_KIND_UNKNOWN) return;
@@ -61,7 +60,7 @@ static bool is_readable(uintptr_t address) {
 
 attune_status attune_pointer_get_info(attune_pointer_info *out, const void *pointer) {
   const uintptr_t address = (uintptr_t)pointer;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pointer_info");
+  AT_REQUIRE_AS(out, "point to an attune_pointer_info");
   *out = (attune_pointer_info){.kind = ATTUNE_KIND_UNKNOWN};
   if (!pointer) return ATTUNE_OK;
   at_pinned_lock();

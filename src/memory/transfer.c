@@ -24,39 +24,29 @@ static attune_status watched_fill(attune_stream *stream, void *destination, int 
   return status;
 }
 
-static attune_status check_stream(const attune_stream *stream) {
-  if (stream) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "stream is NULL; should be one of attune_stream_create or attune_stream_default");
-}
-
 static attune_status check_range(const char *name, const void *pointer, size_t bytes) {
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should point to %zu bytes", name, bytes);
+  if (!pointer) return AT_INVALID("%s is NULL; should point to %zu bytes", name, bytes);
   if ((uintptr_t)pointer <= UINTPTR_MAX - bytes) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be what %s points to", bytes, name);
+  return AT_INVALID("bytes is %zu; should be what %s points to", bytes, name);
 }
 
 attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
-  attune_status status = check_stream(stream);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_STREAM(stream);
   if (bytes == 0) return ATTUNE_OK;
-  status = check_range("destination", destination, bytes);
-  if (status == ATTUNE_OK) status = check_range("source", source, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_range("destination", destination, bytes));
+  AT_TRY(check_range("source", source, bytes));
   uintptr_t to = (uintptr_t)destination, from = (uintptr_t)source;
   if (to < from + bytes && from < to + bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "destination and source overlap; should be %zu bytes apart", bytes);
+    return AT_INVALID("destination and source overlap; should be %zu bytes apart", bytes);
   if (AT_UNLIKELY(at_instrumented())) return watched_copy(stream, destination, source, bytes);
   return stream->device->backend.memory->copy(stream, destination, source, bytes);
 }
 
 attune_status attune_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
-  attune_status status = check_stream(stream);
-  if (status != ATTUNE_OK) return status;
-  if (value < 0 || value > 255) return at_fail(ATTUNE_INVALID_ARGUMENT, "value is %d; should be from 0 to 255", value);
+  AT_REQUIRE_STREAM(stream);
+  if (value < 0 || value > 255) return AT_INVALID("value is %d; should be from 0 to 255", value);
   if (bytes == 0) return ATTUNE_OK;
-  status = check_range("destination", destination, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_range("destination", destination, bytes));
   if (AT_UNLIKELY(at_instrumented())) return watched_fill(stream, destination, value, bytes);
   return stream->device->backend.memory->fill(stream, destination, value, bytes);
 }

@@ -45,7 +45,6 @@ void at_thread_forked(void) {
 
 /* A new thread has the environment and the signal mask of the one that starts it. */
 int at_thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg) {
-  at_floating floating;
   pthread_attr_t attributes;
   pthread_t thread;
   sigset_t all, before;
@@ -60,7 +59,7 @@ int at_thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg) {
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
   *b = (beginning){fn, arg, before};
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   error = pthread_create(out ? out : &thread, &attributes, begin, b);
   at_floating_leave(&floating);
   if (error) free(b);

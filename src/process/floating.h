@@ -34,9 +34,11 @@ void at_floating_set(fenv_t *before);
 void at_floating_restore(const fenv_t *before);
 
 /* From enter to leave the thread has the default environment. May be nested. */
-AT_INLINE void at_floating_enter(at_floating *f) {
-  f->changed = !at_floating_usual();
-  if (AT_UNLIKELY(f->changed)) at_floating_set(&f->before);
+AT_INLINE at_floating at_floating_enter(void) {
+  at_floating f;
+  f.changed = !at_floating_usual();
+  if (AT_UNLIKELY(f.changed)) at_floating_set(&f.before);
+  return f;
 }
 
 AT_INLINE void at_floating_leave(const at_floating *f) {

@@ -55,10 +55,9 @@ static const char *path_of(void *handle) {
 }
 
 bool at_library_open(at_library *out, const char *file, int flags) {
-  at_floating floating;
   *out = (at_library){.handle = NULL};
   if (at_library_none()) return false;
-  at_floating_enter(&floating); /* what it starts while it is opened has the default environment */
+  const at_floating floating = at_floating_enter(); /* what it starts while it is opened has the default environment */
   out->handle = dlopen(file, flags);
   at_floating_leave(&floating);
   if (!out->handle) {

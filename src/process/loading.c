@@ -60,7 +60,7 @@ static void give_back(void) {
 
 bool at_loading_begin(void) {
   (void)take(INT64_MAX);
-  if (depth == 1) at_floating_enter(&floating);
+  if (depth == 1) floating = at_floating_enter();
   return !cut && !at_exit_begun();
 }
 

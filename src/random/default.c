@@ -16,13 +16,12 @@ static _Atomic(attune_generator *) generators[DEVICES_MOST]; /* made once, never
 static _Atomic uint64_t first_seed = TORCH_SEED;             /* of those that are made later */
 
 attune_status attune_device_generator(attune_generator **out, attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_generator *");
+  AT_REQUIRE_AS(out, "point to an attune_generator *");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   attune_generator *present = generators[device->index], *made = NULL;
   if (!present) {
-    attune_status status = attune_generator_create(&made, first_seed);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_generator_create(&made, first_seed));
     if (atomic_compare_exchange_strong(&generators[device->index], &present, made))
       present = made;
     else

@@ -53,21 +53,19 @@ static void unlock(const attune_generator *generator) {
 }
 
 static attune_status check(const attune_generator *generator, const void *pointer, const char *name) {
-  if (!generator)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should point to memory", name);
+  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  if (!pointer) return AT_INVALID("%s is NULL; should point to memory", name);
   return ATTUNE_OK;
 }
 
 static attune_status check_offset(uint64_t offset) {
   if (offset % 4 == 0 && offset <= OFFSET_MAX) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "offset is %llu; should be a multiple of 4 below 2^63",
-                 (unsigned long long)offset);
+  return AT_INVALID("offset is %llu; should be a multiple of 4 below 2^63", (unsigned long long)offset);
 }
 
 /* Locks for a change; fails unlocked. */
 static attune_status begin_change(attune_generator *generator) {
-  if (!generator) return check(generator, "", "generator");
+  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
   lock(generator);
   if (generator->captures == 0) return ATTUNE_OK;
   unlock(generator);
@@ -76,7 +74,7 @@ static attune_status begin_change(attune_generator *generator) {
 }
 
 attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
   attune_generator *generator = calloc(1, sizeof *generator);
   if (!generator) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a generator");
@@ -103,8 +101,7 @@ void attune_generator_destroy(attune_generator *generator) {
 }
 
 attune_status attune_generator_set_seed(attune_generator *generator, uint64_t seed) {
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(begin_change(generator));
   generator->seed = seed;
   generator->offset = 0;
   unlock(generator);
@@ -112,8 +109,7 @@ attune_status attune_generator_set_seed(attune_generator *generator, uint64_t se
 }
 
 attune_status attune_generator_get_seed(const attune_generator *generator, uint64_t *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->seed;
   unlock(generator);
@@ -121,17 +117,15 @@ attune_status attune_generator_get_seed(const attune_generator *generator, uint6
 }
 
 attune_status attune_generator_set_offset(attune_generator *generator, uint64_t offset) {
-  attune_status status = check_offset(offset);
-  if (status == ATTUNE_OK) status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_offset(offset));
+  AT_TRY(begin_change(generator));
   generator->offset = offset;
   unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_offset(const attune_generator *generator, uint64_t *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->offset;
   unlock(generator);
@@ -139,15 +133,13 @@ attune_status attune_generator_get_offset(const attune_generator *generator, uin
 }
 
 static attune_status fail_exhausted(uint64_t words, uint64_t offset) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%llu words more at offset %llu pass 2^63; should be a new seed",
-                 (unsigned long long)words, (unsigned long long)offset);
+  return AT_INVALID("%llu words more at offset %llu pass 2^63; should be a new seed", (unsigned long long)words,
+                    (unsigned long long)offset);
 }
 
 attune_status attune_generator_jump(attune_generator *generator, uint64_t words) {
-  if (words % 4)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "words is %llu; should be a multiple of 4", (unsigned long long)words);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  if (words % 4) return AT_INVALID("words is %llu; should be a multiple of 4", (unsigned long long)words);
+  AT_TRY(begin_change(generator));
   const uint64_t offset = generator->offset;
   const bool fits = words <= OFFSET_MAX - offset;
   if (fits) generator->offset += words;
@@ -157,17 +149,15 @@ attune_status attune_generator_jump(attune_generator *generator, uint64_t words)
 
 attune_status attune_generator_set_mode(attune_generator *generator, attune_random_mode mode) {
   if ((unsigned)mode > ATTUNE_RANDOM_TORCH)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be portable (0) or torch (1)", (int)mode);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+    return AT_INVALID("mode is %d; should be portable (0) or torch (1)", (int)mode);
+  AT_TRY(begin_change(generator));
   generator->mode = mode;
   unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_mode(const attune_generator *generator, attune_random_mode *out) {
-  attune_status status = check(generator, out, "out");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, out, "out"));
   lock(generator);
   *out = generator->mode;
   unlock(generator);
@@ -177,11 +167,9 @@ attune_status attune_generator_get_mode(const attune_generator *generator, attun
 attune_status attune_generator_set_torch_grid(attune_generator *generator, int processors, int threads) {
   const bool given = processors > 0 && processors <= 65536 && threads >= 256 && threads <= 65536;
   if (!given && (processors != 0 || threads != 0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors,
-                   threads);
-  attune_status status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+    return AT_INVALID("processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors,
+                      threads);
+  AT_TRY(begin_change(generator));
   generator->processors = processors;
   generator->threads = threads;
   unlock(generator);
@@ -199,10 +187,9 @@ static uint64_t get64(const unsigned char *in) {
 }
 
 attune_status attune_generator_get_state(const attune_generator *generator, void *state, size_t bytes) {
-  attune_status status = check(generator, state, "state");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, state, "state"));
   if (bytes < ATTUNE_GENERATOR_STATE_BYTES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be at least %d", bytes, ATTUNE_GENERATOR_STATE_BYTES);
+    return AT_INVALID("bytes is %zu; should be at least %d", bytes, ATTUNE_GENERATOR_STATE_BYTES);
   lock(generator);
   put64(state, generator->seed);
   put64((unsigned char *)state + 8, generator->offset);
@@ -211,14 +198,12 @@ attune_status attune_generator_get_state(const attune_generator *generator, void
 }
 
 attune_status attune_generator_set_state(attune_generator *generator, const void *state, size_t bytes) {
-  attune_status status = check(generator, state, "state");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(generator, state, "state"));
   if (bytes != 8 && bytes != ATTUNE_GENERATOR_STATE_BYTES)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be 16 (seed and offset) or 8 (seed)", bytes);
+    return AT_INVALID("bytes is %zu; should be 16 (seed and offset) or 8 (seed)", bytes);
   const uint64_t seed = get64(state), offset = bytes == 8 ? 0 : get64((const unsigned char *)state + 8);
-  status = check_offset(offset);
-  if (status == ATTUNE_OK) status = begin_change(generator);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_offset(offset));
+  AT_TRY(begin_change(generator));
   generator->seed = seed;
   generator->offset = offset;
   unlock(generator);
@@ -241,9 +226,8 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
                                 at_random_call *call) {
   at_graph_generator *joined = stream->capture ? find_joined(generator, stream) : NULL;
   if (!joined && (stream->capture || at_stream_capturing(stream)))
-    return at_fail(ATTUNE_CAPTURING,
-                   "every replay would draw the same numbers; the generator should be registered with the graph "
-                   "(attune_graph_register_generator)");
+    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; the generator should be registered "
+                                     "with the graph (attune_graph_register_generator)");
   lock(generator);
   uint64_t *position = joined ? &joined->increment : &generator->offset;
   const uint64_t offset = *position;
@@ -260,10 +244,9 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
 
 attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
   *out = (at_graph_generator){.generator = generator, .device = device};
-  if (!generator) return check(generator, "", "generator");
-  attune_status status = at_needs(device, random);
-  if (status == ATTUNE_OK) status = at_graph_state_take(&out->state, device);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_TRY(at_needs(device, random));
+  AT_TRY(at_graph_state_take(&out->state, device));
   lock(generator);
   generator->references++;
   unlock(generator);

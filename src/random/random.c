@@ -31,28 +31,23 @@ static int kind_of(attune_dtype dtype) {
 
 static attune_status check_dtype(attune_dtype dtype, int kinds) {
   if (kinds & kind_of(dtype)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %s (%d); should be %s", attune_dtype_name(dtype), (int)dtype,
-                 kinds == FLOATS     ? "f64, f32, f16 or bf16"
-                 : kinds == INTEGERS ? "i32 or i64"
-                                     : "f64, f32, f16, bf16, i32 or i64");
+  return AT_INVALID("dtype is %s (%d); should be %s", attune_dtype_name(dtype), (int)dtype,
+                    kinds == FLOATS     ? "f64, f32, f16 or bf16"
+                    : kinds == INTEGERS ? "i32 or i64"
+                                        : "f64, f32, f16, bf16, i32 or i64");
 }
 
 static attune_status check_place(const attune_generator *generator, const attune_stream *stream, const void *pointer,
                                  attune_dtype dtype, size_t count) {
-  if (!generator)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_STREAM(stream);
   const size_t size = attune_dtype_size(dtype);
   if (count == 0) return ATTUNE_OK;
   if (!pointer)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should point to %zu elements of %s", count,
-                   attune_dtype_name(dtype));
+    return AT_INVALID("pointer is NULL; should point to %zu elements of %s", count, attune_dtype_name(dtype));
   if (count > PTRDIFF_MAX / size || (uintptr_t)pointer > UINTPTR_MAX - count * size)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what pointer points to", count);
-  if ((uintptr_t)pointer % size)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is %p; should be aligned to %zu bytes", pointer, size);
+    return AT_INVALID("count is %zu; should be what pointer points to", count);
+  if ((uintptr_t)pointer % size) return AT_INVALID("pointer is %p; should be aligned to %zu bytes", pointer, size);
   return at_needs(stream->device, random);
 }
 
@@ -120,13 +115,12 @@ static at_random_call new_call(int distribution, void *pointer, attune_dtype dty
 
 attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer,
                                     attune_dtype dtype, size_t count, double from, double to) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double low = rounded(from, dtype), high = rounded(to, dtype), extent = rounded(high - low, dtype);
   if (!isfinite(low) || !isfinite(high) || !(from <= to) || !isfinite(extent))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %g, to %g; should be from <= to, with a difference that %s holds",
-                   from, to, attune_dtype_name(dtype));
+    return AT_INVALID("from is %g, to %g; should be from <= to, with a difference that %s holds", from, to,
+                      attune_dtype_name(dtype));
   at_random_call call = new_call(AT_UNIFORM, pointer, dtype, count);
   set_parameter(&call, 0, low);
   set_parameter(&call, 1, extent);
@@ -136,16 +130,14 @@ attune_status attune_random_uniform(attune_generator *generator, attune_stream *
 
 static attune_status run_normal(int distribution, attune_generator *generator, attune_stream *stream, void *pointer,
                                 attune_dtype dtype, size_t count, double mean, double deviation) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double most = dtype == ATTUNE_F64 ? DBL_MAX : (double)FLT_MAX;
   if (!(fabs(mean) <= most))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "mean is %g; should be finite in %s", mean,
-                   dtype == ATTUNE_F64 ? "f64" : "f32");
+    return AT_INVALID("mean is %g; should be finite in %s", mean, dtype == ATTUNE_F64 ? "f64" : "f32");
   if (!(deviation >= 0.0 && deviation <= most))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "deviation is %g; should be 0 or more and finite in %s", deviation,
-                   dtype == ATTUNE_F64 ? "f64" : "f32");
+    return AT_INVALID("deviation is %g; should be 0 or more and finite in %s", deviation,
+                      dtype == ATTUNE_F64 ? "f64" : "f32");
   at_random_call call = new_call(distribution, pointer, dtype, count);
   set_parameter(&call, 0, mean);
   set_parameter(&call, 1, deviation);
@@ -164,12 +156,10 @@ attune_status attune_random_log_normal(attune_generator *generator, attune_strea
 
 attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer,
                                         attune_dtype dtype, size_t count, double rate) {
-  attune_status status = check_dtype(dtype, FLOATS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double least = dtype == ATTUNE_F64 ? DBL_MIN : (double)FLT_MIN, most = 1.0 / least;
-  if (!(rate >= least && rate <= most))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "rate is %g; should be from %g to %g", rate, least, most);
+  if (!(rate >= least && rate <= most)) return AT_INVALID("rate is %g; should be from %g to %g", rate, least, most);
   at_random_call call = new_call(AT_EXPONENTIAL, pointer, dtype, count);
   set_parameter(&call, 0, 0.5 / rate);
   set_parameter(&call, 1, rate);
@@ -186,10 +176,9 @@ static uint64_t bernoulli_limit(double p, int bits) {
 
 attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer,
                                       attune_dtype dtype, size_t count, double p) {
-  attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
-  if (!(p >= 0.0 && p <= 1.0)) return at_fail(ATTUNE_INVALID_ARGUMENT, "p is %g; should be from 0 to 1", p);
+  AT_TRY(check_dtype(dtype, FLOATS | INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
+  if (!(p >= 0.0 && p <= 1.0)) return AT_INVALID("p is %g; should be from 0 to 1", p);
   at_random_call call = new_call(AT_BERNOULLI, pointer, dtype, count);
   call.limit = bernoulli_limit(p, at_random_wide(AT_BERNOULLI, (int)dtype, 1) ? 64 : 32);
   set_parameter(&call, 0, p > 0.0 ? 1.0 : 0.0);
@@ -206,20 +195,17 @@ static attune_status check_bounds(attune_dtype dtype, int64_t from, int64_t to) 
                         : dtype == ATTUNE_I32  ? INT32_MAX
                                                : INT64_MAX;
   const int64_t least = kind_of(dtype) == INTEGERS ? -bound - 1 : -bound;
-  if (from >= to)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from < to", (long long)from,
-                   (long long)to);
+  if (from >= to) return AT_INVALID("from is %lld, to %lld; should be from < to", (long long)from, (long long)to);
   if (from >= least && to - 1 <= bound) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from %lld to %lld for %s", (long long)from,
-                 (long long)to, (long long)least, (long long)bound, attune_dtype_name(dtype));
+  return AT_INVALID("from is %lld, to %lld; should be from %lld to %lld for %s", (long long)from, (long long)to,
+                    (long long)least, (long long)bound, attune_dtype_name(dtype));
 }
 
 attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer,
                                      attune_dtype dtype, size_t count, int64_t from, int64_t to) {
-  attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status == ATTUNE_OK) status = check_bounds(dtype, from, to);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, FLOATS | INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
+  AT_TRY(check_bounds(dtype, from, to));
   at_random_call call = new_call(AT_INTEGERS, pointer, dtype, count);
   call.from = from;
   call.range = (uint64_t)to - (uint64_t)from;
@@ -228,11 +214,10 @@ attune_status attune_random_integers(attune_generator *generator, attune_stream 
 
 attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer,
                                         attune_dtype dtype, size_t count) {
-  attune_status status = check_dtype(dtype, INTEGERS);
-  if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_dtype(dtype, INTEGERS));
+  AT_TRY(check_place(generator, stream, pointer, dtype, count));
   if (dtype == ATTUNE_I32 && count > (size_t)1 << 31)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be at most 2^31 for i32", count);
+    return AT_INVALID("count is %zu; should be at most 2^31 for i32", count);
   at_random_call call = new_call(AT_PERMUTATION, pointer, dtype, count);
   return run(generator, stream, &call);
 }

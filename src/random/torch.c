@@ -52,8 +52,7 @@ static attune_status launch_pieces(attune_generator *generator, attune_stream *s
                                    uint64_t most_threads, char *out, uint64_t count) {
   if (fits_in_32_bits(whole, count)) return launch(generator, stream, whole, most_threads, out, count, true);
   const uint64_t half = count / 2;
-  attune_status status = launch_pieces(generator, stream, whole, most_threads, out, half);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(launch_pieces(generator, stream, whole, most_threads, out, half));
   out += half * attune_dtype_size((attune_dtype)whole->dtype);
   return launch_pieces(generator, stream, whole, most_threads, out, count - half);
 }

@@ -8,32 +8,29 @@
 
 #include <stdlib.h>
 
-#define NULL_EVENT "event is NULL; should be one of attune_event_create"
+#define REQUIRE_EVENT(event) AT_REQUIRE_AS(event, "be one of attune_event_create")
 
 static attune_status check_new(const void *out, const attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_AS(out, "point to a handle");
+  AT_REQUIRE_DEVICE(device);
   return ATTUNE_OK;
 }
 
 attune_status at_event_check_pair(const attune_stream *stream, const attune_event *event) {
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
-  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  AT_REQUIRE_STREAM(stream);
+  REQUIRE_EVENT(event);
   if (stream->device->backend.kind == event->device->backend.kind) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of the same kind of device",
-                 event->device->name, stream->device->name);
+  return AT_INVALID("event is of device %s, stream of %s; should be of the same kind of device", event->device->name,
+                    stream->device->name);
 }
 
 static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
                                 const attune_event_options *options) {
-  attune_status status = at_needs(device, event);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, event));
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .native = native, .owned = owned, .options = *options};
-  status = device->backend.event->open(event);
+  attune_status status = device->backend.event->open(event);
   if (status != ATTUNE_OK) {
     free(event);
     return status;
@@ -52,32 +49,28 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
   if (options->interprocess) status = at_needs(device, ipc);
   if (status != ATTUNE_OK) return status;
   if (options->interprocess && !options->no_timing)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.interprocess needs options.no_timing; such events have no time");
+    return AT_INVALID("options.interprocess needs options.no_timing; such events have no time");
   return open_event(out, device, NULL, true, options);
 }
 
 attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {
-  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_event_ipc");
-  attune_status status = at_needs(event->device, ipc);
-  if (status != ATTUNE_OK) return status;
+  REQUIRE_EVENT(event);
+  AT_REQUIRE_AS(out, "point to an attune_event_ipc");
+  AT_TRY(at_needs(event->device, ipc));
   if (event->owned && !event->options.interprocess)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "event was made for this process only; should be made with options.interprocess");
+    return AT_INVALID("event was made for this process only; should be made with options.interprocess");
   return event->device->backend.ipc->event_export(event, out);
 }
 
 attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
-  if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_event_ipc_export");
-  status = at_needs(device, ipc);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
+  AT_REQUIRE_AS(handle, "be one of attune_event_ipc_export");
+  AT_TRY(at_needs(device, ipc));
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
   *event = (attune_event){.device = device, .owned = true, .options = {.no_timing = 1}};
-  status = device->backend.ipc->event_import(event, handle);
+  attune_status status = device->backend.ipc->event_import(event, handle);
   if (status == ATTUNE_OK)
     *out = event;
   else
@@ -87,11 +80,10 @@ attune_status attune_event_ipc_open(attune_event **out, attune_device *device, c
 
 attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native events; use attune_event_create");
-  if (!native) return at_fail(ATTUNE_INVALID_ARGUMENT, "native is NULL; should be an event of the program");
+  AT_REQUIRE_AS(native, "be an event of the program");
   return open_event(out, device, native, false, &event_defaults);
 }
 
@@ -108,12 +100,11 @@ void *attune_event_native(const attune_event *event) {
 }
 
 attune_status attune_event_record(attune_event *event, attune_stream *stream) {
-  attune_status status = at_event_check_pair(stream, event);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_event_check_pair(stream, event));
   if (stream->device != event->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of one device",
-                   event->device->name, stream->device->name);
-  status = at_capture_record(event, stream);
+    return AT_INVALID("event is of device %s, stream of %s; should be of one device", event->device->name,
+                      stream->device->name);
+  attune_status status = at_capture_record(event, stream);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
     at_instrument_record(event, stream);
   return status;
@@ -126,30 +117,28 @@ static attune_status see_reached(const attune_event *event, attune_status status
 }
 
 attune_status attune_event_query(attune_event *event) {
-  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  REQUIRE_EVENT(event);
   attune_status status = at_capture_check_event(event);
   return status != ATTUNE_OK ? status : see_reached(event, event->device->backend.event->query(event));
 }
 
 attune_status attune_event_synchronize(attune_event *event) {
-  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  REQUIRE_EVENT(event);
   attune_status status = at_capture_check_event(event);
   return status != ATTUNE_OK ? status : see_reached(event, event->device->backend.event->synchronize(event));
 }
 
 attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop) {
-  if (!out_ns) return at_fail(ATTUNE_INVALID_ARGUMENT, "out_ns is NULL; should point to a double");
-  if (!start || !stop)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be an event", start ? "stop" : "start");
+  AT_REQUIRE_AS(out_ns, "point to a double");
+  if (!start || !stop) return AT_INVALID("%s is NULL; should be an event", start ? "stop" : "start");
   if (start->device != stop->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "start is of device %s, stop of %s; should be of one device",
-                   start->device->name, stop->device->name);
+    return AT_INVALID("start is of device %s, stop of %s; should be of one device", start->device->name,
+                      stop->device->name);
   if (start->options.no_timing || stop->options.no_timing)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was made without timing; should be made without options.no_timing",
-                   start->options.no_timing ? "start" : "stop");
-  attune_status status = at_capture_check_event(start);
-  if (status == ATTUNE_OK) status = at_capture_check_event(stop);
-  if (status != ATTUNE_OK) return status;
-  status = start->device->backend.event->elapsed(out_ns, start, stop);
+    return AT_INVALID("%s was made without timing; should be made without options.no_timing",
+                      start->options.no_timing ? "start" : "stop");
+  AT_TRY(at_capture_check_event(start));
+  AT_TRY(at_capture_check_event(stop));
+  attune_status status = start->device->backend.event->elapsed(out_ns, start, stop);
   return see_reached(start, see_reached(stop, status));
 }

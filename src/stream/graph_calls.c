@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/process/fork.h"
 
 typedef struct counter {
@@ -58,13 +59,7 @@ static bool add(at_graph_calls *c, uint64_t owner, _Atomic uint64_t *calls, uint
       c->counters[i].each += each;
       return true;
     }
-  if (c->count == c->room) {
-    const size_t room = c->room ? 2 * c->room : 8;
-    counter *larger = realloc(c->counters, room * sizeof *larger);
-    if (!larger) return false;
-    c->counters = larger;
-    c->room = room;
-  }
+  if (!AT_ARRAY_ROOM(c->counters, c->count, c->room)) return false;
   c->counters[c->count++] = (counter){.owner = owner, .each = each, .calls = calls};
   return true;
 }

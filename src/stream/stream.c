@@ -9,29 +9,26 @@
 #include "src/stream/sync_debug.h"
 #include "src/trace/instrument.h"
 
-#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
 static bool runs_here(const attune_stream *stream) {
   return stream->device->backend.stream->runs_here(stream);
 }
 
 static attune_status check_new(const void *out, const attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_AS(out, "point to a handle");
+  AT_REQUIRE_DEVICE(device);
   return ATTUNE_OK;
 }
 
 attune_status attune_stream_create(attune_stream **out, attune_device *device) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   return at_stream_open(out, device, NULL, true, 0);
 }
 
 attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   if (device->backend.kind == ATTUNE_DEVICE_HOST)
     return at_unsupported(device, "native streams; use attune_stream_create");
   return at_stream_open(out, device, native, false, 0);
@@ -45,8 +42,7 @@ void attune_stream_destroy(attune_stream *stream) {
   }
   at_stream_forget_current(stream);
   if (at_capture_leave(stream)) return;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (at_sync_debug_on() && attune_stream_query(stream) == ATTUNE_NOT_READY)
     at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
   at_stream_close(stream);
@@ -58,11 +54,9 @@ void *attune_stream_native(const attune_stream *stream) {
 }
 
 attune_status attune_stream_blas(attune_stream *stream, void **out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   attune_status status = at_needs(stream->device, runtime);
   return status == ATTUNE_OK ? stream->device->backend.runtime->blas(stream, out) : status;
 }
@@ -76,46 +70,42 @@ attune_device *attune_stream_device(const attune_stream *stream) {
 }
 
 static attune_status check_idle(const attune_stream *stream) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  AT_REQUIRE_STREAM(stream);
   if (stream->capture) return at_fail(ATTUNE_CAPTURING, "the stream is being captured; end the capture first");
   return ATTUNE_OK;
 }
 
 attune_status attune_stream_query(attune_stream *stream) {
-  attune_status status = check_idle(stream);
-  if (status != ATTUNE_OK) return status;
-  status = stream->device->backend.stream->query(stream);
+  AT_TRY(check_idle(stream));
+  attune_status status = stream->device->backend.stream->query(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
 
 attune_status attune_stream_synchronize(attune_stream *stream) {
-  attune_status status = check_idle(stream);
-  if (status != ATTUNE_OK) return status;
-  status = stream->device->backend.stream->synchronize(stream);
+  AT_TRY(check_idle(stream));
+  attune_status status = stream->device->backend.stream->synchronize(stream);
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_idle(stream);
   return status;
 }
 
 attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
+  AT_REQUIRE_STREAM(stream);
+  AT_REQUIRE_AS(fn, "be a function to run in stream order");
   if (at_instrumented_races()) at_instrument_call(stream, &fn, &user);
   return stream->device->backend.stream->call(stream, fn, user);
 }
 
 attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
-  attune_status status = at_event_check_pair(stream, event);
-  if (status != ATTUNE_OK) return status;
-  status = at_capture_wait(stream, event);
+  AT_TRY(at_event_check_pair(stream, event));
+  attune_status status = at_capture_wait(stream, event);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_instrument_wait(stream, event);
   return status;
 }
 
 attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other) {
   const attune_event_options options = {.no_timing = 1};
-  if (!stream || !other)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be a stream", stream ? "other" : "stream");
+  if (!stream || !other) return AT_INVALID("%s is NULL; should be a stream", stream ? "other" : "stream");
   if (stream == other) return ATTUNE_OK;
   attune_event *event = NULL;
   attune_status status = attune_event_create(&event, other->device, &options);

@@ -8,12 +8,11 @@
 #include <stdlib.h>
 
 attune_status at_stream_open(attune_stream **out, attune_device *device, void *native, bool owned, int priority) {
-  attune_status status = at_needs(device, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, stream));
   attune_stream *stream = calloc(1, sizeof *stream);
   if (!stream) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream");
   *stream = (attune_stream){.device = device, .native = native, .owned = owned, .priority = priority};
-  status = device->backend.stream->open(stream);
+  attune_status status = device->backend.stream->open(stream);
   if (status != ATTUNE_OK) {
     free(stream);
     return status;
@@ -34,7 +33,7 @@ void at_stream_close(attune_stream *stream) {
 /* Made at the first call. Of threads that make it at the same time one wins, so no lock is needed. */
 attune_stream *attune_stream_default(attune_device *device) {
   if (!device) {
-    (void)at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+    (void)AT_INVALID("device is NULL; should be one of attune_device_get");
     return NULL;
   }
   attune_stream *present = __atomic_load_n(&device->default_stream, __ATOMIC_ACQUIRE);

@@ -45,11 +45,8 @@ static attune_status clamp(int *priority, attune_device *device) {
 
 attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest) {
   int least = 0, greatest = 0;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (device->backend.runtime) {
-    attune_status status = device->backend.runtime->priorities(device, &least, &greatest);
-    if (status != ATTUNE_OK) return status;
-  }
+  AT_REQUIRE_DEVICE(device);
+  if (device->backend.runtime) AT_TRY(device->backend.runtime->priorities(device, &least, &greatest));
   if (out_least) *out_least = least;
   if (out_greatest) *out_greatest = greatest;
   return ATTUNE_OK;
@@ -67,18 +64,18 @@ static attune_stream **next_slot(pool *p) {
 }
 
 attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  AT_REQUIRE_AS(out, "point to a handle");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status = clamp(&priority, device);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_DEVICE(device);
+  AT_TRY(clamp(&priority, device));
   pthread_once(&fork_once, watch_fork);
   pthread_mutex_lock(&pool_lock);
   attune_stream **slot = next_slot(&pools[device->index][-priority]), *made = NULL, *unused = NULL;
   *out = *slot;
   pthread_mutex_unlock(&pool_lock);
   if (*out) return ATTUNE_OK;
-  status = at_stream_open(&made, device, NULL, true, priority); /* without the lock: a lost device is logged */
+  attune_status status =
+      at_stream_open(&made, device, NULL, true, priority); /* without the lock: a lost device is logged */
   if (status != ATTUNE_OK) return status;
   made->pooled = true;
   pthread_mutex_lock(&pool_lock);
@@ -98,9 +95,7 @@ attune_stream *attune_stream_current(attune_device *device) {
 }
 
 attune_status attune_stream_set_current(attune_stream *stream) {
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_STREAM(stream);
   current_stream[stream->device->index] = stream;
   return ATTUNE_OK;
 }
@@ -115,7 +110,7 @@ attune_device *attune_device_current(void) {
 }
 
 attune_status attune_device_set_current(attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   current_device = device;
   return ATTUNE_OK;
 }

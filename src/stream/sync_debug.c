@@ -8,7 +8,7 @@ static atomic_int sync_mode;
 
 attune_status attune_set_sync_debug(attune_sync_debug mode) {
   if ((int)mode < ATTUNE_SYNC_DEBUG_OFF || mode > ATTUNE_SYNC_DEBUG_ERROR)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (0), warn (1) or error (2)", (int)mode);
+    return AT_INVALID("mode is %d; should be off (0), warn (1) or error (2)", (int)mode);
   atomic_store_explicit(&sync_mode, (int)mode, memory_order_relaxed);
   return ATTUNE_OK;
 }

@@ -8,8 +8,7 @@
 static inline attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
   const attune_status status = at_store_open_within(out, path, access, 5000);
   if (status != ATTUNE_BUSY) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   at_store_close(*out);
   *out = NULL;
   (void)at_message_settle(&kept, ATTUNE_OK);

@@ -255,8 +255,7 @@ void at_bench_clock_end(at_bench_clock *clock, const at_bench_timing *timing) {
 void at_bench_close(at_bench_timing *t) {
   if (!t->entry) return;
   const attune_bench_case *c = &t->entry->shown;
-  at_message kept;
-  at_message_keep(&kept); /* of what failed, if something did */
+  const at_message kept = at_message_keep(); /* of what failed, if something did */
   if (t->stream) (void)attune_stream_synchronize(t->stream);
   attune_graph_destroy(t->graph);
   if (t->flush && t->start)

@@ -53,8 +53,7 @@ static attune_status send_all(server *s) {
     else if (errno == EAGAIN)
       await(s, POLLOUT);
     else if (errno != EINTR) {
-      const attune_status status = fail_socket(s, "be written", errno);
-      if (status != ATTUNE_OK) return status;
+      AT_TRY(fail_socket(s, "be written", errno));
     }
   }
   s->out_bytes = 0;
@@ -84,8 +83,7 @@ static attune_status receive_line(server *s, char *line) {
     if (s->in_bytes == sizeof s->in)
       return at_fail(ATTUNE_BAD_DATA, "a request has more than %d bytes; should be a line of the protocol",
                      AT_BENCH_LINE);
-    const attune_status status = receive_more(s);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(receive_more(s));
   }
   if (!end) return ATTUNE_OK;
   const size_t bytes = (size_t)(end - s->in);
@@ -196,10 +194,9 @@ static attune_status do_open(server *s, const request *r) {
     return bad(r, "open, a case's number, nanoseconds and a seed, in whole numbers");
   attune_status status = ATTUNE_OK;
   if (s->open.entry)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "case %zu is still open; should be closed before another", s->open_index);
+    status = AT_INVALID("case %zu is still open; should be closed before another", s->open_index);
   else if ((uint64_t)index >= s->bench->count)
-    status =
-        at_fail(ATTUNE_INVALID_ARGUMENT, "there is no case %lld; there are %zu", (long long)index, s->bench->count);
+    status = AT_INVALID("there is no case %lld; there are %zu", (long long)index, s->bench->count);
   else
     status = at_bench_open(&s->open, &s->bench->entries[index], (double)sample_ns, (uint64_t)seed);
   s->open_index = (size_t)index;
@@ -211,7 +208,7 @@ static attune_status do_open(server *s, const request *r) {
 }
 
 static attune_status fail_closed(void) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "no case is open; should be opened before");
+  return AT_INVALID("no case is open; should be opened before");
 }
 
 static attune_status do_sample(server *s, const request *r) {
@@ -274,8 +271,7 @@ static attune_status talk(server *s) {
     if (status == ATTUNE_OK && !s->gone) status = send_all(s);
   }
   if (status != ATTUNE_BAD_DATA) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   put_failed(s); /* so that the runner can say it */
   (void)send_all(s);
   (void)at_message_settle(&kept, ATTUNE_OK);
@@ -283,8 +279,8 @@ static attune_status talk(server *s) {
 }
 
 attune_status attune_bench_serve(attune_bench *bench, int fd) {
-  if (!bench) return at_fail(ATTUNE_INVALID_ARGUMENT, "bench is NULL; should be given");
-  if (fd < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "fd is %d; should be a connected socket", fd);
+  AT_REQUIRE(bench);
+  if (fd < 0) return AT_INVALID("fd is %d; should be a connected socket", fd);
   server *s = calloc(1, sizeof *s);
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to serve a runner");
   s->bench = bench;

@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/support.h"
-
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
 static const unsigned FLAGS = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
 
 attune_status attune_bench_create(attune_bench **out) {
-  if (!out) return FAIL("out is NULL; should point to where the bench goes");
+  AT_REQUIRE_AS(out, "point to where the bench goes");
   *out = calloc(1, sizeof **out);
   return *out ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a bench");
 }
@@ -69,13 +68,13 @@ void attune_bench_destroy(attune_bench *bench) {
 }
 
 static attune_status check_name(const attune_bench *bench, const char *name) {
-  if (!name || !*name) return FAIL("name is %s; should be what the case is called", name ? "empty" : "NULL");
+  if (!name || !*name) return AT_INVALID("name is %s; should be what the case is called", name ? "empty" : "NULL");
   if (strlen(name) >= AT_BENCH_NAME_CHARS)
-    return FAIL("name has %zu bytes; should have at most %d", strlen(name), AT_BENCH_NAME_CHARS - 1);
+    return AT_INVALID("name has %zu bytes; should have at most %d", strlen(name), AT_BENCH_NAME_CHARS - 1);
   for (const char *c = name; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7f)
-      return FAIL("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
-  if (find(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
+      return AT_INVALID("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
+  if (find(bench, name)) return AT_INVALID("name is \"%s\", as that of another case; should be its own", name);
   return ATTUNE_OK;
 }
 
@@ -83,35 +82,38 @@ static attune_status check_name(const attune_bench *bench, const char *name) {
 
 static attune_status check_number(const char *what, double number) {
   if (number >= 0.0 && number <= WORK_MOST) return ATTUNE_OK;
-  return FAIL("%s is %g; should be 0 to %g", what, number, WORK_MOST);
+  return AT_INVALID("%s is %g; should be 0 to %g", what, number, WORK_MOST);
 }
 
 static attune_status check_flags(unsigned flags, const attune_device *device) {
-  if (flags & ~FLAGS) return FAIL("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
+  if (flags & ~FLAGS)
+    return AT_INVALID("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
   if ((flags & ATTUNE_BENCH_GRAPH) && !device)
-    return FAIL("device is NULL, but flags has ATTUNE_BENCH_GRAPH; should be the device whose work is captured");
+    return AT_INVALID("device is NULL, but flags has ATTUNE_BENCH_GRAPH; should be the device whose work is captured");
   return ATTUNE_OK;
 }
 
 static attune_status check_peer(const attune_bench *bench, const char *name) {
   const at_bench_entry *found = name ? find(bench, name) : NULL;
-  if (name && !found) return FAIL("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
+  if (name && !found)
+    return AT_INVALID("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
   if (found && found->shown.peer_of)
-    return FAIL("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->shown.peer_of);
+    return AT_INVALID("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->shown.peer_of);
   return ATTUNE_OK;
 }
 
 static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
   if (c->size != sizeof *c)
-    return FAIL("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
+    return AT_INVALID("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
   attune_status status = check_name(bench, c->name);
-  if (status == ATTUNE_OK && !c->run) status = FAIL("run is NULL; should be the function to be timed");
+  if (status == ATTUNE_OK && !c->run) status = AT_INVALID("run is NULL; should be the function to be timed");
   if (status == ATTUNE_OK) status = check_number("bytes", c->bytes);
   if (status == ATTUNE_OK) status = check_number("flops", c->flops);
   if (status == ATTUNE_OK && c->flops > 0.0 && attune_dtype_size(c->dtype) == 0)
-    status = FAIL("dtype is %d; should be what the flops are in", (int)c->dtype);
+    status = AT_INVALID("dtype is %d; should be what the flops are in", (int)c->dtype);
   if (status == ATTUNE_OK && (unsigned)c->accuracy > ATTUNE_REDUCED)
-    status = FAIL("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);
+    status =
+        AT_INVALID("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);
   if (status == ATTUNE_OK) status = check_peer(bench, c->peer_of);
   return status == ATTUNE_OK ? check_flags(c->flags, c->device) : status;
 }
@@ -134,14 +136,7 @@ static bool make_slots(attune_bench *bench) {
 }
 
 static bool make_room(attune_bench *bench) {
-  if (!make_slots(bench)) return false;
-  if (bench->count < bench->capacity) return true;
-  const size_t capacity = bench->capacity ? 2 * bench->capacity : 16;
-  at_bench_entry *larger = realloc(bench->entries, capacity * sizeof *larger);
-  if (!larger) return false;
-  bench->entries = larger;
-  bench->capacity = capacity;
-  return true;
+  return make_slots(bench) && AT_ARRAY_ROOM(bench->entries, bench->count, bench->capacity);
 }
 
 /* The name, with a number behind it where it is taken; NULL without memory. */
@@ -175,7 +170,7 @@ attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
 }
 
 attune_status attune_bench_add(attune_bench *bench, const attune_bench_case *c) {
-  if (!bench || !c) return FAIL("%s is NULL; should be given", bench ? "c" : "bench");
+  AT_REQUIRE(bench, c);
   const attune_status status = check(bench, c);
   return status == ATTUNE_OK ? at_bench_add(bench, &(at_bench_entry){.shown = *c}) : status;
 }

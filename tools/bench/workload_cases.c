@@ -91,8 +91,7 @@ static attune_status set_up(void *arg) {
   if (status == ATTUNE_OK) status = make_calls(c, stream, 0, 1);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   if (status != ATTUNE_OK) {
-    at_message kept;
-    at_message_keep(&kept);
+    const at_message kept = at_message_keep();
     tear_down(c);
     (void)at_message_settle(&kept, ATTUNE_OK);
   }
@@ -144,8 +143,7 @@ static attune_accuracy accuracy_of(const problem_case *c) {
 
 static attune_status read_problem(problem_case *c, const char *text, unsigned flags) {
   c->op = at_tuner_op(c->tuner, text);
-  const attune_status status = c->op ? c->op->problem->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT;
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(c->op ? c->op->problem->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT);
   const bool draws = c->op->problem->draws && c->op->problem->draws(c->problem);
   c->called = c->op->calls && !(draws && (flags & ATTUNE_BENCH_GRAPH));
   if (!c->called) c->op->problem->fold(c->problem, c->device);
@@ -192,15 +190,9 @@ static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attun
 
 attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner, attune_device *device,
                                         const attune_workload *workload, unsigned flags) {
-  if (!bench || !tuner || !device || !workload)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !bench    ? "bench"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "workload");
+  AT_REQUIRE(bench, tuner, device, workload);
   if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH",
-                   flags);
+    return AT_INVALID("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
   const size_t before = bench->count;
   attune_status status = ATTUNE_OK;
   for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)

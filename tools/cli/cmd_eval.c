@@ -254,9 +254,8 @@ static json_t *values_json(const evaluating *e, bool outputs) {
   const tensors t = tensors_of(e);
   for (int i = outputs ? 0 : t.outputs; i < (outputs ? t.outputs : t.count); i++) {
     json_t *values = json_array();
-    for (int64_t index = 0; index < printed(e); index++) {
+    for (int64_t index = 0; index < printed(e); index++)
       json_array_append_new(values, value_json(&e->values[i * printed(e) + index], t.at[i]->dtype));
-    }
     json_t *one = json_pack("{s:s, s:o}", "dtype", attune_dtype_name(t.at[i]->dtype), "values", values);
     if (!outputs) json_object_set_new(one, "name", cli_json_text(t.at[i]->name));
     json_array_append_new(all, one);

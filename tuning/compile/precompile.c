@@ -166,14 +166,9 @@ static void start_threads(attune_precompile *a) {
 
 attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
                                       const char *const *problems, size_t count) {
-  at_message kept;
-  if (!out || !tuner || !device || (!problems && count))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !out      ? "out"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "problems");
-  at_message_keep(&kept);
+  AT_REQUIRE(out, tuner, device);
+  if (count) AT_REQUIRE(problems);
+  const at_message kept = at_message_keep();
   at_tuner_open(tuner);
   *out = NULL;
   attune_precompile *a = calloc(1, sizeof *a);

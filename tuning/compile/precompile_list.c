@@ -40,12 +40,11 @@ static int note(void *user, const char *fingerprint, const attune_decision *row)
 }
 
 at_proven *at_proven_read(attune_tuner *tuner) {
-  at_message kept; /* a database that cannot be read proves nothing */
   at_proven *p = malloc(sizeof *p + MOST_PROVEN * sizeof *p->proofs);
   if (!p) return NULL;
   p->count = 0;
   p->room = MOST_PROVEN;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a database that cannot be read proves nothing */
   if (tuner->user) (void)at_store_each_winner(tuner->user, note, p);
   if (tuner->system && p->count < p->room) (void)at_store_each_winner(tuner->system, note, p);
   (void)at_message_settle(&kept, ATTUNE_OK);

@@ -54,9 +54,8 @@ static bool find_one(attune_tuner *tuner, attune_device *device, const char *pro
 
 static void find_some(winners *w, attune_tuner *tuner, attune_device *device, const char *const *problems,
                       size_t count) {
-  at_message kept;
   attune_decision *room = malloc(sizeof *room);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   w->short_of_memory = !room;
   for (size_t i = 0; i < count && !w->short_of_memory; i++)
     if (find_one(tuner, device, problems[i], room)) (void)keep(w, room);
@@ -112,16 +111,14 @@ static void compile_and_tell(void *of, int i) {
 
 static void compile_all(work *w) {
   const size_t count = w->winners->count;
-  at_message message;
-  at_message_keep(&message);
+  const at_message message = at_message_keep();
   at_compile_each(AT_COMPILE_WARM, at_cpu_count(), count < INT_MAX ? (int)count : INT_MAX, compile_and_tell, w);
   (void)at_message_settle(&message, ATTUNE_OK);
 }
 
 attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems, size_t count,
                                 attune_warm_fn fn, void *user, attune_warmed *out) {
-  if (!tuner || !device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "device" : "tuner");
+  AT_REQUIRE(tuner, device);
   const int64_t start_ns = at_now_ns();
   winners found = {.device = device};
   attune_status status = ATTUNE_OK;

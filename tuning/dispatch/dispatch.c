@@ -74,8 +74,7 @@ static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **
     *n->uncompiled = true;
     return ATTUNE_NOT_FOUND;
   }
-  const attune_status status = at_plan_of_decision(n->q->op, n->q->problem, n->q->device, found, plan);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_plan_of_decision(n->q->op, n->q->problem, n->q->device, found, plan));
   at_copy_text(out->implementation, sizeof out->implementation, found->implementation);
   out->implementation_version = found->implementation_version;
   at_copy_text(out->configuration, sizeof out->configuration, found->configuration);
@@ -116,8 +115,7 @@ static attune_status guess_by_rule(const question *q, attune_decision *out, at_p
     if (!one->untuned || !at_registry_usable(one, q->problem, q->device) ||
         !one->untuned(one, q->problem, q->device, &configuration))
       continue;
-    const attune_status status = at_plan_create(plan, q->op, one, &configuration, q->problem, q->device);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(at_plan_create(plan, q->op, one, &configuration, q->problem, q->device));
     at_copy_text(out->implementation, sizeof out->implementation, one->name);
     out->implementation_version = one->version;
     at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
@@ -156,14 +154,13 @@ static bool is_locked(const attune_tuner *tuner) {
 /* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for
  * now. */
 static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
-  attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_decision_begin(q->tuner, q->op, q->problem, q->device, out));
   const bool may = q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled);
   if (may && !is_locked(q->tuner) &&
       (guess_other_threads(q, out, plan) == ATTUNE_OK || guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK))
     return ATTUNE_OK;
   if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK) return ATTUNE_OK;
-  status = guess_default(q, out, plan);
+  attune_status status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)
     snprintf(out->note, sizeof out->note, "the default, until the kernel of what won is compiled");
   return status;
@@ -267,19 +264,13 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
 
 static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                           bool waits, const at_plan **out) {
-  const at_backend_device *backend = stream->device->backend.device;
   const attune_status room = at_stack_check(AT_STACK_CALL, "a problem's first call");
   if (room != ATTUNE_OK) return room;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold(), before = backend->relax(stream->device);
-  at_floating floating;
-  at_floating_enter(&floating); /* a plan outlasts the call, and so do threads of libraries */
+  const at_call_scope scope = at_call_enter(stream->device);
+  const at_floating floating = at_floating_enter(); /* a plan outlasts the call, and so do threads of libraries */
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   at_floating_leave(&floating);
-  backend->restore(before);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
@@ -316,8 +307,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
   at_key key = {{0}};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
-  attune_status status = op->problem->parse(problem, at_key_problem(&key));
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(op->problem->parse(problem, at_key_problem(&key)));
   at_key_set(&key, op, device);
   const at_plan *used = at_plan_table_find(&tuner->plans, &key);
   if (at_plan_table_decision(&tuner->plans, &key, out)) {
@@ -330,25 +320,16 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
     return ATTUNE_OK;
   at_plan *plan = NULL;
   const question q = {tuner, op, at_key_problem(&key), device, mode};
-  status = guess(&q, out, &plan, NULL);
+  attune_status status = guess(&q, out, &plan, NULL);
   if (status == ATTUNE_OK && mode != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
   at_plan_destroy(plan);
   return status;
 }
 
 attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
-  if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "out");
+  AT_REQUIRE(tuner, device, problem, out);
   const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
   if (room != ATTUNE_OK) return room;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
-  const attune_status status = explain(tuner, device, problem, out);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  const at_call_scope scope = at_call_enter(NULL);
+  return at_call_leave(&scope, explain(tuner, device, problem, out));
 }

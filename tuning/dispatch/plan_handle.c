@@ -69,16 +69,12 @@ attune_status at_plan_handle_create(attune_plan **out, attune_tuner *tuner, attu
 
 attune_status at_plan_handle_fail(const attune_plan *plan, const at_op *op, const attune_stream *stream,
                                   const void *operands) {
-  if (!plan || !stream || !operands)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !plan     ? "plan"
-                   : !stream ? "stream"
-                             : "operands");
+  AT_REQUIRE(plan, stream, operands);
   if (plan->op != op)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "plan is of %s, the operands of %s; run it by the call of %s",
-                   plan->op->name, op->name, plan->op->name);
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of %s, the plan of %s; should be of the same device",
-                 stream->device->name, plan->device->name);
+    return AT_INVALID("plan is of %s, the operands of %s; run it by the call of %s", plan->op->name, op->name,
+                      plan->op->name);
+  return AT_INVALID("stream is of %s, the plan of %s; should be of the same device", stream->device->name,
+                    plan->device->name);
 }
 
 const char *attune_plan_operation(const attune_plan *plan) {
@@ -86,7 +82,7 @@ const char *attune_plan_operation(const attune_plan *plan) {
 }
 
 attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out) {
-  if (!plan || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", plan ? "out" : "plan");
+  AT_REQUIRE(plan, out);
   at_decision_give(out, &((const caller_plan *)(const void *)plan)->decision);
   return ATTUNE_OK;
 }

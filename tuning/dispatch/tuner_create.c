@@ -19,17 +19,15 @@ static bool mode_known(attune_mode mode) {
 
 static attune_status check_options(const attune_tuner_options *o) {
   if (o->mode && !mode_known(o->mode))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
+    return AT_INVALID("options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
   if (!(o->budget_ms >= 0.0 && o->budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.budget_ms is %g; should be 0 or more", o->budget_ms);
+    return AT_INVALID("options.budget_ms is %g; should be 0 or more", o->budget_ms);
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
+    return AT_INVALID("options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "options.measure is %d; should be 0 for the usual one, cold,graph (1), cold,eager (2), hot,graph "
-                   "(3) or hot,eager (4)",
-                   (int)o->measure);
+    return AT_INVALID("options.measure is %d; should be 0 for the usual one, cold,graph (1), cold,eager (2), hot,graph "
+                      "(3) or hot,eager (4)",
+                      (int)o->measure);
   return ATTUNE_OK;
 }
 
@@ -100,12 +98,10 @@ static void tell_databases(attune_tuner *t, attune_status system, const char *me
 
 void at_tuner_open(attune_tuner *t) {
   if (atomic_load_explicit(&t->opened, memory_order_acquire)) return;
-  at_message kept;
   char message[AT_MESSAGE_CHARS] = "";
   attune_status system = ATTUNE_OK;
   at_store *store = NULL;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   pthread_mutex_lock(&t->open_lock);
   const bool first = !atomic_load(&t->opened);
   if (first) {
@@ -117,8 +113,7 @@ void at_tuner_open(attune_tuner *t) {
   }
   pthread_mutex_unlock(&t->open_lock);
   if (first) tell_databases(t, system, message);
-  at_cancel_let(cancel);
-  (void)at_message_settle(&kept, ATTUNE_OK);
+  (void)at_call_leave(&scope, ATTUNE_OK);
 }
 
 static void before_fork(void *of) {
@@ -176,12 +171,10 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count) {
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
+  AT_REQUIRE_AS(out, "point to an attune_tuner *");
   *out = NULL;
   if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
@@ -204,15 +197,12 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     free(t);
   }
   free(settings);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(NULL);
   at_deferred_forget(t);
   at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
@@ -231,21 +221,20 @@ void attune_tuner_destroy(attune_tuner *t) {
   pthread_mutex_destroy(&t->open_lock);
   pthread_mutex_destroy(&t->lock);
   free(t);
-  at_cancel_let(cancel);
-  (void)at_message_settle(&kept, ATTUNE_OK);
+  (void)at_call_leave(&scope, ATTUNE_OK);
 }
 
-attune_status attune_tuner_set_search(attune_tuner *t, const char *text) {
-  if (!t || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "text" : "tuner");
-  pthread_mutex_lock(&t->lock);
-  const attune_status status = at_search_settings_parse(&t->search, text, "text");
-  pthread_mutex_unlock(&t->lock);
+attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text) {
+  AT_REQUIRE(tuner, text);
+  pthread_mutex_lock(&tuner->lock);
+  const attune_status status = at_search_settings_parse(&tuner->search, text, "text");
+  pthread_mutex_unlock(&tuner->lock);
   return status;
 }
 
-attune_status attune_tuner_get_search(attune_tuner *t, char *out, size_t size) {
-  if (!t || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "out" : "tuner");
-  const at_search_settings settings = at_tuner_search(t);
+attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size) {
+  AT_REQUIRE(tuner, out);
+  const at_search_settings settings = at_tuner_search(tuner);
   return at_search_settings_write(&settings, out, size);
 }
 
@@ -256,27 +245,25 @@ at_search_settings at_tuner_search(attune_tuner *t) {
   return settings;
 }
 
-attune_status attune_tuner_set_compile(attune_tuner *t, attune_compile compile) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+attune_status attune_tuner_set_compile(attune_tuner *tuner, attune_compile compile) {
+  AT_REQUIRE(tuner);
   if (compile != ATTUNE_COMPILE_BACKGROUND && compile != ATTUNE_COMPILE_WAIT)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "compile is %d; should be background (1) or wait (2)", (int)compile);
-  atomic_store(&t->compile, (int)compile);
+    return AT_INVALID("compile is %d; should be background (1) or wait (2)", (int)compile);
+  atomic_store(&tuner->compile, (int)compile);
   return ATTUNE_OK;
 }
 
-attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode) {
+  AT_REQUIRE(tuner);
   if (!mode_known(mode))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
-                   (int)mode);
-  at_message kept;
-  at_message_keep(&kept);
-  if (mode != ATTUNE_MODE_OFF) at_tuner_open(t);
-  const int before = atomic_exchange(&t->mode, (int)mode);
+    return AT_INVALID("mode is %d; should be off (1), cached (2), record (3) or tune (4)", (int)mode);
+  const at_message kept = at_message_keep();
+  if (mode != ATTUNE_MODE_OFF) at_tuner_open(tuner);
+  const int before = atomic_exchange(&tuner->mode, (int)mode);
   if (before == (int)mode) return ATTUNE_OK;
-  if (before == ATTUNE_MODE_RECORD) at_recording_flush(t);
-  if (mode == ATTUNE_MODE_RECORD) at_recording_begin(t);
-  tell_loss(t);
-  at_plan_table_drop_guesses(&t->plans);
+  if (before == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
+  if (mode == ATTUNE_MODE_RECORD) at_recording_begin(tuner);
+  tell_loss(tuner);
+  at_plan_table_drop_guesses(&tuner->plans);
   return at_message_settle(&kept, ATTUNE_OK);
 }

@@ -15,8 +15,7 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list
 static attune_tuner *list;
 
 static void finish(attune_tuner *tuner) {
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (atomic_load(&tuner->mode) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
   at_profile_end(tuner);
   (void)at_message_settle(&kept, ATTUNE_OK);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/splitmix64.h"
 #include "src/process/limit.h"
 
 static const size_t COPY_PART = (size_t)64 << 20; /* a few hundredths of a second */
@@ -101,27 +102,19 @@ attune_status at_operand_room(attune_device *device, size_t operand_bytes) {
     left = free_bytes(device, need);
     if (left <= 0.0 || need <= left) return ATTUNE_OK;
   }
-  return at_fail(
-      ATTUNE_OUT_OF_MEMORY,
-      "it is too large to be measured on %s: its operands are %s, measuring and verifying it needs about %s, "
-      "and %s %s; %s. Until it is measured, calls of it run the default",
-      device->name, bytes_text(operands, (double)operand_bytes), bytes_text(needed, need),
-      fits ? "only this much is free there:" : "all the memory there is", bytes_text(has, left),
-      fits ? "free some, or tune it where there is more" : "tune it on a device with more, or tune a smaller one");
+  return at_fail(ATTUNE_OUT_OF_MEMORY,
+                 "it is too large to be measured on %s: its operands are %s, measuring and verifying it needs about "
+                 "%s, and %s %s; %s. Until it is measured, calls of it run the default",
+                 device->name, bytes_text(operands, (double)operand_bytes), bytes_text(needed, need),
+                 fits ? "only this much is free there:" : "all the memory there is", bytes_text(has, left),
+                 fits ? "free some, or tune it where there is more"
+                      : "tune it on a device with more, or tune a smaller one");
 }
 
 /* --- placements --- */
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t next(uint64_t *state) {
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static size_t draw(uint64_t *state, size_t count) {
-  return (size_t)(next(state) % count);
+  return (size_t)(at_splitmix64(state) % count);
 }
 
 /* A multiple of `grain` below a reach that is itself drawn, by powers of two from LEAST_REACH to the slack: near and

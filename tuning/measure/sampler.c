@@ -92,16 +92,15 @@ attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_
                     profiler->device->backend.graph && !on_host(profiler);
   profile->graph = profile->graphs;
   size_t one = 0;
-  attune_status status = at_operand_bytes(op, problem, &one);
-  if (status == ATTUNE_OK) status = at_operand_room(profiler->device, one);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_operand_bytes(op, problem, &one));
+  AT_TRY(at_operand_room(profiler->device, one));
   const size_t cache = (size_t)profiler->device->properties.cache_bytes,
                memory = (size_t)profiler->device->properties.memory_bytes;
   const size_t usual = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES, wanted = profiler->settings.rotate_bytes;
   const size_t cold = wanted ? wanted : usual;
   const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
-  status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
-                                 copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
+  attune_status status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
+                                               copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
   if (status == ATTUNE_OK) at_operand_set_place(profile->operands, profile->seed);
   return status;
 }

@@ -121,8 +121,7 @@ static attune_status sample_host(at_sampler *profile, at_timing_target *subject,
   int done = 0;
   while (done < calls && (done == 0 || at_now_ns() - s.start_ns < limit)) {
     const int to = done + part < calls ? done + part : calls;
-    const attune_status status = make_calls(profile, subject, done, to);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(make_calls(profile, subject, done, to));
     done = to;
   }
   *wall = end(&s, subject);
@@ -139,8 +138,7 @@ static attune_status take_sample(at_sampler *profile, at_timing_target *subject,
   for (int take = 0; take < TAKES; take++) {
     double one = 0.0;
     int64_t wall = 0;
-    const attune_status status = sample_host(profile, subject, &one, &wall);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(sample_host(profile, subject, &one, &wall));
     profile->disturbed += take > 0;
     if (subject->taken < best.taken) {
       best.taken = subject->taken;
@@ -199,9 +197,8 @@ attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject
   for (int take = 0; take < TAKES; take++) {
     stretch s;
     begin(&s, threads_of(subject));
-    attune_status status = at_sampler_launch(profile, subject->plan, profile->next_copy + 1);
-    if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(at_sampler_launch(profile, subject->plan, profile->next_copy + 1));
+    AT_TRY(attune_stream_synchronize(profile->profiler->stream));
     const int64_t wall = end(&s, subject);
     if ((double)wall < least) least = (double)wall;
     if (!subject->rough || wall > AGAIN_BELOW_NS) break;

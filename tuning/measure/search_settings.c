@@ -56,29 +56,22 @@ static bool set(at_search_settings *out, const key *k, const char *value) {
 
 static attune_status set_one(at_search_settings *out, char *item, const char *source) {
   char *colon = strchr(item, ':');
-  if (!colon)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has \"%.60s\"; should be key:value,key:value with keys " NAMES, source,
-                   item);
+  if (!colon) return AT_INVALID("%s has \"%.60s\"; should be key:value,key:value with keys " NAMES, source, item);
   *colon = '\0';
   for (size_t i = 0; i < AT_COUNT(keys); i++) {
     if (strcmp(item, keys[i].name) != 0) continue;
     if (set(out, &keys[i], colon + 1)) return ATTUNE_OK;
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: %s is \"%.60s\"; should be %s", source, item, colon + 1,
-                   keys[i].right);
+    return AT_INVALID("%s: %s is \"%.60s\"; should be %s", source, item, colon + 1, keys[i].right);
   }
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%.60s\"; should be one of " NAMES, source, item);
+  return AT_INVALID("%s has no key \"%.60s\"; should be one of " NAMES, source, item);
 }
 
 attune_status at_search_settings_parse(at_search_settings *out, const char *text, const char *source) {
   at_search_settings settings = *out;
   char copy[AT_SEARCH_CHARS], *rest = copy;
   if (!at_copy_text(copy, sizeof copy, text))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has %zu bytes; should have fewer than %zu", source, strlen(text),
-                   sizeof copy);
-  for (char *item; rest && *rest && (item = strsep(&rest, ","));) {
-    const attune_status status = set_one(&settings, item, source);
-    if (status != ATTUNE_OK) return status;
-  }
+    return AT_INVALID("%s has %zu bytes; should have fewer than %zu", source, strlen(text), sizeof copy);
+  for (char *item; rest && *rest && (item = strsep(&rest, ","));) AT_TRY(set_one(&settings, item, source));
   *out = settings;
   return ATTUNE_OK;
 }
@@ -100,5 +93,5 @@ attune_status at_search_settings_write(const at_search_settings *settings, char 
     if (k->kind == NOT && *(const bool *)(const void *)at)
       fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
   }
-  return fits ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
+  return fits ? ATTUNE_OK : AT_INVALID("size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
 }

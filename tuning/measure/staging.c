@@ -48,8 +48,7 @@ static void close_staging(staging *s) {
 /* False: there is none, and the driver copies alone. */
 static bool open_staging(staging *s, attune_stream *stream) {
   void *pinned = NULL;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   *s = (staging){.stream = stream};
   attune_status status = attune_pinned_alloc(&pinned, stream->device, (size_t)PARTS * PART_BYTES);
   s->pinned = pinned;

@@ -65,10 +65,7 @@ static attune_status check_table(const at_op *op, size_t index) {
 }
 
 static attune_status check_tables(const at_op *op) {
-  for (size_t i = 0; i < AT_COUNT(tables); i++) {
-    const attune_status status = check_table(op, i);
-    if (status != ATTUNE_OK) return status;
-  }
+  for (size_t i = 0; i < AT_COUNT(tables); i++) AT_TRY(check_table(op, i));
   if (op->specials && !op->specials->scalars != !op->operands->scalars)
     return at_fail(ATTUNE_INTERNAL,
                    "operation %s has %s->scalars alone; should have it of operands and specials, or none", op->name,
@@ -133,8 +130,7 @@ attune_status at_op_check(const at_op *op) {
 
 attune_status at_ops_check(const at_op *const *ops, int count) {
   for (int i = 0; i < count; i++) {
-    const attune_status status = at_op_check(ops[i]);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(at_op_check(ops[i]));
     for (int j = 0; j < i; j++)
       if (ops[j]->id == ops[i]->id || strcmp(ops[j]->name, ops[i]->name) == 0)
         return at_fail(ATTUNE_INTERNAL, "operations %s (number %d) and %s (%d); should differ in name and number",

@@ -18,8 +18,7 @@ bool at_text_put_limits(char *out, size_t size, size_t *at, uint8_t alignment, u
 }
 
 attune_status at_text_too_small(size_t size) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the problem's text; give %d", size,
-                 AT_PROBLEM_CHARS);
+  return AT_INVALID("out is %zu bytes, too small for the problem's text; give %d", size, AT_PROBLEM_CHARS);
 }
 
 /* What the next word is compared with. */
@@ -88,25 +87,24 @@ static attune_status read_words(char *text, const char *operation, reader *r) {
     const bool first = number++ == 0;
     if (first ? strcmp(word, operation) == 0 : read_word(r, word, &skipped)) continue;
     if (!first && !wrong && (wrong = wrong_value(r, shown)) != NULL)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; %s", number, shown, wrong);
+      return AT_INVALID("word %d of the problem is \"%s\"; %s", number, shown, wrong);
     if (!first && wrong && (r->kind == r->count - 1 || !strchr(shown, '=')))
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; %s", number, shown, wrong);
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s%s%s", number, shown,
-                   skipped ? skipped : "", skipped ? ", or one of " : "",
-                   first ? operation : r->kinds[r->kind].expected);
+      return AT_INVALID("word %d of the problem is \"%s\"; %s", number, shown, wrong);
+    return AT_INVALID("word %d of the problem is \"%s\"; should be %s%s%s", number, shown, skipped ? skipped : "",
+                      skipped ? ", or one of " : "", first ? operation : r->kinds[r->kind].expected);
   }
   while (r->kind < r->count - 1 && r->kinds[r->kind].optional) r->kind++;
   if (number > 0 && r->kind == r->count - 1) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d word%s; should go on with %s", number,
-                 number == 1 ? "" : "s", number ? r->kinds[r->kind].expected : operation);
+  return AT_INVALID("the problem ends after %d word%s; should go on with %s", number, number == 1 ? "" : "s",
+                    number ? r->kinds[r->kind].expected : operation);
 }
 
 attune_status at_text_read(const char *text, const char *operation, const at_word_kind *kinds, int count, void *into) {
   char words[AT_PROBLEM_CHARS];
   reader r = {.kinds = kinds, .count = count, .into = into};
   if (!at_copy_text(words, sizeof words, text))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem's text is %zu characters long; should be shorter than %d",
-                   strlen(text), AT_PROBLEM_CHARS);
+    return AT_INVALID("the problem's text is %zu characters long; should be shorter than %d", strlen(text),
+                      AT_PROBLEM_CHARS);
   return read_words(words, operation, &r);
 }
 
@@ -171,12 +169,10 @@ bool at_text_number(const char *word, const at_number *numbers, size_t count) {
 
 attune_status at_text_check_alignment(uint8_t alignment, size_t element) {
   if (alignment >= element) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more", alignment,
-                 element);
+  return AT_INVALID("align=%d is below the size of an element; should be %zu or more", alignment, element);
 }
 
 attune_status at_fail_accuracy(const attune_contract *contract) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "problem.contract.accuracy is %d; should be strict (0), equivalent (1) or reduced (2)",
-                 (int)contract->accuracy);
+  return AT_INVALID("problem.contract.accuracy is %d; should be strict (0), equivalent (1) or reduced (2)",
+                    (int)contract->accuracy);
 }

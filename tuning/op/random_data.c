@@ -9,6 +9,7 @@
 #include "src/base/dtype.h"
 #include "src/base/float8.h"
 #include "src/base/half.h"
+#include "src/base/splitmix64.h"
 
 enum {
   ELEMENTS = 2097143, /* the largest prime below 2^21 */
@@ -40,18 +41,6 @@ void at_random_destroy(at_random *random) {
   free(random);
 }
 
-static uint64_t next(uint64_t *state) {
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-/* Uniform in [0, 1), a multiple of 2^-53. */
-static double uniform(uint64_t *state) {
-  return (double)(next(state) >> 11) * 0x1p-53;
-}
-
 /* ---- reals ---- */
 
 /* Stores x as the dtype, a complex one's part; what it has become. */
@@ -75,7 +64,7 @@ static bool fill_reals(void *data, attune_dtype dtype, at_range range, uint64_t 
     double stored = (double)NAN;
     for (int draws = 0; !(stored >= range.low && stored <= range.high); draws++) {
       if (draws == MOST_DRAWS) return false;
-      const double part = uniform(state);
+      const double part = at_splitmix64_uniform(state);
       stored = put_real(data, dtype, i, range.low * (1.0 - part) + range.high * part);
     }
   }
@@ -111,7 +100,7 @@ static bool fill_integers(void *data, attune_dtype dtype, at_range range, uint64
                  last = is_unsigned ? (uint64_t)high : (uint64_t)(int64_t)high,
                  count = last - first + 1; /* 0: all there are */
   for (size_t i = 0; i < ELEMENTS; i++)
-    put_integer(data, dtype, i, first + (count ? next(state) % count : next(state)));
+    put_integer(data, dtype, i, first + (count ? at_splitmix64(state) % count : at_splitmix64(state)));
   return true;
 }
 
@@ -127,8 +116,8 @@ static uint64_t seed_of(const at_random *random, attune_dtype dtype, at_range ra
   uint64_t low, high, state = random->seed + (uint64_t)dtype;
   memcpy(&low, &range.low, sizeof low);
   memcpy(&high, &range.high, sizeof high);
-  state = next(&state) ^ low;
-  return next(&state) ^ high;
+  state = at_splitmix64(&state) ^ low;
+  return at_splitmix64(&state) ^ high;
 }
 
 static pool *find(at_random *random, attune_dtype dtype, at_range range) {
@@ -167,8 +156,7 @@ attune_status at_random_data(at_random *random, attune_dtype dtype, at_range ran
   if (!attune_dtype_size(dtype)) return at_fail(ATTUNE_INTERNAL, "no random data for dtype %d", (int)dtype);
   if (range.low == 0.0 && range.high == 0.0) range = usual_range(dtype);
   pool *p = find(random, dtype, range);
-  const attune_status status = p ? ATTUNE_OK : make(random, dtype, range, &p);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(p ? ATTUNE_OK : make(random, dtype, range, &p));
   p->used_at = ++random->clock;
   *out = p->data;
   *bytes = ELEMENTS * attune_dtype_size(dtype);
@@ -178,6 +166,6 @@ attune_status at_random_data(at_random *random, attune_dtype dtype, at_range ran
 double at_random_number(const at_random *random, int index, at_range range) {
   enum { STEPS = 64 };
   uint64_t state = random->seed ^ (uint64_t)(index + 1) << 32;
-  const double step = (double)(next(&state) % (STEPS + 1));
+  const double step = (double)(at_splitmix64(&state) % (STEPS + 1));
   return (range.low * (STEPS - step) + range.high * step) / STEPS;
 }

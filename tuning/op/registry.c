@@ -45,10 +45,9 @@ attune_status at_registry_skip(const char *names, const char *source, const at_o
   const char *at = names, *name = NULL;
   for (size_t chars; (chars = next_name(&at, &name));)
     if (!is_known(name, chars, ops, op_count))
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "%s has \"%.*s\", which is no implementation; should be names that attune_tuner_implementations "
-                     "or `attune devices --problem' gives, with commas between",
-                     source, (int)(chars < 64 ? chars : 64), name);
+      return AT_INVALID("%s has \"%.*s\", which is no implementation; should be names that "
+                        "attune_tuner_implementations or `attune devices --problem' gives, with commas between",
+                        source, (int)(chars < 64 ? chars : 64), name);
   char *copy = strdup(names);
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of %s", source);
   static _Atomic(char *) older[64]; /* reachable, so that no tool calls them lost */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
+
 /* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
  * CPUs: each one that it keeps busy beside its own has a price, so that two CPUs for a few percent are no win. */
 static const double TEAM_NS = 1500.0, CPU_PRICE = 0.15; /* once a call; of the time for each CPU more */
@@ -28,13 +30,7 @@ at_candidate *at_race_add(at_race *race, const at_implementation *implementation
     if (race->contenders[i]->implementation == implementation && !race->contenders[i]->bare &&
         strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
       return NULL;
-  if (race->count == race->room) {
-    const int room = race->room ? 2 * race->room : 64;
-    at_candidate **contenders = realloc(race->contenders, (size_t)room * sizeof *contenders);
-    if (!contenders) return NULL;
-    race->contenders = contenders;
-    race->room = room;
-  }
+  if (!AT_ARRAY_ROOM(race->contenders, race->count, race->room)) return NULL;
   at_candidate *contender = calloc(1, sizeof *contender);
   if (!contender) return NULL;
   contender->implementation = implementation;
@@ -114,7 +110,8 @@ void at_race_free(at_race *race) {
   }
   free(race->contenders);
   race->contenders = NULL;
-  race->count = race->room = 0;
+  race->count = 0;
+  race->room = 0;
 }
 
 void at_race_note_cpus(at_candidate *contender) {

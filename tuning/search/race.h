@@ -52,7 +52,8 @@ typedef struct at_race {
   at_candidate *incumbent; /* chosen unless another is better, never dropped; NULL: contender 0 */
   at_candidate **contenders;
   struct at_candidate_build *making; /* contenders that are made by it come when it is done; NULL: there are none */
-  int count, room;
+  int count;
+  size_t room;
   bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */
   bool longer;         /* noise left the choice open: more rounds */
   int rounds, batches; /* counted rounds of the race; batches screened: what placements follow */

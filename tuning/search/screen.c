@@ -70,8 +70,7 @@ static void make_many(at_race *race, int from, int most) {
     contender->made = true;
     configurations[count++] = contender->configuration;
   }
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   implementation->prepare_many(implementation, profile->problem, profile->profiler->device, configurations, count);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
@@ -133,8 +132,7 @@ static attune_status screen_batch(at_race *race, at_candidate **batch, int count
        round < SCREEN_ROUNDS || (round < MOST_SCREEN_ROUNDS && second > CALM * least[0] && at_now_ns() < until_ns);
        round++) {
     bool good = true;
-    const attune_status status = at_race_sample(race, field, count + 1, 0, ns, &good);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(at_race_sample(race, field, count + 1, 0, ns, &good));
     if (round > 0) second = ns[0] < least[0] ? least[0] : ns[0] < second ? ns[0] : second;
     for (int i = 0; i <= count; i++)
       if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
@@ -287,13 +285,11 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
         continue;
       }
       make_many(race, next, make_at_once());
-      const attune_status status = get_ready(race, contender);
-      if (status != ATTUNE_OK) return status;
+      AT_TRY(get_ready(race, contender));
       if (contender->state == AT_SCREENED) batch[count++] = contender;
     }
     if (!count) continue;
-    const attune_status status = screen_batch(race, batch, count, until_ns);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(screen_batch(race, batch, count, until_ns));
     at_race_prune(race, keep);
   }
   return ATTUNE_OK;

@@ -397,8 +397,7 @@ attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *
   s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.times = s.race.steady ? &DEVICE : &HOST;
-  at_floating floating;
-  at_floating_enter(&floating); /* what is stored must not depend on the caller's */
+  const at_floating floating = at_floating_enter(); /* what is stored must not depend on the caller's */
   s.room = malloc(AT_SEARCH_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_sampler_open(&s.profile, profiler, op, problem, measure);

@@ -13,14 +13,12 @@
 static const char WITH[] = "; with ";
 
 static attune_status fail_room(size_t size) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give %d", size,
-                 AT_FINGERPRINT_CHARS);
+  return AT_INVALID("out is %zu bytes, too small for the fingerprint; give %d", size, AT_FINGERPRINT_CHARS);
 }
 
 attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
   attune_device_properties p;
-  const attune_status status = attune_device_get_properties(device, &p);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_device_get_properties(device, &p));
   size_t at = 0;
   bool ok = at_append(out, size, &at, "%s; %s", p.name, p.features);
   if (p.kind == ATTUNE_DEVICE_CUDA) ok = ok && at_append(out, size, &at, "; %d processors", p.processors);
@@ -62,8 +60,7 @@ static bool append_op(attune_device *device, const at_op *op, char *out, size_t 
 
 attune_status at_fingerprint_whole(attune_device *device, const at_op *const *ops, int op_count, char *out,
                                    size_t size) {
-  at_message kept; /* a library that is not here is part of it */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a library that is not here is part of it */
   attune_status status = at_fingerprint(device, out, size);
   size_t at = status == ATTUNE_OK ? strlen(out) : 0;
   int count = 0;

@@ -204,8 +204,7 @@ static void compare_version(sentence *s, const char *name, int there, int here) 
 /* What the implementation depends on here. */
 static const char *depends(const at_implementation *implementation, const at_configuration *configuration,
                            attune_device *device, char words[AT_DIFFERENCE_CHARS]) {
-  at_message kept; /* a library that is not here is part of it */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a library that is not here is part of it */
   words[0] = '\0';
   if (implementation->depends)
     (void)implementation->depends(implementation, configuration, device, words, AT_DIFFERENCE_CHARS);
@@ -259,8 +258,7 @@ static bool would_race(const at_implementation *implementation, const void *prob
 int at_rivals_difference(const at_op *op, const void *problem, attune_device *device, const char *fingerprint,
                          const attune_decision *winner, char *out, size_t size) {
   sentence s = begin(out, size);
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const at_implementation *base = at_registry_default(op, problem, device);
   if (base && winner->default_implementation[0] && !at_decision_default_is(winner, base->name))
     say(&s, "default", winner->default_implementation, base->name);

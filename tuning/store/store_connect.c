@@ -65,9 +65,8 @@ static attune_status run(at_store *store, const char *sql) {
 /* Makes the tables, unless another process just did. Sets store->made. */
 static attune_status create(at_store *store) {
   int64_t tables = 0;
-  attune_status status = run(store, "BEGIN IMMEDIATE");
-  if (status != ATTUNE_OK) return status;
-  status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
+  AT_TRY(run(store, "BEGIN IMMEDIATE"));
+  attune_status status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
   if (status == ATTUNE_OK && tables == 0) status = run(store, at_schema_sql);
   if (status == ATTUNE_OK) status = run(store, tables == 0 ? "COMMIT" : "ROLLBACK"); /* COMMIT waits for readers */
   if (status == ATTUNE_OK) store->made = tables == 0;
@@ -143,20 +142,17 @@ static attune_status check_schema(at_store *store) {
 /* No release wrote another version: there is nothing to convert, and the file stays as it is. */
 static attune_status check_version(at_store *store) {
   int64_t version = 0;
-  attune_status status = read_int(store, "PRAGMA user_version", &version);
-  if (status != ATTUNE_OK) return status;
-  if (version > SCHEMA_VERSION) {
+  AT_TRY(read_int(store, "PRAGMA user_version", &version));
+  if (version > SCHEMA_VERSION)
     return at_fail(ATTUNE_BAD_DATA,
-                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or "
-                   "name another file by " AT_STORE_NAMED,
+                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or name "
+                   "another file by " AT_STORE_NAMED,
                    store->path, (long long)version, SCHEMA_VERSION);
-  }
-  if (version < SCHEMA_VERSION) {
+  if (version < SCHEMA_VERSION)
     return at_fail(ATTUNE_BAD_DATA,
                    "%s was made by an older attune (database version %lld, this one reads %d) and is left as it is; "
                    "move it away or name another file by " AT_STORE_NAMED ", and tune again",
                    store->path, (long long)version, SCHEMA_VERSION);
-  }
   return check_schema(store);
 }
 
@@ -181,10 +177,9 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
                    "%s is a result file of attune bench, not a tuning database: attune compare and attune history read "
                    "it; name another file by " AT_STORE_NAMED,
                    store->path);
-  if (application != APPLICATION_ID) {
+  if (application != APPLICATION_ID)
     return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; name another file by " AT_STORE_NAMED,
                    store->path);
-  }
   return check_version(store);
 }
 
@@ -199,9 +194,8 @@ static attune_status check_small(at_store *store) {
 
 /* All that must be true of a connection before it is used. */
 static attune_status check_connection(at_store *store, bool memory, bool make, bool *empty) {
-  if (!store->read_only && sqlite3_db_readonly(store->db, "main") != 0) {
+  if (!store->read_only && sqlite3_db_readonly(store->db, "main") != 0)
     return at_fail(ATTUNE_PERMISSION, "%s cannot be written; check its mode or open it read-only", store->path);
-  }
   attune_status status = run(store, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;");
   if (status == ATTUNE_OK) status = identify(store, make, empty);
   if (status != ATTUNE_OK || *empty) return status;

@@ -20,11 +20,11 @@ static bool plain_text(const char *text, size_t length) {
 }
 
 attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty) {
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be text", name);
+  if (!text) return AT_INVALID("%s is NULL; should be text", name);
   size_t length = strnlen(text, size);
-  if (length == size) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has over %zu bytes", name, size - 1);
-  if (length == 0 && !empty) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is empty", name);
-  if (!plain_text(text, length)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has control characters", name);
+  if (length == size) return AT_INVALID("%s has over %zu bytes", name, size - 1);
+  if (length == 0 && !empty) return AT_INVALID("%s is empty", name);
+  if (!plain_text(text, length)) return AT_INVALID("%s has control characters", name);
   return ATTUNE_OK;
 }
 
@@ -76,20 +76,16 @@ static int64_t int_max(const field *f) {
 }
 
 static attune_status check_field(const attune_decision *decision, const field *f) {
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return at_store_check_text(f->name, (const char *)decision + f->offset, f->size, f->kind == FIELD_TEXT_OR_EMPTY);
-  }
   if (f->kind == FIELD_REAL) {
     double value = get_real(decision, f);
-    if (!at_store_real_ok(value))
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %g; should be 0 to %g", f->name, value, REAL_MAX);
+    if (!at_store_real_ok(value)) return AT_INVALID("%s is %g; should be 0 to %g", f->name, value, REAL_MAX);
     return ATTUNE_OK;
   }
   int64_t value = get_int64(decision, f);
-  if (value < 0 || value > int_max(f)) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %lld; should be 0 to %lld", f->name, (long long)value,
-                   (long long)int_max(f));
-  }
+  if (value < 0 || value > int_max(f))
+    return AT_INVALID("%s is %lld; should be 0 to %lld", f->name, (long long)value, (long long)int_max(f));
   return ATTUNE_OK;
 }
 
@@ -158,9 +154,8 @@ static int bind_text(sqlite3_stmt *statement, int index, const char *text) {
 }
 
 static int bind_field(sqlite3_stmt *statement, int index, const attune_decision *decision, const field *f) {
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return bind_text(statement, index, (const char *)decision + f->offset);
-  }
   if (f->kind == FIELD_REAL) return sqlite3_bind_double(statement, index, get_real(decision, f));
   return sqlite3_bind_int64(statement, index, get_int64(decision, f));
 }
@@ -187,9 +182,8 @@ bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t
 static bool read_field(sqlite3_stmt *statement, int column, attune_decision *out, const field *f) {
   char *at = (char *)out + f->offset;
   int type = sqlite3_column_type(statement, column);
-  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
+  if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY)
     return at_store_column_text(statement, column, at, f->size, f->kind == FIELD_TEXT_OR_EMPTY);
-  }
   if (f->kind == FIELD_REAL) {
     double value = sqlite3_column_double(statement, column);
     if (type != SQLITE_FLOAT || !at_store_real_ok(value)) return false;

@@ -183,17 +183,14 @@ static void taken(at_store *store, void *user) {
 }
 
 static attune_status check_request(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; no lease can be taken in it", store->path);
-  attune_status status = at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false);
-  if (status == ATTUNE_OK) status = at_store_check_text("problem", problem, AT_PROBLEM_CHARS, false);
-  if (status != ATTUNE_OK) return status;
-  if (lifetime_ms < 1 || lifetime_ms > LEASE_MAX_MS) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms,
-                   (long long)LEASE_MAX_MS);
-  }
+  AT_TRY(at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false));
+  AT_TRY(at_store_check_text("problem", problem, AT_PROBLEM_CHARS, false));
+  if (lifetime_ms < 1 || lifetime_ms > LEASE_MAX_MS)
+    return AT_INVALID("lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms, (long long)LEASE_MAX_MS);
   return ATTUNE_OK;
 }
 
@@ -210,15 +207,14 @@ static at_lease *lease_new(const char *fingerprint, const char *problem) {
 /* Who waits asks again and again, so the question alone writes nothing. */
 attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
                                      int64_t lifetime_ms, int wait_ms) {
-  attune_status status = check_request(store, fingerprint, problem, lifetime_ms);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_request(store, fingerprint, problem, lifetime_ms));
   lease_request request = {.fingerprint = fingerprint, .problem = problem, .now_ms = wall_ms()};
   request.expires_ms = request.now_ms + lifetime_ms;
   request.started = at_process_start(store->pid);
   at_process_place(request.place);
   const at_store_job ask = {false, read_holder, NULL, &request}, get = {true, take, taken, &request};
   const int64_t deadline_ns = at_store_deadline(wait_ms);
-  status = at_store_run(store, &ask, deadline_ns);
+  attune_status status = at_store_run(store, &ask, deadline_ns);
   if (status == ATTUNE_OK && request.holder == 0) {
     request.lease = lease_new(fingerprint, problem);
     if (!request.lease) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a lease");
@@ -245,11 +241,10 @@ static int extend(at_store *store, void *user) {
 }
 
 attune_status at_store_lease_renew(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
-  attune_status status = check_request(store, fingerprint, problem, lifetime_ms);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_request(store, fingerprint, problem, lifetime_ms));
   lease_request request = {.fingerprint = fingerprint, .problem = problem, .expires_ms = wall_ms() + lifetime_ms};
   const at_store_job job = {true, extend, NULL, &request};
-  status = at_store_run(store, &job, at_store_deadline(RENEW_WAIT_MS));
+  attune_status status = at_store_run(store, &job, at_store_deadline(RENEW_WAIT_MS));
   if (status != ATTUNE_OK || request.changed > 0) return status;
   char shown[AT_SHOWN_CHARS];
   return at_fail(ATTUNE_NOT_FOUND, "the lease on '%s' is lost", at_shown(shown, problem));

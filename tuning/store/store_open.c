@@ -38,10 +38,9 @@ static void destroy(at_store *store) {
 static attune_status check_library(void) {
   if (!sqlite3_threadsafe())
     return at_fail(ATTUNE_UNSUPPORTED, "the SQLite library was built without threads; attune needs them");
-  if (sqlite3_libversion_number() < SQLITE_NEEDED) {
+  if (sqlite3_libversion_number() < SQLITE_NEEDED)
     return at_fail(ATTUNE_UNSUPPORTED, "the SQLite library is version %s; attune needs 3.37 or later",
                    sqlite3_libversion());
-  }
   return ATTUNE_OK;
 }
 
@@ -67,13 +66,11 @@ static attune_status first_connection(at_store *store, const char *given, int wa
 }
 
 attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms) {
-  if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
+  AT_REQUIRE(out, path);
   *out = NULL;
-  if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, ":memory: is opened read-only; it would always be empty");
-  }
-  attune_status status = check_library();
-  if (status != ATTUNE_OK) return status;
+  if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY)
+    return AT_INVALID(":memory: is opened read-only; it would always be empty");
+  AT_TRY(check_library());
   at_store *store = calloc(1, sizeof *store);
   if (!store) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", path);
   store->access = access;
@@ -81,7 +78,7 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   store->pid = getpid();
   pthread_mutex_init(&store->lock, NULL);
   pthread_mutex_init(&store->queue_lock, NULL);
-  status = at_store_list_add(store);
+  attune_status status = at_store_list_add(store);
   if (status != ATTUNE_OK) {
     destroy(store);
     return status;

@@ -93,12 +93,11 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   if (access == AT_STORE_READ_ONLY) return ATTUNE_OK;
   if (statfs(folder, &filesystem) != 0) return fail_errno(folder, "examined", errno);
   const char *network = at_store_network_filesystem((uint64_t)filesystem.f_type);
-  if (network) {
+  if (network)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s is on a network filesystem (%s), whose locks are not safe for a database; "
-                   "name a file on a local disk by " AT_STORE_NAMED,
+                   "%s is on a network filesystem (%s), whose locks are not safe for a database; name a file on a "
+                   "local disk by " AT_STORE_NAMED,
                    folder, network);
-  }
   return ATTUNE_OK;
 }
 
@@ -110,14 +109,12 @@ static attune_status check_file(const char *path, at_store_access access) {
     return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link; give the path of the file itself", path);
   if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; give another path", path);
-  if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0)) {
+  if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0))
     return at_fail(ATTUNE_PERMISSION, "%s belongs to user %lu, not to this one; make a copy of your own", path,
                    (unsigned long)info.st_uid);
-  }
-  if (info.st_mode & (S_IWGRP | S_IWOTH)) {
+  if (info.st_mode & (S_IWGRP | S_IWOTH))
     return at_fail(ATTUNE_PERMISSION, "%s may be written by others (mode %04o); run chmod go-w on it", path,
                    (unsigned)(info.st_mode & 07777));
-  }
   return ATTUNE_OK;
 }
 
@@ -236,10 +233,9 @@ static attune_status resolve(char **out, bool *out_there, char *folder, const ch
 attune_status at_store_path(char **out, bool *out_there, const char *path, at_store_access access, bool make) {
   size_t length = strnlen(path, PATH_MAX);
   *out_there = false;
-  if (length == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database is empty; should name a file");
+  if (length == 0) return AT_INVALID("the path of the database is empty; should name a file");
   if (length >= PATH_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database has %d bytes or more; should be shorter",
-                   PATH_MAX);
+    return AT_INVALID("the path of the database has %d bytes or more; should be shorter", PATH_MAX);
   if (path[length - 1] == '/') return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   char *folder = strdup(path);
   if (!folder) return fail_errno(path, "opened", ENOMEM);

@@ -106,7 +106,7 @@ attune_status at_store_flush(at_store *store, uint64_t ticket, int64_t deadline_
 
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   int64_t deadline_ns = at_store_deadline(wait_ms);
   at_store_row *row = NULL;
   attune_status status = at_store_check_writable(store);
@@ -130,7 +130,7 @@ static int write_winner(at_store *store, void *user) {
 
 attune_status at_store_doubt(at_store *store, const char *fingerprint, const char *family,
                              const attune_decision *winner, int wait_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   at_store_row *row = NULL;
   attune_status status = at_store_check_writable(store);
   if (status == ATTUNE_OK) status = at_store_row_make(&row, fingerprint, family, winner, NULL, 0);
@@ -159,13 +159,13 @@ static int read_nothing(at_store *store, void *user) {
 }
 
 attune_status at_store_try_read(at_store *store, int wait_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   const at_store_job job = {false, read_nothing, NULL, NULL};
   return at_store_run(store, &job, at_store_deadline(wait_ms));
 }
 
 attune_status at_store_try_write(at_store *store, int wait_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  if (!store) return AT_INVALID("store is NULL");
   attune_status status = at_store_check_writable(store);
   const at_store_job job = {true, write_nothing, NULL, NULL};
   return status == ATTUNE_OK ? at_store_run(store, &job, at_store_deadline(wait_ms)) : status;

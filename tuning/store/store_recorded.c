@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_recorded.c: the recorded workload: the calls of each problem on a device, whatever its libraries. */
+#include "src/base/array.h"
 #include "tuning/store/store_internal.h"
 
 #include <stdlib.h>
@@ -37,13 +38,13 @@ static attune_status check_record(const at_record *record) {
   attune_status status = at_store_check_text("fingerprint", record->fingerprint, AT_FINGERPRINT_CHARS, false);
   if (status == ATTUNE_OK) status = at_store_check_text("problem", record->problem, AT_PROBLEM_CHARS, false);
   if (status == ATTUNE_OK && record->calls < 1)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "count is %lld; should be 1 or more", (long long)record->calls);
+    status = AT_INVALID("count is %lld; should be 1 or more", (long long)record->calls);
   return status;
 }
 
 attune_status at_store_record_all(at_store *store, const at_record *records, size_t count, int wait_ms) {
-  if (!store || (count && !records))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", store ? "records" : "store");
+  AT_REQUIRE(store);
+  if (count) AT_REQUIRE(records);
   attune_status status = at_store_check_writable(store);
   for (size_t i = 0; i < count && status == ATTUNE_OK; i++) status = check_record(&records[i]);
   if (status != ATTUNE_OK || count == 0) return status;
@@ -72,16 +73,6 @@ typedef struct recorded_list {
   size_t room;
 } recorded_list;
 
-static bool grow(recorded_list *list) {
-  if (list->count < list->room) return true;
-  size_t room = list->room ? 2 * list->room : 64;
-  recorded *items = realloc(list->items, room * sizeof *items);
-  if (!items) return false;
-  list->items = items;
-  list->room = room;
-  return true;
-}
-
 static void empty_list(recorded_list *list) {
   for (size_t i = 0; i < list->count; i++) free(list->items[i].problem);
   list->count = 0;
@@ -100,7 +91,7 @@ static int read_recorded(at_store *store, void *user) {
     const int64_t count = sqlite3_column_int64(statement, 1);
     const bool sound = sqlite3_column_type(statement, 1) == SQLITE_INTEGER && count > 0 &&
                        at_store_column_text(statement, 0, problem, sizeof problem, false);
-    char *copy = sound && grow(list) ? strdup(problem) : NULL;
+    char *copy = sound && AT_ARRAY_ROOM(list->items, list->count, list->room) ? strdup(problem) : NULL;
     if (sound && !copy) {
       (void)sqlite3_reset(statement);
       return SQLITE_NOMEM;
@@ -111,7 +102,7 @@ static int read_recorded(at_store *store, void *user) {
 }
 
 attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user) {
-  if (!store || !fingerprint || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint or fn is NULL");
+  if (!store || !fingerprint || !fn) return AT_INVALID("store, fingerprint or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   recorded_list list = {fingerprint, NULL, 0, 0};
   const at_store_job job = {false, read_recorded, NULL, &list};

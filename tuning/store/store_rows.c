@@ -10,24 +10,19 @@
 static attune_status check_trial(const at_trial *trial) {
   attune_status status =
       at_store_check_text("trial implementation", trial->implementation, sizeof trial->implementation, false);
-  if (status == ATTUNE_OK) {
+  if (status == ATTUNE_OK)
     status = at_store_check_text("trial configuration", trial->configuration, sizeof trial->configuration, true);
-  }
   if (status == ATTUNE_OK) status = at_store_check_text("trial verdict", trial->verdict, sizeof trial->verdict, false);
   if (status != ATTUNE_OK) return status;
-  if (!at_store_real_ok(trial->time_ns) || !at_store_real_ok(trial->spread) || trial->samples < 0) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "trial %s: time, spread and samples should be 0 or more and finite",
-                   trial->implementation);
-  }
+  if (!at_store_real_ok(trial->time_ns) || !at_store_real_ok(trial->spread) || trial->samples < 0)
+    return AT_INVALID("trial %s: time, spread and samples should be 0 or more and finite", trial->implementation);
   return ATTUNE_OK;
 }
 
 attune_status at_store_row_make(at_store_row **out, const char *fingerprint, const char *family,
                                 const attune_decision *winner, const at_trial *trials, int trial_count) {
-  if (!winner || trial_count < 0 || trial_count > 65536 || (trial_count > 0 && !trials)) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "winner is NULL or trial_count %d is not that of trials (65536 at most)",
-                   trial_count);
-  }
+  if (!winner || trial_count < 0 || trial_count > 65536 || (trial_count > 0 && !trials))
+    return AT_INVALID("winner is NULL or trial_count %d is not that of trials (65536 at most)", trial_count);
   attune_status status = at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false);
   if (status == ATTUNE_OK) status = at_store_check_text("family", family, AT_FAMILY_CHARS, false);
   if (status == ATTUNE_OK) status = at_store_check_text("problem", winner->problem, AT_PROBLEM_CHARS, false);

@@ -78,8 +78,7 @@ static attune_status connect_and_transact(at_store *store, const at_store_job *j
 }
 
 static attune_status try_until(at_store *store, const at_store_job *job, int64_t deadline_ns) {
-  at_message kept; /* a later try may succeed */
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep(); /* a later try may succeed */
   for (;;) {
     if (!lock_until(store, deadline_ns))
       return at_fail(ATTUNE_BUSY, "%s is in use by another thread; try again", store->path);

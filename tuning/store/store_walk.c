@@ -103,7 +103,7 @@ static attune_status run_walk(at_store *store, walk *w, at_store_winner_fn fn, v
 }
 
 attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void *user) {
-  if (!store || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", store ? "fn" : "store");
+  AT_REQUIRE(store, fn);
   if (at_store_forked(store)) return at_store_fail_forked(store);
   walk *w = new_walk(store, AT_SQL_WALK, WALK_BATCH);
   return w ? run_walk(store, w, fn, user) : ATTUNE_OUT_OF_MEMORY;
@@ -122,7 +122,7 @@ static int give_of_problem(void *user, const char *fingerprint, const attune_dec
 }
 
 attune_status at_store_each_of_problem(at_store *store, const char *problem, at_store_winner_fn fn, void *user) {
-  if (!store || !problem || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "store, problem or fn is NULL");
+  if (!store || !problem || !fn) return AT_INVALID("store, problem or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   walk *w = new_walk(store, AT_SQL_WALK, WALK_BATCH);
   if (!w) return ATTUNE_OUT_OF_MEMORY;
@@ -134,9 +134,8 @@ attune_status at_store_each_of_problem(at_store *store, const char *problem, at_
 
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
                                       at_store_winner_fn fn, void *user) {
-  if (!store || !fingerprint || !family || !measure || !fn) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, family, measure or fn is NULL");
-  }
+  if (!store || !fingerprint || !family || !measure || !fn)
+    return AT_INVALID("store, fingerprint, family, measure or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   walk *w = new_walk(store, AT_SQL_WALK_FAMILY, WALK_BATCH);
   if (!w) return ATTUNE_OUT_OF_MEMORY;
@@ -221,7 +220,7 @@ static attune_status walk_key(at_store *store, key_walk *of) {
 attune_status at_store_each_of_key(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                                    at_store_winner_fn fn, void *user) {
   if (!store || !fingerprint || !problem || !measure || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, problem, measure or fn is NULL");
+    return AT_INVALID("store, fingerprint, problem, measure or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   key_walk of = {.fingerprint = fingerprint, .problem = problem, .measure = measure, .fn = fn, .user = user};
   attune_status status =
@@ -258,9 +257,8 @@ static int take_latest(void *user, const char *fingerprint, const attune_decisio
 
 attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                             attune_decision *out) {
-  if (!store || !fingerprint || !problem || !measure || !out) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, problem, measure or out is NULL");
-  }
+  if (!store || !fingerprint || !problem || !measure || !out)
+    return AT_INVALID("store, fingerprint, problem, measure or out is NULL");
   memset(out, 0, sizeof *out);
   const char *implementations = at_fingerprint_implementations(fingerprint);
   find_request request = {*implementations ? implementations : NULL, out, false};

@@ -107,8 +107,7 @@ attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op
   recheck r = {.op = op, .problem = problem, .device = profiler->device};
   r.race.profile = &r.profile;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   out->verdict = ATTUNE_VERDICT_HOLDS;
   attune_status status = at_sampler_open(&r.profile, profiler, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);
@@ -153,12 +152,7 @@ static attune_status under_device(void *user, at_timer *profiler) {
 
 attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                             attune_recheck *out) {
-  if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "out");
+  AT_REQUIRE(tuner, device, problem, out);
   memset(out, 0, sizeof *out);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
@@ -169,13 +163,12 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   at_tuner_open(tuner);
   attune_status status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
-  const int cancel = at_cancel_hold();
+  const at_call_scope scope = at_call_enter(device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
     status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
                      device->name);
   request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
   if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, &q);
-  at_cancel_let(cancel);
-  return status;
+  return at_call_leave(&scope, status);
 }

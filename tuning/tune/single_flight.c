@@ -60,9 +60,8 @@ static attune_status renew(at_flight *flight, bool now) {
 
 /* A database that cannot be written just now takes nothing away; the message stays as it was but for a loss. */
 static attune_status renew_quietly(at_flight *flight, bool now) {
-  at_message kept;
   if (flight->lost) return at_fail(ATTUNE_BUSY, "the lease on '%.200s' or on its device was lost", flight->problem);
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   return at_message_settle(&kept, renew(flight, now));
 }
 

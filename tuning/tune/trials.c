@@ -34,12 +34,7 @@ static attune_status find(attune_tuner *tuner, attune_device *device, const char
 
 attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem, attune_trial_fn fn,
                                   void *user) {
-  if (!tuner || !device || !problem || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "fn");
+  AT_REQUIRE(tuner, device, problem, fn);
   attune_decision *decision = malloc(sizeof *decision); /* for the problem's text as it is stored */
   at_trial *trials = malloc(AT_MAX_TRIALS * sizeof *trials);
   attune_status status = decision && trials ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for trials");

@@ -90,8 +90,7 @@ static bool lock_again(job *j) {
  * was not had again in time. */
 static bool tell_wait(job *j, attune_log_level level, int64_t since_ns) {
   if (!at_log_wanted(level)) return true;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   at_tune_unlock(j->device);
   j->locked = false;
   if (level == ATTUNE_LOG_INFO)
@@ -329,8 +328,8 @@ static void tell_result(const attune_decision *d, const at_search_result *result
     snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %s%s", d->default_time_ns / d->time_ns,
              d->default_implementation, at_time_text(other, d->default_time_ns, 3), raced);
   at_log(ATTUNE_LOG_INFO,
-         "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, "
-         "widen %.0f, race %.0f, verify %.0f, claim %.0f",
+         "tuned %s on %s in %s: %s%s%s, %s%s; %d candidates%s%s%s; of the time, in ms: open %.0f, screen %.0f, widen "
+         "%.0f, race %.0f, verify %.0f, claim %.0f",
          d->problem, d->device, at_time_text(took, (double)took_ns, 0), d->implementation, *d->configuration ? " " : "",
          d->configuration, at_time_text(time, d->time_ns, 3), versus, d->candidates,
          d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
@@ -408,34 +407,25 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
                           const attune_tune_options *options, attune_decision *out) {
   static const attune_tune_options usual = ATTUNE_TUNE_OPTIONS_INIT;
   const attune_tune_options *o = options ? options : &usual;
-  if (!tuner || !device || !problem)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner    ? "tuner"
-                   : !device ? "device"
-                             : "problem");
+  AT_REQUIRE(tuner, device, problem);
   if (!(o->budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
-                   o->budget_ms);
+    return AT_INVALID("budget_ms is %g; should be at most 1e12, or 0 for the tuner's own", o->budget_ms);
   if (!(o->most_ms >= 0.0 && o->most_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
+    return AT_INVALID("most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   at_tuner_open(tuner);
-  at_message kept;
-  at_message_keep(&kept);
+  const at_call_scope scope = at_call_enter(device);
   attune_status status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
-  const int cancel = at_cancel_hold(), before = device->backend.device->relax(device);
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = o->force != 0};
   j.budget_ns = o->budget_ms > 0.0 ? o->budget_ms * 1e6 : 0.0;
   j.most_ns = o->most_ms * 1e6;
   if (status == ATTUNE_OK) status = tune_problem(&j, o->no_wait != 0, out);
-  device->backend.device->restore(before);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  return at_call_leave(&scope, status);
 }
 
 static attune_status wait_for_turn(void *user) {
@@ -467,7 +457,6 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   at_timer *profiler = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
-  const int before = device->backend.device->relax(device);
   (void)lock_again(&j);
   attune_status status = wait_to_profile(&j);
   if (status == ATTUNE_OK) {
@@ -483,6 +472,5 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
     at_device_lease_release(device);
   }
   at_tune_unlock(device);
-  device->backend.device->restore(before);
   return status;
 }

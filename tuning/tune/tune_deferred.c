@@ -37,9 +37,8 @@ static attune_status tune_key(attune_tuner *tuner, const at_key *key, double bud
 
 static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
-  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
-  if (!(budget_ms <= 1e12))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
+  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
+  if (!(budget_ms <= 1e12)) return AT_INVALID("budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
   const at_key **keys = NULL;
   size_t count = 0;
   attune_status status = list_keys(&tuner->captured, &keys, &count);
@@ -61,10 +60,6 @@ static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *ou
 }
 
 attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
-  at_message kept;
-  at_message_keep(&kept);
-  const int cancel = at_cancel_hold();
-  const attune_status status = tune_pending(tuner, budget_ms, out_tuned);
-  at_cancel_let(cancel);
-  return at_message_settle(&kept, status);
+  const at_call_scope scope = at_call_enter(NULL);
+  return at_call_leave(&scope, tune_pending(tuner, budget_ms, out_tuned));
 }

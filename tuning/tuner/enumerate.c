@@ -58,8 +58,8 @@ static int show(void *user, const char *fingerprint, const attune_decision *row)
   walk *w = user;
   listed *l = w->room;
   bool valid = false;
-  at_message kept; /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
-  at_message_keep(&kept);
+  /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
+  const at_message kept = at_message_keep();
   memset(l, 0, sizeof *l);
   l->fingerprint = fingerprint;
   l->row = row;
@@ -89,7 +89,7 @@ static attune_status walk_layer(walk *w, at_store *store, attune_source source) 
 }
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
-  if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "fn" : "tuner");
+  AT_REQUIRE(tuner, fn);
   at_tuner_open(tuner);
   walk w = {.tuner = tuner, .fn = fn, .user = user, .room = malloc(sizeof(listed))};
   if (!w.room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to list winners");
@@ -101,12 +101,7 @@ attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, voi
 
 attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
                                            attune_implementation_fn fn, void *user) {
-  if (!tuner || !device || !problem || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "fn");
+  AT_REQUIRE(tuner, device, problem, fn);
   enum { MOST = 256 };
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
@@ -118,8 +113,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (strcmp(implementation->backend, device->backend.name) != 0) continue;
-    at_message kept;
-    at_message_keep(&kept);
+    const at_message kept = at_message_keep();
     const bool can = at_registry_usable(implementation, bytes, device);
     const int count = can ? implementation->configurations(implementation, bytes, device, room, MOST) : 0;
     (void)at_message_settle(&kept, ATTUNE_OK);

@@ -46,20 +46,20 @@ static attune_status database_status(attune_tuner *t, bool writing) {
   return status == ATTUNE_OK ? ATTUNE_OK : at_fail(status, "%s", message);
 }
 
-attune_status attune_tuner_database_status(attune_tuner *t) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
-  return database_status(t, attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD);
+attune_status attune_tuner_database_status(attune_tuner *tuner) {
+  AT_REQUIRE(tuner);
+  return database_status(tuner, attune_tuner_get_mode(tuner) >= ATTUNE_MODE_RECORD);
 }
 
-attune_status attune_tuner_database_prepare(attune_tuner *t) {
+attune_status attune_tuner_database_prepare(attune_tuner *tuner) {
   enum { WAIT_MS = 5000 };
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
-  attune_status status = database_status(t, true);
-  if (status != ATTUNE_OK || !t->user) return status;
+  AT_REQUIRE(tuner);
+  attune_status status = database_status(tuner, true);
+  if (status != ATTUNE_OK || !tuner->user) return status;
   const int cancel = at_cancel_hold();
-  status = at_store_try_write(t->user, WAIT_MS);
+  status = at_store_try_write(tuner->user, WAIT_MS);
   at_cancel_let(cancel);
-  at_tuner_database_is(t, status);
+  at_tuner_database_is(tuner, status);
   return status;
 }
 
@@ -75,8 +75,7 @@ const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
     if (strlen(t->ops[i]->name) == chars && strncmp(t->ops[i]->name, problem, chars) == 0) return t->ops[i];
     at_append(known, sizeof known, &at, "%s%s", i ? ", " : "", t->ops[i]->name);
   }
-  at_fail(ATTUNE_INVALID_ARGUMENT, "problem \"%.60s\" starts with no known operation; should be one of: %s", problem,
-          known);
+  AT_INVALID("problem \"%.60s\" starts with no known operation; should be one of: %s", problem, known);
   return NULL;
 }
 

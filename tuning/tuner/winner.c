@@ -57,8 +57,7 @@ bool at_compiles_first(const at_op *op, const void *problem, attune_device *devi
   const at_implementation *implementation = at_registry_find(op, decision->implementation, device),
                           *base = at_registry_default(op, problem, device);
   if (!implementation || !implementation->compile || !base) return false; /* as most are */
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const bool first = at_copy_text(configuration.text, sizeof configuration.text, decision->configuration) &&
                      !runs_at_once(implementation, problem, device, &configuration) &&
                      base->configurations(base, problem, device, &configuration, 1) == 1 &&
@@ -159,14 +158,13 @@ static attune_status find_winner(attune_tuner *tuner, const at_op *op, const voi
                                  seeking *s, at_plan **plan, bool *uncompiled) {
   held *out = &s->found;
   const char *fingerprint = NULL;
-  attune_status status = at_decision_begin(tuner, op, problem, device, &s->key);
-  if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_decision_begin(tuner, op, problem, device, &s->key));
+  AT_TRY(at_tuner_fingerprint(tuner, device, &fingerprint));
   const struct {
     at_store *store;
     attune_source source;
   } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
-  status = ATTUNE_NOT_FOUND;
+  attune_status status = ATTUNE_NOT_FOUND;
   for (size_t i = 0; i < AT_COUNT(layers); i++) {
     holding h;
     if (find_holding(layers[i].store, op, problem, device, fingerprint, &s->key, &h) == ATTUNE_BUSY)

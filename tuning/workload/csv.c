@@ -97,7 +97,7 @@ static attune_status open_file(int *out, const char *path) {
   struct stat about;
   if (fstat(file, &about) == 0 && S_ISDIR(about.st_mode)) {
     close(file);
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: is a directory; should be a CSV file", path);
+    return AT_INVALID("%s: is a directory; should be a CSV file", path);
   }
   *out = file;
   return ATTUNE_OK;
@@ -126,11 +126,10 @@ static attune_status read_all(int file, const char *path, char **text, size_t *s
 attune_status at_csv_open(at_csv *out, const char *path) {
   const char *name = strcmp(path, "/dev/stdin") == 0 ? "standard input" : path;
   int file = -1;
-  attune_status status = open_file(&file, path);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(open_file(&file, path));
   char *text = NULL;
   size_t size = 0;
-  status = read_all(file, name, &text, &size);
+  attune_status status = read_all(file, name, &text, &size);
   close(file);
   if (status != ATTUNE_OK) {
     free(text);
@@ -235,8 +234,7 @@ static attune_status read_row(at_csv *csv, at_csv_row *row) {
     at_csv_cell *cell = row->count < AT_CSV_MAX_CELLS ? &row->cells[row->count] : &beyond;
     *cell = (at_csv_cell){.line = csv->line, .column = column};
     bool quoted = csv->at < csv->size && csv->text[csv->at] == '"';
-    attune_status status = quoted ? read_quoted(csv, cell, &more) : read_plain(csv, cell, &more);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(quoted ? read_quoted(csv, cell, &more) : read_plain(csv, cell, &more));
     if (csv->at - start > AT_CSV_MAX_RECORD)
       return at_csv_fail(csv, row->line, 1, "a row longer than %zu KiB", AT_CSV_MAX_RECORD >> 10);
     if (cell == &beyond && *cell->text)

@@ -44,9 +44,8 @@ static size_t entries_of(at_plan_table *table) {
 static const char *fingerprint_of(attune_tuner *tuner, int device_index) {
   const char *fingerprint = at_tuner_fingerprint_known(tuner, device_index);
   attune_device *device = NULL;
-  at_message kept;
   if (fingerprint || at_exit_begun()) return fingerprint;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (attune_device_at(&device, device_index) != ATTUNE_OK ||
       at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK)
     fingerprint = NULL;
@@ -156,11 +155,10 @@ static attune_status tell(const at_dispatch_stats *usage, attune_profile_fn fn, 
 
 attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, void *user,
                                    attune_profile_totals *out_totals) {
-  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
+  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
   at_tuner_open(tuner);
-  at_message kept;
   at_dispatch_stats usage;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_message_settle(&kept, at_dispatch_stats_take(&usage, tuner));
   if (status != ATTUNE_OK) return status;
   if (out_totals) *out_totals = usage.totals;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile_report.c: writes profiles. Numbers are written by hand: printf follows the program's locale, JSON does
- * not. */
+ * profile_report.c: writes profiles. */
 #include "tuning/workload/profile_report.h"
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/json_writer.h"
 #include "src/process/fork.h"
 #include "tuning/workload/dispatch_stats.h"
 
@@ -27,86 +27,54 @@ static const char *mode_name(attune_mode mode) {
 
 /* ---- JSON ---- */
 
-/* What is not ASCII becomes an escape, so that the file is valid whatever a driver calls its device. */
-static void put_text(FILE *out, const char *text) {
-  fputc('"', out);
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c == '"' || *c == '\\')
-      fprintf(out, "\\%c", *c);
-    else if (*c < 0x20 || *c >= 0x7F)
-      fprintf(out, "\\u%04x", *c);
-    else
-      fputc(*c, out);
-  }
-  fputc('"', out);
+/* A time of 0 is not known: null. */
+static void put_time(at_json *out, const char *name, double ns) {
+  at_json_real(out, name, ns > 0.0 ? ns : (double)NAN, 1);
 }
 
-/* With `digits` decimals; null for what JSON has no number for. */
-static void put_number(FILE *out, double value, int digits) {
-  double scale = 1.0;
-  for (int i = 0; i < digits; i++) scale *= 10.0;
-  const double scaled = round(fabs(value) * scale);
-  if (!(scaled < 9e18)) {
-    fputs("null", out);
-    return;
-  }
-  const unsigned long long all = (unsigned long long)scaled, unit = (unsigned long long)scale;
-  fprintf(out, "%s%llu", value < 0.0 && all ? "-" : "", all / unit);
-  if (digits) fprintf(out, ".%0*llu", digits, all % unit);
-}
-
-static void put_named(FILE *out, const char *name, double value, int digits) {
-  fprintf(out, ", \"%s\": ", name);
-  put_number(out, value, digits);
-}
-
-/* A time of 0 is one that is not known. */
-static void put_time(FILE *out, const char *name, double ns) {
-  fprintf(out, ", \"%s\": ", name);
-  if (ns > 0.0)
-    put_number(out, ns, 1);
-  else
-    fputs("null", out);
-}
-
-static void put_entry(FILE *out, const attune_profile_entry *e) {
+static void put_entry(at_json *out, const attune_profile_entry *e) {
   const attune_decision *d = e->decision;
-  fputs("{\"problem\": ", out);
-  put_text(out, e->problem);
-  fputs(", \"stored_as\": ", out);
-  put_text(out, d->problem);
-  fputs(", \"device\": ", out);
-  put_text(out, d->device);
-  fprintf(out, ", \"calls\": %llu, \"implementation\": ", (unsigned long long)e->calls);
-  put_text(out, d->implementation);
-  fputs(", \"configuration\": ", out);
-  put_text(out, d->configuration);
-  fprintf(out, ", \"source\": \"%s\", \"untuned\": %s", source_name(d->source), e->untuned ? "true" : "false");
+  at_json_object(out, NULL);
+  at_json_word(out, "problem", e->problem);
+  at_json_word(out, "stored_as", d->problem);
+  at_json_word(out, "device", d->device);
+  at_json_number(out, "calls", (int64_t)e->calls);
+  at_json_word(out, "implementation", d->implementation);
+  at_json_word(out, "configuration", d->configuration);
+  at_json_word(out, "source", source_name(d->source));
+  at_json_truth(out, "untuned", e->untuned);
   put_time(out, "time_ns", e->time_ns);
   put_time(out, "one_ns", d->time_ns);
   put_time(out, "default_one_ns", d->default_time_ns);
-  put_named(out, "share", e->share, 6);
-  put_named(out, "saved_ns", e->saved_ns, 1);
-  put_named(out, "worth_ns", e->worth_ns, 1);
-  put_named(out, "flops", e->flops, 0);
-  fputc('}', out);
+  at_json_real(out, "share", e->share, 6);
+  at_json_real(out, "saved_ns", e->saved_ns, 1);
+  at_json_real(out, "worth_ns", e->worth_ns, 1);
+  at_json_real(out, "flops", e->flops, 0);
+  at_json_object_end(out);
 }
 
-static void put_tuner(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner) {
+/* The text of a tuner, which the caller frees; NULL: no memory. */
+static char *json_of(const at_dispatch_stats *usage, const attune_tuner *tuner) {
   const attune_profile_totals *t = &usage->totals;
-  fprintf(out, "{\"tuner\": %llu, \"mode\": \"%s\", \"calls\": %llu, \"untuned_calls\": %llu, \"unknown_calls\": %llu",
-          (unsigned long long)tuner->id, mode_name(attune_tuner_get_mode(tuner)), (unsigned long long)t->calls,
-          (unsigned long long)t->untuned_calls, (unsigned long long)t->unknown_calls);
-  fprintf(out, ", \"other_calls\": %llu", (unsigned long long)t->other_calls);
-  put_time(out, "time_ns", t->time_ns);
-  put_named(out, "saved_ns", t->saved_ns, 1);
-  put_named(out, "worth_ns", t->worth_ns, 1);
-  fputs(",\n  \"problems\": [", out);
-  for (size_t i = 0; i < usage->count; i++) {
-    fputs(i ? ",\n   " : "\n   ", out);
-    put_entry(out, &usage->items[i].entry);
-  }
-  fputs("]}", out);
+  char *text = NULL;
+  size_t bytes;
+  at_json out = {.depth = 0};
+  at_json_object(&out, NULL);
+  at_json_number(&out, "tuner", (int64_t)tuner->id);
+  at_json_word(&out, "mode", mode_name(attune_tuner_get_mode(tuner)));
+  at_json_number(&out, "calls", (int64_t)t->calls);
+  at_json_number(&out, "untuned_calls", (int64_t)t->untuned_calls);
+  at_json_number(&out, "unknown_calls", (int64_t)t->unknown_calls);
+  at_json_number(&out, "other_calls", (int64_t)t->other_calls);
+  put_time(&out, "time_ns", t->time_ns);
+  at_json_real(&out, "saved_ns", t->saved_ns, 1);
+  at_json_real(&out, "worth_ns", t->worth_ns, 1);
+  at_json_list(&out, "problems");
+  for (size_t i = 0; i < usage->count; i++) put_entry(&out, &usage->items[i].entry);
+  at_json_list_end(&out);
+  at_json_object_end(&out);
+  (void)at_json_end(&out, &text, &bytes);
+  return text;
 }
 
 /* ---- the table ---- */
@@ -180,14 +148,13 @@ static attune_status fail_file(const char *path, int error) {
   return at_fail(status, "the profile cannot be written to %s: %s", path, strerror(error));
 }
 
-/* The text of a tuner, which the caller frees; NULL: no memory. */
-typedef void (*put_fn)(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner);
-static char *text_of(put_fn put, const at_dispatch_stats *usage, const attune_tuner *tuner) {
+/* The table, which the caller frees; NULL: no memory. */
+static char *table_of(const at_dispatch_stats *usage, const attune_tuner *tuner) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
-  put(out, usage, tuner);
+  put_table(out, usage, tuner);
   const bool ok = !ferror(out);
   if (fclose(out) == 0 && ok) return text;
   free(text);
@@ -206,19 +173,16 @@ static attune_status write_file(const char *path, const char *const *tuners, siz
 }
 
 attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) {
-  if (!tuner || !path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s",
-                   !tuner ? "tuner is NULL; should be given" : "path is NULL or empty; should be a file");
+  AT_REQUIRE(tuner);
+  if (!path || !*path) return AT_INVALID("path is NULL or empty; should be a file");
   at_tuner_open(tuner);
-  at_message kept;
   at_dispatch_stats usage;
-  at_message_keep(&kept);
-  attune_status status = at_dispatch_stats_take(&usage, tuner);
-  if (status != ATTUNE_OK) return status;
-  char *text = text_of(put_tuner, &usage, tuner);
+  const at_message kept = at_message_keep();
+  AT_TRY(at_dispatch_stats_take(&usage, tuner));
+  char *text = json_of(&usage, tuner);
   at_dispatch_stats_free(&usage);
-  status = text ? write_file(path, (const char *const *)&text, 1)
-                : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile");
+  attune_status status = text ? write_file(path, (const char *const *)&text, 1)
+                              : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile");
   free(text);
   return at_message_settle(&kept, status);
 }
@@ -302,7 +266,7 @@ void at_profile_end(attune_tuner *tuner) {
     return;
   }
   const bool table = strcmp(tuner->profile, "stderr") == 0;
-  char *text = usage.totals.calls ? text_of(table ? put_table : put_tuner, &usage, tuner) : NULL;
+  char *text = !usage.totals.calls ? NULL : table ? table_of(&usage, tuner) : json_of(&usage, tuner);
   at_dispatch_stats_free(&usage);
   if (!text) return;
   if (table) {

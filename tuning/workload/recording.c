@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "tuning/plans/call_cache.h"
 
 enum { WAIT_MS = 200, FIRST_WAIT_MS = 50 };
@@ -39,13 +40,7 @@ void at_recording_begin(attune_tuner *tuner) {
 static int add_claim(void *user, at_plan_entry *entry, uint64_t calls) {
   claims *all = user;
   if (calls <= entry->recorded) return 0; /* less: the first call is recorded before it is counted */
-  if (all->count == all->room) {
-    const size_t room = all->room ? 2 * all->room : 64;
-    claim *larger = realloc(all->items, room * sizeof *larger);
-    if (!larger) return 1;
-    all->items = larger;
-    all->room = room;
-  }
+  if (!AT_ARRAY_ROOM(all->items, all->count, all->room)) return 1;
   claim *c = &all->items[all->count++];
   c->entry = entry;
   c->calls = calls - entry->recorded;

@@ -2,6 +2,7 @@
  * workload.c: lists of problems, from a CSV file or from what tuners in mode record wrote down. */
 #include <attune/workload.h>
 
+#include "src/base/array.h"
 #include "src/base/backend.h"
 #include "tuning/measure/operand_set.h"
 #include "tuning/workload/csv.h"
@@ -64,15 +65,9 @@ static attune_workload *new_workload(void) {
 
 /* Room for one more, zeroed and counted; NULL when memory ends. */
 static attune_workload_entry *add_entry(attune_workload *workload) {
-  if (workload->size == workload->capacity) {
-    size_t capacity = workload->capacity ? workload->capacity * 2 : 64;
-    attune_workload_entry *larger = realloc(workload->entries, capacity * sizeof *larger);
-    if (!larger) {
-      at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu problems", capacity);
-      return NULL;
-    }
-    workload->entries = larger;
-    workload->capacity = capacity;
+  if (!AT_ARRAY_ROOM(workload->entries, workload->size, workload->capacity)) {
+    at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for more than %zu problems", workload->size);
+    return NULL;
   }
   attune_workload_entry *entry = &workload->entries[workload->size++];
   memset(entry, 0, sizeof *entry);
@@ -309,17 +304,15 @@ static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_w
 }
 
 attune_status at_workload_read(attune_workload **out, const char *path, const at_workload_ops *ops) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to where the workload goes");
   *out = NULL;
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
   at_csv csv;
-  attune_status status = at_csv_open(&csv, path);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_csv_open(&csv, path));
   attune_workload *workload = new_workload();
   scratch *s = workload ? malloc(sizeof *s) : NULL;
   if (workload && !s) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload");
-  status = s ? read_rows(&csv, ops, workload, s) : ATTUNE_OUT_OF_MEMORY;
+  attune_status status = s ? read_rows(&csv, ops, workload, s) : ATTUNE_OUT_OF_MEMORY;
   free(s);
   at_csv_close(&csv);
   if (status != ATTUNE_OK) {
@@ -379,18 +372,12 @@ static attune_status check_room(attune_tuner *tuner, attune_device *device, cons
 
 attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
                                        const char *problem) {
-  if (!out_ns || !tuner || !device || !problem)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
-                   !out_ns   ? "out_ns"
-                   : !tuner  ? "tuner"
-                   : !device ? "device"
-                             : "problem");
+  AT_REQUIRE(out_ns, tuner, device, problem);
   const char *fingerprint = NULL;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
-  if (status == ATTUNE_OK && *out_ns <= 0.0) status = at_fail(ATTUNE_INVALID_ARGUMENT, "\"%s\" is no problem", problem);
+  if (status == ATTUNE_OK && *out_ns <= 0.0) status = AT_INVALID("\"%s\" is no problem", problem);
   if (status == ATTUNE_OK) status = check_room(tuner, device, problem);
   return at_message_settle(&kept, status);
 }
@@ -404,22 +391,20 @@ static int longest_first(const void *left, const void *right) {
 }
 
 attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to where the workload goes");
   *out = NULL;
-  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be a tuner");
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be a device");
+  AT_REQUIRE_AS(tuner, "be a tuner");
+  AT_REQUIRE_AS(device, "be a device");
   at_store *store = at_tuner_store(tuner);
   if (!store)
     return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one that mode record wrote to");
   const char *fingerprint = NULL;
-  attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
-  if (status != ATTUNE_OK) return status;
-  at_message kept;
-  at_message_keep(&kept);
+  AT_TRY(at_tuner_fingerprint(tuner, device, &fingerprint));
+  const at_message kept = at_message_keep();
   if (attune_tuner_get_mode(tuner) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
   recorded_walk walk = {.workload = new_workload()};
   if (!walk.workload) return ATTUNE_OUT_OF_MEMORY;
-  status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
+  attune_status status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
   if (status == ATTUNE_OK && walk.failed) status = ATTUNE_OUT_OF_MEMORY;
   if (status != ATTUNE_OK) {
     attune_workload_destroy(walk.workload);

@@ -9,8 +9,6 @@
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/language/user_function_expression.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 /* ---- the caller's structs ---- */
 
 static const char *name_of(const attune_tensor *t, bool output, int i, char out[96]) {
@@ -24,30 +22,32 @@ static const char *name_of(const attune_tensor *t, bool output, int i, char out[
 
 static attune_status check_counts(const attune_elementwise_operands *o) {
   if (o->output_count < 1 || o->output_count > AT_EXPRESSION_OUTPUTS)
-    return FAIL("operands.output_count is %d; should be 1 to %d", o->output_count, AT_EXPRESSION_OUTPUTS);
+    return AT_INVALID("operands.output_count is %d; should be 1 to %d", o->output_count, AT_EXPRESSION_OUTPUTS);
   if (o->input_count < 0 || o->input_count > AT_EXPRESSION_INPUTS)
-    return FAIL("operands.input_count is %d; should be 0 to %d", o->input_count, AT_EXPRESSION_INPUTS);
+    return AT_INVALID("operands.input_count is %d; should be 0 to %d", o->input_count, AT_EXPRESSION_INPUTS);
   if (o->scalar_count < 0 || o->scalar_count > AT_EXPRESSION_SCALARS)
-    return FAIL("operands.scalar_count is %d; should be 0 to %d", o->scalar_count, AT_EXPRESSION_SCALARS);
+    return AT_INVALID("operands.scalar_count is %d; should be 0 to %d", o->scalar_count, AT_EXPRESSION_SCALARS);
   if (!o->outputs || (o->input_count && !o->inputs) || (o->scalar_count && !o->scalars))
-    return FAIL("operands.%s is NULL; should have as many as its count says", !o->outputs ? "outputs"
-                                                                              : o->input_count && !o->inputs
-                                                                                  ? "inputs"
-                                                                                  : "scalars");
+    return AT_INVALID("operands.%s is NULL; should have as many as its count says", !o->outputs ? "outputs"
+                                                                                    : o->input_count && !o->inputs
+                                                                                        ? "inputs"
+                                                                                        : "scalars");
   if (!at_call_binding_accuracy_is_one(o)) return at_call_binding_accuracy_fail(o);
   return ATTUNE_OK;
 }
 
 static attune_status check_tensor(const attune_tensor *t, bool output, int i) {
   char name[96];
-  if (!output && !t->name) return FAIL("input %d has no name; should be that of an operand of the expression", i);
+  if (!output && !t->name) return AT_INVALID("input %d has no name; should be that of an operand of the expression", i);
   if (!attune_dtype_size(t->dtype))
-    return FAIL("the dtype of %s is %d; should be one of attune_dtype", name_of(t, output, i, name), (int)t->dtype);
+    return AT_INVALID("the dtype of %s is %d; should be one of attune_dtype", name_of(t, output, i, name),
+                      (int)t->dtype);
   if (t->dims < 0 || t->dims > AT_DIMS)
-    return FAIL("%s has %d dimensions; should be 0 to %d", name_of(t, output, i, name), t->dims, AT_DIMS);
+    return AT_INVALID("%s has %d dimensions; should be 0 to %d", name_of(t, output, i, name), t->dims, AT_DIMS);
   if (t->dims == 0 && t->sizes[0] != 0 && t->sizes[0] != 1)
-    return FAIL("%s has dims 0, but sizes[0] is %lld; should be the number of sizes, or sizes[0] be 1 for one element",
-                name_of(t, output, i, name), (long long)t->sizes[0]);
+    return AT_INVALID(
+        "%s has dims 0, but sizes[0] is %lld; should be the number of sizes, or sizes[0] be 1 for one element",
+        name_of(t, output, i, name), (long long)t->sizes[0]);
   return ATTUNE_OK;
 }
 
@@ -66,10 +66,10 @@ static attune_status read_views(at_view *views, const attune_elementwise_operand
 /* ---- the expression ---- */
 
 static attune_status put_name(at_operand_name *to, const char *name, attune_dtype dtype, const char *what, int i) {
-  if (!name) return FAIL("%s %d has no name; should be that of an operand of the expression", what, i);
+  if (!name) return AT_INVALID("%s %d has no name; should be that of an operand of the expression", what, i);
   if (!at_copy_text(to->name, sizeof to->name, name))
-    return FAIL("the name of %s %d, %.40s..., is too long; should have at most %d characters", what, i, name,
-                AT_EXPRESSION_NAME - 1);
+    return AT_INVALID("the name of %s %d, %.40s..., is too long; should have at most %d characters", what, i, name,
+                      AT_EXPRESSION_NAME - 1);
   to->dtype = (uint8_t)dtype;
   return ATTUNE_OK;
 }
@@ -77,8 +77,7 @@ static attune_status put_name(at_operand_name *to, const char *name, attune_dtyp
 /* Inputs are told apart by how they lie, so that "x + bias" and "bias + x" are one problem. */
 static void colour(at_operand_name *tensors, const attune_elementwise_operands *o, const at_view *views) {
   at_layout layout;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   const bool good = at_layout_make(&layout, &views[0].shape, views, o->output_count + o->input_count) == ATTUNE_OK;
   for (int i = 0; i < o->input_count; i++)
     tensors[i].colour = good ? (uint8_t)layout.operands[o->output_count + i].layout_class : 0;
@@ -113,8 +112,8 @@ static attune_status compile(at_expression **out, const at_formula *formula, con
   if (status == ATTUNE_OK && formula->verified) status = verify(*out, formula);
   if (status == ATTUNE_OK && (*out)->output_count == o->output_count) return status;
   if (status == ATTUNE_OK)
-    status =
-        FAIL("the expression has %d outputs, operands %d; should be as many", (*out)->output_count, o->output_count);
+    status = AT_INVALID("the expression has %d outputs, operands %d; should be as many", (*out)->output_count,
+                        o->output_count);
   at_expression_destroy(*out);
   *out = NULL;
   return status;
@@ -161,9 +160,8 @@ static void keep_tensors(at_call_binding *p, const attune_elementwise_operands *
 static attune_status begin(at_call_binding *p, at_view *views, const at_formula *formula,
                            const attune_elementwise_operands *o) {
   at_view given[AT_TENSORS];
-  attune_status status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, formula, o, given);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_views(given, o));
+  AT_TRY(compile(&p->expression, formula, o, given));
   find_operands(p, o);
   keep_tensors(p, o);
   order_views(views, p, given);
@@ -189,11 +187,10 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
   at_view views[AT_TENSORS];
   *out = NULL;
   *empty = false;
-  attune_status status = check_counts(o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_counts(o));
   at_call_binding *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call");
-  status = begin(p, views, formula, o);
+  attune_status status = begin(p, views, formula, o);
   if (status == ATTUNE_OK) status = check_all(p, views, o);
   *empty = status == ATTUNE_OK && p->layout.count == 0;
   if (status == ATTUNE_OK && !*empty) status = at_call_binding_lay_out(p, views, device, o);
@@ -203,13 +200,12 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
 attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula, const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
-  attune_status status = check_counts(o);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_counts(o));
   at_call_binding *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
-  status = begin(p, views, formula, o);
+  attune_status status = begin(p, views, formula, o);
   if (status == ATTUNE_OK && p->layout.count == 0)
-    status = FAIL("the shape has no elements; a problem has at least one");
+    status = AT_INVALID("the shape has no elements; a problem has at least one");
   if (status == ATTUNE_OK) status = at_call_binding_lay_out(p, views, NULL, o);
   return finish(out, p, true, status);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 attune_status at_call_binding_accuracy_fail(const attune_elementwise_operands *o) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "operands.accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)o->accuracy);
+  return AT_INVALID("operands.accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED",
+                    (int)o->accuracy);
 }
 
 void at_call_binding_view(at_view *out, const attune_tensor *t) {

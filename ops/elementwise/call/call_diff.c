@@ -3,7 +3,6 @@
 #include "ops/elementwise/call/call_binding.h"
 #include "src/base/dtype.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 #define ELSE "; make a plan with these operands" /* what helps, whatever differs */
 
 enum { NAME_CHARS = 96, NUMBERS_CHARS = 200 };
@@ -30,23 +29,24 @@ static const char *numbers_of(char out[NUMBERS_CHARS], const int64_t *numbers, i
 static attune_status fail_tensor(const char *name, const at_kept_tensor *k, const attune_tensor *t) {
   char is[NUMBERS_CHARS], was[NUMBERS_CHARS];
   if (t->dtype != k->dtype && !attune_dtype_size(t->dtype))
-    return FAIL("%s: dtype is %d, which is none; the plan has %s", name, (int)t->dtype, attune_dtype_name(k->dtype));
+    return AT_INVALID("%s: dtype is %d, which is none; the plan has %s", name, (int)t->dtype,
+                      attune_dtype_name(k->dtype));
   if (t->dtype != k->dtype)
-    return FAIL("%s: dtype is %s; the plan has %s" ELSE, name, attune_dtype_name(t->dtype),
-                attune_dtype_name(k->dtype));
-  if (t->dims != k->dims) return FAIL("%s: dims is %d; the plan has %d" ELSE, name, t->dims, k->dims);
+    return AT_INVALID("%s: dtype is %s; the plan has %s" ELSE, name, attune_dtype_name(t->dtype),
+                      attune_dtype_name(k->dtype));
+  if (t->dims != k->dims) return AT_INVALID("%s: dims is %d; the plan has %d" ELSE, name, t->dims, k->dims);
   for (int d = 0; d < k->dims; d++)
     if (t->sizes[d] != k->sizes[d])
-      return FAIL("%s: shape is %s; the plan has %s" ELSE, name, numbers_of(is, t->sizes, t->dims, " x "),
-                  numbers_of(was, k->sizes, k->dims, " x "));
-  return FAIL("%s: strides are %s; the plan has %s" ELSE, name,
-              t->strides ? numbers_of(is, t->strides, t->dims, ", ") : "NULL (packed)",
-              numbers_of(was, k->strides, k->dims, ", "));
+      return AT_INVALID("%s: shape is %s; the plan has %s" ELSE, name, numbers_of(is, t->sizes, t->dims, " x "),
+                        numbers_of(was, k->sizes, k->dims, " x "));
+  return AT_INVALID("%s: strides are %s; the plan has %s" ELSE, name,
+                    t->strides ? numbers_of(is, t->strides, t->dims, ", ") : "NULL (packed)",
+                    numbers_of(was, k->strides, k->dims, ", "));
 }
 
 static attune_status fail_list(const char *list, int count, int wanted) {
-  if (count != wanted) return FAIL("operands.%s_count is %d; the plan has %d" ELSE, list, count, wanted);
-  return FAIL("operands.%ss is NULL; should list %d", list, wanted);
+  if (count != wanted) return AT_INVALID("operands.%s_count is %d; the plan has %d" ELSE, list, count, wanted);
+  return AT_INVALID("operands.%ss is NULL; should list %d", list, wanted);
 }
 
 attune_status at_call_binding_fail_unlike(const at_call_binding *p, const attune_elementwise_operands *o) {
@@ -72,12 +72,12 @@ attune_status at_call_binding_fail_aligned(const at_call_binding *p, const attun
     const uintptr_t data = (uintptr_t)t->data, own = at_element_alignment(t->dtype);
     const uintptr_t first = data + (uintptr_t)p->low[k] + (uintptr_t)p->head * p->step[k];
     if (data & (own - 1))
-      return FAIL("%s is aligned to %d byte%s; should be to %d, for its dtype, %s", name_of(name, p, o, caller),
-                  (int)(data & -data), data & 1 ? "" : "s", (int)own, attune_dtype_name(t->dtype));
+      return AT_INVALID("%s is aligned to %d byte%s; should be to %d, for its dtype, %s", name_of(name, p, o, caller),
+                        (int)(data & -data), data & 1 ? "" : "s", (int)own, attune_dtype_name(t->dtype));
     if (p->step[k] && (first & ((uintptr_t)least - 1)))
-      return FAIL("%s is aligned to %d byte%s; should be to %d, as all operands were when the plan was made, or make "
-                  "one with these",
-                  name_of(name, p, o, caller), (int)(first & -first), first & 1 ? "" : "s", least);
+      return AT_INVALID("%s is aligned to %d byte%s; should be to %d, as all operands were when the plan was made, or "
+                        "make one with these",
+                        name_of(name, p, o, caller), (int)(first & -first), first & 1 ? "" : "s", least);
   }
   return ATTUNE_OK;
 }

@@ -71,8 +71,7 @@ attune_status at_call_binding_lay_out(at_call_binding *p, const at_view *views, 
   for (int i = 0; i < e->output_count; i++) use.outputs[i] = (uint8_t)outputs[i].dtype;
   find_in_place(&use, e, outputs, inputs);
   use.alignment = find_alignment(p, device, views);
-  const attune_status status = at_elementwise_make(problem, e, &p->layout, &use);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_elementwise_make(problem, e, &p->layout, &use));
   p->problem = malloc(problem->bytes);
   if (!p->problem) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem of %d bytes", problem->bytes);
   memcpy(p->problem, problem, problem->bytes);

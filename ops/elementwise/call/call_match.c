@@ -7,8 +7,6 @@
 #include "ops/elementwise/call/call_binding.h"
 #include "src/random/generator.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 bool at_call_binding_is_like(const at_call_binding *p, const attune_elementwise_operands *o) {
   bool same = o->output_count == p->output_count && o->input_count == p->input_count &&
               o->scalar_count == p->scalar_count && o->outputs && (o->inputs || !o->input_count) &&
@@ -21,9 +19,8 @@ bool at_call_binding_is_like(const at_call_binding *p, const attune_elementwise_
 
 bool at_call_binding_has_kinds(const at_call_binding *p, const attune_elementwise_operands *o) {
   bool same = true;
-  for (int i = 0; i < p->expression->scalar_count; i++) {
+  for (int i = 0; i < p->expression->scalar_count; i++)
     same = same && at_scalar_kind(&o->scalars[p->scalar_of[i]]) == (attune_dtype)p->expression->scalars[i].dtype;
-  }
   return same;
 }
 
@@ -101,14 +98,13 @@ attune_status at_call_binding_check(const at_call_binding *p, const attune_eleme
 attune_status at_call_binding_check_generator(const at_expression *e, attune_generator *generator) {
   if (e->uniform_count + e->normal_count == 0) return ATTUNE_OK;
   if (!generator)
-    return FAIL("the generator is NULL; %s() draws from one: give one of attune_generator_create",
-                e->uniform_count ? "rand" : "randn");
+    return AT_INVALID("the generator is NULL; %s() draws from one: give one of attune_generator_create",
+                      e->uniform_count ? "rand" : "randn");
   at_generator_view view;
   at_generator_look(generator, &view);
-  return view.mode == ATTUNE_RANDOM_PORTABLE
-             ? ATTUNE_OK
-             : FAIL("the generator is in mode torch; expressions draw in its portable mode: see "
-                    "attune_generator_set_mode");
+  return view.mode == ATTUNE_RANDOM_PORTABLE ? ATTUNE_OK
+                                             : AT_INVALID("the generator is in mode torch; expressions draw in its "
+                                                          "portable mode: see attune_generator_set_mode");
 }
 
 attune_status at_scalar_fail(const attune_scalar *s, int i) {
@@ -116,9 +112,9 @@ attune_status at_scalar_fail(const attune_scalar *s, int i) {
   const bool named = s->name && at_copy_text(name, sizeof name, s->name);
   if (!named) (void)snprintf(name, sizeof name, "%d", i);
   if (s->integer != 0)
-    return FAIL("scalar %s has integer %lld, but kind 0, which is f64; should be i64 or bool", name,
-                (long long)s->integer);
-  return FAIL("scalar %s has imaginary %g, but kind 0, which is f64; should be c128", name, s->imaginary);
+    return AT_INVALID("scalar %s has integer %lld, but kind 0, which is f64; should be i64 or bool", name,
+                      (long long)s->integer);
+  return AT_INVALID("scalar %s has imaginary %g, but kind 0, which is f64; should be c128", name, s->imaginary);
 }
 
 attune_status at_call_binding_check_scalars(const at_call_binding *p, const attune_elementwise_operands *o) {
@@ -127,8 +123,8 @@ attune_status at_call_binding_check_scalars(const at_call_binding *p, const attu
     const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = at_scalar_kind(s);
     if (is == 0) return at_scalar_fail(s, p->scalar_of[i]);
     if (is != was)
-      return FAIL("scalar %d has kind %s, but %s when the plan was made; make one with these operands", p->scalar_of[i],
-                  attune_dtype_name(is), attune_dtype_name(was));
+      return AT_INVALID("scalar %d has kind %s, but %s when the plan was made; make one with these operands",
+                        p->scalar_of[i], attune_dtype_name(is), attune_dtype_name(was));
   }
   return ATTUNE_OK;
 }

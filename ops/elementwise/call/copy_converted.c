@@ -6,8 +6,6 @@
 
 #include "src/base/support.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 /* Whether kernels of the stream's device use the memory at full speed. */
 static attune_status is_near(int *out, attune_stream *stream, const void *pointer) {
   attune_pointer_info info;
@@ -40,14 +38,12 @@ static attune_status copy_by_stages(attune_tuner *tuner, attune_stream *stream, 
                                     const void *source, attune_dtype from, size_t count) {
   const size_t to_bytes = count * attune_dtype_size(to), from_bytes = count * attune_dtype_size(from);
   void *target = destination, *origin = (void *)(uintptr_t)source;
-  attune_status status = stage(&origin, stream, source, from_bytes);
-  if (status != ATTUNE_OK) return status;
-  status = stage(&target, stream, destination, to_bytes);
+  AT_TRY(stage(&origin, stream, source, from_bytes));
+  attune_status status = stage(&target, stream, destination, to_bytes);
   if (status == ATTUNE_OK && origin != source) status = attune_copy(stream, origin, source, from_bytes);
   if (status == ATTUNE_OK) status = convert(tuner, stream, target, to, origin, from, count);
   if (status == ATTUNE_OK && target != destination) status = attune_copy(stream, destination, target, to_bytes);
-  at_message kept;
-  at_message_keep(&kept); /* of what failed first */
+  const at_message kept = at_message_keep(); /* of what failed first */
   if (origin != source) (void)attune_free(origin, stream);
   if (target && target != destination) (void)attune_free(target, stream);
   (void)at_message_settle(&kept, ATTUNE_OK);
@@ -56,14 +52,14 @@ static attune_status copy_by_stages(attune_tuner *tuner, attune_stream *stream, 
 
 attune_status attune_copy_converted(attune_tuner *tuner, attune_stream *stream, void *destination, attune_dtype to,
                                     const void *source, attune_dtype from, size_t count) {
-  if (!stream) return FAIL("stream is NULL; should be one of attune_stream_create or attune_stream_default");
-  if (attune_dtype_size(to) == 0) return FAIL("to is %d; should be an attune_dtype", (int)to);
-  if (attune_dtype_size(from) == 0) return FAIL("from is %d; should be an attune_dtype", (int)from);
+  AT_REQUIRE_STREAM(stream);
+  if (attune_dtype_size(to) == 0) return AT_INVALID("to is %d; should be an attune_dtype", (int)to);
+  if (attune_dtype_size(from) == 0) return AT_INVALID("from is %d; should be an attune_dtype", (int)from);
   if (count == 0) return ATTUNE_OK;
   if (!destination || !source)
-    return FAIL("%s is NULL; should have %zu elements", source ? "destination" : "source", count);
-  if (count > (size_t)PTRDIFF_MAX / 16) return FAIL("count is %zu; should be the number of elements", count);
+    return AT_INVALID("%s is NULL; should have %zu elements", source ? "destination" : "source", count);
+  if (count > (size_t)PTRDIFF_MAX / 16) return AT_INVALID("count is %zu; should be the number of elements", count);
   if (to == from) return attune_copy(stream, destination, source, count * attune_dtype_size(to));
-  if (!tuner) return FAIL("tuner is NULL; should be one of attune_tuner_create");
+  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
   return copy_by_stages(tuner, stream, destination, to, source, from, count);
 }

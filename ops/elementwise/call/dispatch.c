@@ -13,8 +13,6 @@
 #include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/plan_handle.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 /* The plan for the problem of a call, by its key. */
 static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem,
                                const at_plan **out) {
@@ -134,7 +132,8 @@ attune_status at_run_plan_create(attune_plan **out, attune_tuner *tuner, attune_
   bool empty = false;
   at_call_binding *prepared = NULL;
   attune_status status = make_ready(&prepared, &empty, tuner, stream, formula, operands);
-  if (status == ATTUNE_OK && empty) status = FAIL("a plan needs at least one element; attune_elementwise takes none");
+  if (status == ATTUNE_OK && empty)
+    status = AT_INVALID("a plan needs at least one element; attune_elementwise takes none");
   if (status == ATTUNE_OK) {
     memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
     status = at_plan_handle_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);
@@ -153,8 +152,7 @@ attune_status at_run_format(char *out, size_t size, const at_formula *formula,
   at_call_binding *prepared = NULL;
   at_formula own = *formula;
   own.verified = true; /* the problem may be tuned, without this text */
-  const attune_status status = at_call_binding_describe(&prepared, &own, operands);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_call_binding_describe(&prepared, &own, operands));
   uint64_t again[AT_PROBLEM_BYTES / 8];
   attune_status written = at_elementwise_format(prepared->problem, out, size);
   at_call_binding_destroy(prepared);

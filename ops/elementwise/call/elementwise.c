@@ -10,35 +10,25 @@
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/plan_handle.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
-static attune_status fail_null(const void *tuner, const void *stream, const void *expression) {
-  return FAIL("%s is NULL; should be given", !tuner        ? "tuner"
-                                             : !stream     ? "stream"
-                                             : !expression ? "expression"
-                                                           : "operands");
-}
-
 attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,
                                  const attune_elementwise_operands *operands) {
-  if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
+  AT_REQUIRE(tuner, stream, expression, operands);
   const at_formula formula = {.text = expression};
   return at_run(tuner, stream, &formula, operands);
 }
 
 attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                              const char *expression, const attune_elementwise_operands *operands) {
-  if (!out) return FAIL("out is NULL; should point to an attune_plan *");
+  AT_REQUIRE_AS(out, "point to an attune_plan *");
   *out = NULL;
-  if (!tuner || !stream || !expression || !operands) return fail_null(tuner, stream, expression);
+  AT_REQUIRE(tuner, stream, expression, operands);
   const at_formula formula = {.text = expression};
   return at_run_plan_create(out, tuner, stream, &formula, operands);
 }
 
 attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
                                                 const attune_elementwise_operands *operands) {
-  if (!out || !expression || !operands)
-    return FAIL("%s is NULL; should be given", !out ? "out" : !expression ? "expression" : "operands");
+  AT_REQUIRE(out, expression, operands);
   if (size > 0) out[0] = '\0';
   const at_formula formula = {.text = expression};
   return at_run_format(out, size, &formula, operands);
@@ -55,8 +45,8 @@ static attune_status check_run(const attune_plan *plan, const at_call_binding *p
     status = at_call_binding_check(prepared, operands);
     if (status != ATTUNE_OK) return status;
     if (at_call_binding_elsewhere(prepared, operands))
-      return FAIL("an output is the memory of an input, but was not when the plan was made; make one with these "
-                  "operands");
+      return AT_INVALID(
+          "an output is the memory of an input, but was not when the plan was made; make one with these operands");
   }
   const int least = at_alignment_least(plan->device, prepared->problem->alignment);
   if (!at_call_binding_aligned(prepared, operands, least)) return at_call_binding_fail_aligned(prepared, operands, least);

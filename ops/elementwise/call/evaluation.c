@@ -10,8 +10,6 @@
 #include "src/process/floating.h"
 #include "tuning/measure/operand_set.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 enum { UNWRITTEN = 0xff };
 
 /* ---- create ---- */
@@ -54,12 +52,11 @@ static void forget_addresses(at_spec *s) {
 }
 
 attune_status attune_evaluation_create(attune_evaluation **out, const attune_elementwise_words *words) {
-  if (!out || !words) return FAIL("%s is NULL; should be given", out ? "words" : "out");
+  AT_REQUIRE(out, words);
   *out = NULL;
   attune_evaluation *e = calloc(1, sizeof *e);
   if (e) e->expression = strdup(words->expression ? words->expression : "");
-  at_floating floating;
-  at_floating_enter(&floating); /* numbers in words are read to the nearest */
+  const at_floating floating = at_floating_enter(); /* numbers in words are read to the nearest */
   attune_status status =
       e && e->expression ? describe(e, words) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an evaluation");
   at_floating_leave(&floating);
@@ -119,8 +116,8 @@ static void set_addresses(attune_evaluation *e) {
 }
 
 attune_status attune_evaluation_place(attune_evaluation *e, attune_stream *stream, uint64_t seed) {
-  if (!e || !stream) return FAIL("%s is NULL; should be given", e ? "stream" : "evaluation");
-  if (e->stream) return FAIL("the evaluation has its memory; create another one");
+  if (!e || !stream) return AT_INVALID("%s is NULL; should be given", e ? "stream" : "evaluation");
+  if (e->stream) return AT_INVALID("the evaluation has its memory; create another one");
   const at_expression *x = e->prepared->expression;
   attune_status status = take_memory(e, stream);
   if (status == ATTUNE_OK && !e->random) status = at_random_create(&e->random, seed);

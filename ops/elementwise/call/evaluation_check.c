@@ -10,8 +10,6 @@
 #include "src/base/backend.h"
 #include "src/process/floating.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 enum { ENDS = 64 }; /* elements at the start and at the end that every sample has */
 
 /* A buffer's bytes in host memory: into *room, which is made at the first time; on the host those that are there, unless
@@ -140,13 +138,13 @@ static void begin(comparison *c, const attune_evaluation *e) {
 
 attune_status attune_evaluation_check(attune_evaluation *e, attune_tuner *tuner, int64_t most,
                                       attune_evaluation_errors *out) {
-  if (!e || !tuner || !out) return FAIL("%s is NULL; should be given", !e ? "evaluation" : !tuner ? "tuner" : "out");
-  if (!e->stream) return FAIL("the evaluation has no memory; call attune_evaluation_place first");
+  if (!e || !tuner || !out)
+    return AT_INVALID("%s is NULL; should be given", !e ? "evaluation" : !tuner ? "tuner" : "out");
+  if (!e->stream) return AT_INVALID("the evaluation has no memory; call attune_evaluation_place first");
   memset(out, 0, sizeof *out);
   comparison *c = calloc(1, sizeof *c);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to compare results");
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   e->checked = false;
   attune_status status = run(e, tuner);
   if (status == ATTUNE_OK) {
@@ -178,13 +176,13 @@ static int64_t place_of(const attune_tensor *t, const attune_tensor *whole, int6
 }
 
 attune_status attune_evaluation_element(const attune_evaluation *e, int tensor, int64_t index, attune_scalar *out) {
-  if (!e || !out) return FAIL("%s is NULL; should be given", e ? "out" : "evaluation");
+  if (!e || !out) return AT_INVALID("%s is NULL; should be given", e ? "out" : "evaluation");
   const at_call_binding *p = e->prepared;
-  if (!e->checked) return FAIL("there are no results yet; call attune_evaluation_check first");
+  if (!e->checked) return AT_INVALID("there are no results yet; call attune_evaluation_check first");
   if (tensor < 0 || tensor >= p->tensors)
-    return FAIL("tensor is %d; should be 0 to %d, outputs first", tensor, p->tensors - 1);
+    return AT_INVALID("tensor is %d; should be 0 to %d, outputs first", tensor, p->tensors - 1);
   if (index < 0 || index >= p->layout.count)
-    return FAIL("index is %lld; should be 0 to %lld", (long long)index, (long long)p->layout.count - 1);
+    return AT_INVALID("index is %lld; should be 0 to %lld", (long long)index, (long long)p->layout.count - 1);
   const int outputs = p->expression->output_count;
   int k = tensor; /* in the expression's order */
   for (int i = 0; i < p->expression->input_count && tensor >= outputs; i++)

@@ -6,7 +6,6 @@
 
 #include "src/base/support.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 enum { MOST_INPUTS = 2 };
 
 /* One output, inputs named in their order by the letters of `names`, and scalars. */
@@ -14,11 +13,11 @@ static attune_status run(attune_tuner *tuner, attune_stream *stream, const char 
                          const char *const *names, const attune_tensor *const *inputs, int input_count,
                          const attune_scalar *scalars, int scalar_count, attune_generator *generator) {
   attune_tensor named[MOST_INPUTS], output;
-  if (!out) return FAIL("out is NULL; should be a tensor");
+  AT_REQUIRE_AS(out, "be a tensor");
   output = *out;
   output.name = NULL;
   for (int i = 0; i < input_count; i++) {
-    if (!inputs[i]) return FAIL("%s is NULL; should be a tensor", names[i]);
+    if (!inputs[i]) return AT_INVALID("%s is NULL; should be a tensor", names[i]);
     named[i] = *inputs[i];
     named[i].name = names[i];
   }
@@ -79,14 +78,14 @@ attune_status attune_tensor_bias_activation(attune_tuner *tuner, attune_stream *
       [ATTUNE_ACTIVATION_SILU] = "silu(x + bias)", [ATTUNE_ACTIVATION_SIGMOID] = "sigmoid(x + bias)",
       [ATTUNE_ACTIVATION_TANH] = "tanh(x + bias)"};
   if ((unsigned)activation >= AT_COUNT(expressions))
-    return FAIL("activation is %d; should be one of attune_activation", (int)activation);
+    return AT_INVALID("activation is %d; should be one of attune_activation", (int)activation);
   return run(tuner, stream, expressions[activation], out, (const char *const[]){"x", "bias"},
              (const attune_tensor *const[]){x, bias}, 2, NULL, 0, NULL);
 }
 
 attune_status attune_tensor_dropout(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out,
                                     const attune_tensor *in, double p, attune_generator *generator) {
-  if (!(p >= 0.0 && p < 1.0)) return FAIL("p is %g; should be 0 or more and less than 1", p);
+  if (!(p >= 0.0 && p < 1.0)) return AT_INVALID("p is %g; should be 0 or more and less than 1", p);
   const attune_scalar scalars[] = {{.name = "keep", .value = 1.0 - p}, {.name = "scale", .value = 1.0 / (1.0 - p)}};
   return run(tuner, stream, "rand() < keep ? in * scale : 0", out, (const char *const[]){"in"}, &in, 1, scalars, 2,
              generator);
@@ -95,19 +94,18 @@ attune_status attune_tensor_dropout(attune_tuner *tuner, attune_stream *stream, 
 attune_status attune_tensor_permute(attune_tensor *out, int64_t *strides, const attune_tensor *in, const int *order) {
   int64_t own[ATTUNE_DIMS], stride = 1;
   bool seen[ATTUNE_DIMS] = {false};
-  if (!out || !strides || !in || !order)
-    return FAIL("%s is NULL; should be given", !out ? "out" : !strides ? "strides" : !in ? "in" : "order");
-  if (in->dims < 0 || in->dims > ATTUNE_DIMS) return FAIL("in has %d dimensions; should be 0 to 8", in->dims);
+  AT_REQUIRE(out, strides, in, order);
+  if (in->dims < 0 || in->dims > ATTUNE_DIMS) return AT_INVALID("in has %d dimensions; should be 0 to 8", in->dims);
   for (int d = 0; d < in->dims; d++) {
     if (order[d] < 0 || order[d] >= in->dims || seen[order[d]])
-      return FAIL("order[%d] is %d; should be each of 0 to %d once", d, order[d], in->dims - 1);
+      return AT_INVALID("order[%d] is %d; should be each of 0 to %d once", d, order[d], in->dims - 1);
     seen[order[d]] = true;
   }
   for (int d = in->dims - 1; d >= 0; d--) {
     if (in->sizes[d] < 0)
-      return FAIL("in has size %lld in dimension %d; should be 0 or more", (long long)in->sizes[d], d);
+      return AT_INVALID("in has size %lld in dimension %d; should be 0 or more", (long long)in->sizes[d], d);
     own[d] = in->strides ? in->strides[d] : stride;
-    if (!in->strides && !at_mul_i64(&stride, stride, in->sizes[d])) return FAIL("in has more than 2^63 elements");
+    if (!in->strides && !at_mul_i64(&stride, stride, in->sizes[d])) return AT_INVALID("in has more than 2^63 elements");
   }
   attune_tensor view = *in;
   for (int d = 0; d < in->dims; d++) {

@@ -9,8 +9,6 @@
 #include "ops/elementwise/call/dispatch.h"
 #include "src/base/backend.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 static const char *const scalar_names[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
 _Static_assert(AT_COUNT(scalar_names) == AT_EXPRESSION_SCALARS, "a name for each");
 
@@ -39,8 +37,7 @@ static void name_operands(named *out, const attune_elementwise_operands *o) {
 
 static attune_status check(const attune_tuner *tuner, const attune_stream *stream,
                            const attune_elementwise_operands *operands) {
-  if (!tuner || !stream || !operands)
-    return FAIL("%s is NULL; should be given", !tuner ? "tuner" : !stream ? "stream" : "operands");
+  AT_REQUIRE(tuner, stream, operands);
   if (stream->device->backend.kind == ATTUNE_DEVICE_CUDA) return ATTUNE_OK;
   return at_fail(ATTUNE_UNSUPPORTED,
                  "a function in CUDA C needs a CUDA device, and the stream is of %s; an expression "
@@ -52,11 +49,10 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
                                       const attune_elementwise_operands *operands) {
   named n;
   at_user_function *raw = NULL;
-  attune_status status = check(tuner, stream, operands);
-  if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(tuner, stream, operands));
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -66,13 +62,13 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
                                                   const attune_elementwise_operands *operands) {
   named n;
   at_user_function *raw = NULL;
-  if (!out) return FAIL("out is NULL; should point to an attune_plan *");
+  AT_REQUIRE_AS(out, "point to an attune_plan *");
   *out = NULL;
-  attune_status status = check(tuner, stream, operands);
-  if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(tuner, stream, operands));
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status =
+      at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -81,12 +77,11 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
                                                      const attune_elementwise_operands *operands) {
   named n;
   at_user_function *raw = NULL;
-  if (!out || !operands) return FAIL("%s is NULL; should be given", !out ? "out" : "operands");
+  AT_REQUIRE(out, operands);
   if (size > 0) out[0] = '\0';
-  attune_status status = at_user_function_get(&raw, source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_user_function_get(&raw, source, name));
   name_operands(&n, operands);
-  status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }

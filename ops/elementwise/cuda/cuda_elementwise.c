@@ -109,15 +109,13 @@ static attune_status open_plan(cuda_plan *s, at_plan *plan) {
   if (!at_cuda_choice_parse(&s->choice, &plan->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no kernel of elementwise is made so",
                    plan->configuration.text);
-  attune_status status = at_elementwise_expression(&s->expression, p);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_elementwise_expression(&s->expression, p));
   problem_of(&cuda, p, s->expression, NULL, 0);
   if (!at_cuda_supports(&cuda, &s->choice, capability_of(plan->device)))
     return at_fail(ATTUNE_NOT_FOUND, "%s is not for operands that lie so", plan->configuration.text);
-  status = make_kernel(&s->kernel, plan->device, &cuda, &s->choice);
-  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
-  if (status != ATTUNE_OK) return status;
-  status = find_blocks(s, plan->device);
+  AT_TRY(make_kernel(&s->kernel, plan->device, &cuda, &s->choice));
+  AT_TRY(at_cuda_enter_relaxed(&scope, plan->device));
+  attune_status status = find_blocks(s, plan->device);
   at_cuda_leave(&scope);
   return status;
 }
@@ -185,10 +183,9 @@ static attune_status compile(const at_implementation *self, const void *problem,
   if (made) *made = false;
   if (!at_cuda_choice_parse(&choice, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no kernel of elementwise is made so", configuration->text);
-  attune_status status = at_elementwise_expression(&expression, at_elementwise_of(problem));
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_elementwise_expression(&expression, at_elementwise_of(problem)));
   problem_of(&cuda, at_elementwise_of(problem), expression, NULL, 0);
-  status = at_cuda_generate(&text, &cuda, &choice);
+  attune_status status = at_cuda_generate(&text, &cuda, &choice);
   if (status == ATTUNE_OK) {
     const at_kernel_source source = at_cuda_source(&cuda, text);
     status = at_jit_compile(device, &source, made);
@@ -218,10 +215,9 @@ static attune_status launch_bound(at_cuda_launch *launch, const at_elementwise *
   for (int k = 0; k < at_elementwise_tensors(p); k++)
     launch->words[launch->tensor_at + k] = (uint64_t)(uintptr_t)o->tensors[k];
   at_cuda_bind_scalars(launch, e, o->scalars);
-  attune_status status = bind_random(launch, p, o, count, stream);
-  if (status == ATTUNE_OK) status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_jit_launch(kernel, &launch->config, launch->words, stream);
+  AT_TRY(bind_random(launch, p, o, count, stream));
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  attune_status status = at_jit_launch(kernel, &launch->config, launch->words, stream);
   at_cuda_leave(&scope);
   return status;
 }

@@ -130,9 +130,8 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (!at_generate_slots(&slots, p->expression))
     return at_fail(ATTUNE_UNSUPPORTED, "the expression uses its scalars in more than %d dtypes", AT_CUDA_SLOTS);
   if (p->expression->raw && !p->expression->function)
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "the problem is of a function in CUDA C whose source this process does not have; "
-                   "call attune_elementwise_cuda with it");
+    return at_fail(ATTUNE_UNSUPPORTED, "the problem is of a function in CUDA C whose source this process does not "
+                                       "have; call attune_elementwise_cuda with it");
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
   if (!form || !at_cuda_supports(p, c, c->dependent ? AT_CUDA_DEPENDENT : form->capability))
     return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
@@ -151,13 +150,13 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (status == ATTUNE_OK) form->functions(&s, p, c);
   at_write(&s, "%s", form->skeleton);
   if (status != ATTUNE_OK || s.failed || fields.count > AT_CUDA_WORDS) {
-    free(s.text);
+    free(s.data);
     return status != ATTUNE_OK ? status
            : s.failed          ? at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a kernel's text")
                                : at_fail(ATTUNE_UNSUPPORTED, "the kernel would take more than %d bytes of arguments",
                                          8 * AT_CUDA_WORDS);
   }
-  *out = s.text;
+  *out = s.data;
   return ATTUNE_OK;
 }
 

@@ -6,28 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(at_writer *s, size_t more) {
-  if (s->used + more < s->size) return true;
-  const size_t size = 2 * s->size + more + 4096;
-  char *text = realloc(s->text, size);
-  if (!text) return false;
-  s->text = text;
-  s->size = size;
-  return true;
-}
-
-void at_write(at_writer *s, const char *format, ...) {
-  va_list words, again;
-  if (s->failed) return;
-  va_start(words, format);
-  va_copy(again, words);
-  const int length = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  s->failed = length < 0 || !make_room(s, (size_t)length + 1);
-  if (!s->failed) s->used += (size_t)vsnprintf(s->text + s->used, s->size - s->used, format, words);
-  va_end(words);
-}
-
 int at_argument(at_arguments *f, const char *type, const char *name, const uint64_t *values, int count) {
   const int first = f->count;
   if (f->source && count == 1) at_write(f->source, "  %s %s;\n", type, name);

@@ -4,15 +4,11 @@
 #define AT_CUDA_SOURCE_H
 
 #include "ops/elementwise/cuda/cuda_kernel.h"
+#include "src/base/string_builder.h"
 
-/* A text that grows; `failed` when memory ran out. */
-typedef struct at_writer {
-  char *text;
-  size_t used, size;
-  bool failed;
-} at_writer;
-
-void at_write(at_writer *s, const char *format, ...) AT_PRINTF(2, 3);
+/* A kernel's text. */
+typedef at_string_builder at_writer;
+#define at_write at_string_builder_add
 
 /* The kernel's argument, described once for both sides: as members of a struct in the text, if there is one, and as words
  * of a launch, if there is one. */

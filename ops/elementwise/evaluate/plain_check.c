@@ -84,8 +84,7 @@ static bool agree(const at_expression *e, at_wide_value *values, at_wide_value *
 attune_status at_plain_check(const at_expression *e) {
   at_wide_value *values = at_plain_values(e), *plain = at_plain_values(e->plain);
   attune_status status = ATTUNE_OK;
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   if (!values || !plain)
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to check an expression");
   else if (!agree(e, values, plain))

@@ -152,8 +152,7 @@ attune_status at_host_elements_launch(const at_plan *plan, const void *operands,
     at_elementwise_layout_of(&own, p);
     layout = &own;
   }
-  const attune_status status = draw(call, o, layout, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(draw(call, o, layout, stream));
   if (at_host_inline(stream) && !call->state) {
     run_now(call, o, layout);
     return ATTUNE_OK;

@@ -125,9 +125,8 @@ static attune_status fill(at_host_plan *state, const at_plan *plan, at_expressio
   attune_dtype outputs[AT_EXPRESSION_OUTPUTS];
   interpreter_plan *s = (interpreter_plan *)state;
   for (int i = 0; i < p->output_count; i++) outputs[i] = (attune_dtype)p->dtypes[i];
-  attune_status status = read(s, &isa, &plan->configuration);
-  if (status == ATTUNE_OK) status = at_interpreter_create(&s->program, *expression, outputs, isa);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read(s, &isa, &plan->configuration));
+  AT_TRY(at_interpreter_create(&s->program, *expression, outputs, isa));
   s->output_count = p->output_count;
   s->input_count = p->input_count;
   s->host.run = run;

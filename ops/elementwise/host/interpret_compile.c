@@ -34,8 +34,7 @@ static attune_status new_value(builder *b, uint16_t *out, attune_dtype dtype) {
 
 /* There are never more instructions than values. */
 static attune_status emit(builder *b, uint16_t *out, attune_dtype dtype, at_instruction instruction) {
-  const attune_status status = new_value(b, out, dtype);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(new_value(b, out, dtype));
   instruction.out = *out;
   b->p->instructions[b->p->instruction_count++] = instruction;
   return ATTUNE_OK;
@@ -69,15 +68,13 @@ static attune_status emit_convert(builder *b, uint16_t *value, attune_dtype to) 
       kernel = b->p->isa->convert(next, from);
     }
     if (!kernel) break;
-    const attune_status status = emit_kernel(b, value, next, kernel, value, 1);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_kernel(b, value, next, kernel, value, 1));
   }
   return (attune_dtype)b->p->dtypes[*value] == to ? ATTUNE_OK : unsupported("conversion", attune_dtype_name(to));
 }
 
 static attune_status add_fixed(builder *b, uint16_t *out, const at_node *node) {
-  const attune_status status = new_value(b, out, (attune_dtype)node->dtype);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(new_value(b, out, (attune_dtype)node->dtype));
   at_fixed *fixed = &b->p->fixed[b->p->fixed_count++];
   *fixed = (at_fixed){.value = *out, .dtype = node->dtype, .kind = node->dtype, .constant = node->constant};
   if (node->kind == AT_NODE_SCALAR) {
@@ -92,8 +89,7 @@ static attune_status add_function(builder *b, uint16_t *out, const at_node *node
   for (int k = 0; k < node->count; k++) {
     arguments[k] = b->value_of[node->argument[k]];
     if (!is_narrow((attune_dtype)b->p->dtypes[arguments[k]])) continue;
-    const attune_status status = emit_convert(b, &arguments[k], ATTUNE_F32);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_convert(b, &arguments[k], ATTUNE_F32));
   }
   const attune_dtype dtype = (attune_dtype)b->p->dtypes[arguments[node->count - 1]];
   const at_function function = (at_function)node->function;
@@ -144,18 +140,15 @@ static attune_status check_node(const at_expression *e, int i) {
   if (node->kind == AT_NODE_INPUT) good = good && node->index < e->input_count;
   if (node->kind == AT_NODE_SCALAR) good = good && node->index < e->scalar_count;
   if (node->kind == AT_NODE_POSITION) good = good && node->index < AT_DIMS;
-  return good ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "node %d of the expression is not well formed", i);
+  return good ? ATTUNE_OK : AT_INVALID("node %d of the expression is not well formed", i);
 }
 
 /* Which nodes are computed at all, and which places of the element they need. */
 static attune_status look_ahead(builder *b) {
   const at_expression *e = b->expression;
-  for (int i = 0; i < e->node_count; i++) {
-    const attune_status status = check_node(e, i);
-    if (status != ATTUNE_OK) return status;
-  }
+  for (int i = 0; i < e->node_count; i++) AT_TRY(check_node(e, i));
   for (int i = 0; i < e->output_count; i++) {
-    if (e->outputs[i] >= e->node_count) return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d is no node", i);
+    if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is no node", i);
     b->wanted[e->outputs[i]] = true;
   }
   for (int i = e->node_count - 1; i >= 0; i--) {
@@ -176,8 +169,7 @@ static attune_status add_outputs(builder *b, const attune_dtype *dtypes) {
     const attune_dtype dtype = dtypes ? dtypes[i] : (attune_dtype)b->expression->nodes[b->expression->outputs[i]].dtype;
     p->outputs[i] = b->value_of[b->expression->outputs[i]];
     p->output_dtypes[i] = (uint8_t)dtype;
-    const attune_status status = emit_convert(b, &p->outputs[i], dtype);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(emit_convert(b, &p->outputs[i], dtype));
   }
   for (int i = 0; i < p->output_count; i++) {
     bool made = false;
@@ -252,8 +244,7 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
   *out = NULL;
   at_interpret_isas(all);
   if (e->node_count < 1 || e->node_count > AT_EXPRESSION_NODES || e->output_count < 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has %d nodes and %d outputs", e->node_count,
-                   e->output_count);
+    return AT_INVALID("the expression has %d nodes and %d outputs", e->node_count, e->output_count);
   at_interpreter *p = calloc(1, sizeof *p);
   builder b = {.expression = e, .p = p, .capacity = 4 * e->node_count + 4 * AT_EXPRESSION_OUTPUTS};
   if (b.capacity > AT_JSON) b.capacity = AT_JSON;

@@ -56,16 +56,15 @@ attune_status at_interpreter_layout(at_layout *out, const at_interpreter *p, con
   int count = 0;
   for (int i = 0; i < p->output_count; i++) {
     if ((uint8_t)outputs[i].dtype != p->output_dtypes[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d is %s; should be %s", i, attune_dtype_name(outputs[i].dtype),
-                     attune_dtype_name((attune_dtype)p->output_dtypes[i]));
-    if (!at_shape_equal(&outputs[i].shape, shape))
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d has another shape than output 0", i);
+      return AT_INVALID("output %d is %s; should be %s", i, attune_dtype_name(outputs[i].dtype),
+                        attune_dtype_name((attune_dtype)p->output_dtypes[i]));
+    if (!at_shape_equal(&outputs[i].shape, shape)) return AT_INVALID("output %d has another shape than output 0", i);
     views[count++] = outputs[i];
   }
   for (int i = 0; i < p->input_count; i++) {
     if ((uint8_t)inputs[i].dtype != p->input_dtypes[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "input %d is %s; should be %s", i, attune_dtype_name(inputs[i].dtype),
-                     attune_dtype_name((attune_dtype)p->input_dtypes[i]));
+      return AT_INVALID("input %d is %s; should be %s", i, attune_dtype_name(inputs[i].dtype),
+                        attune_dtype_name((attune_dtype)p->input_dtypes[i]));
     views[count++] = inputs[i];
   }
   if (p->number) views[count++] = at_view_of_number(shape);

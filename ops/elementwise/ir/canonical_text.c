@@ -9,6 +9,7 @@
 #include "ops/elementwise/ir/canonical.h"
 #include "ops/elementwise/ir/fold.h"
 #include "ops/elementwise/ir/keywords.h"
+#include "src/base/string_builder.h"
 
 enum { ATOM = 100 }; /* the precedence of what needs no parentheses */
 
@@ -16,35 +17,11 @@ typedef struct writer {
   const at_expression *e;
   const bool *named;
   int *name; /* t's number of a named node */
-  char *text;
-  size_t length, room;
-  bool failed;
+  at_string_builder text;
 } writer;
 
 static void put(writer *w, const char *words) {
-  const size_t more = strlen(words);
-  if (w->failed) return;
-  if (w->length + more + 1 > w->room) {
-    const size_t room = 2 * (w->length + more + 1) + 128;
-    char *text = realloc(w->text, room);
-    if (!text) {
-      w->failed = true;
-      return;
-    }
-    w->text = text;
-    w->room = room;
-  }
-  memcpy(w->text + w->length, words, more + 1);
-  w->length += more;
-}
-
-AT_PRINTF(2, 3) static void put_format(writer *w, const char *format, ...) {
-  char words[96];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(words, sizeof words, format, args);
-  va_end(args);
-  put(w, words);
+  at_string_builder_put(&w->text, words, strlen(words));
 }
 
 /* ---- constants ---- */
@@ -57,7 +34,7 @@ static void put_real(writer *w, attune_dtype dtype, double x) {
     return;
   }
   if (fabs(x) < 1e9 && trunc(x) == x) {
-    put_format(w, "%.1f", x);
+    at_string_builder_add(&w->text, "%.1f", x);
     return;
   }
   for (int precision = 1; precision <= 17; precision++) {
@@ -74,7 +51,7 @@ static void put_constant(writer *w, const at_node *n) {
   const at_constant c = n->constant;
   switch (dtype) {
   case ATTUNE_BOOL: put(w, c.integer ? "true" : "false"); return;
-  case ATTUNE_I64: put_format(w, "%lld", (long long)c.integer); return;
+  case ATTUNE_I64: at_string_builder_add(&w->text, "%lld", (long long)c.integer); return;
   case ATTUNE_F64: put_real(w, dtype, c.re); return;
   case ATTUNE_C64:
   case ATTUNE_C128:
@@ -86,13 +63,13 @@ static void put_constant(writer *w, const at_node *n) {
     return;
   default: break;
   }
-  put_format(w, "%s(", attune_dtype_name(dtype));
+  at_string_builder_add(&w->text, "%s(", attune_dtype_name(dtype));
   if (at_dtype_kind_of(dtype) == AT_KIND_FLOAT)
     put_real(w, dtype, c.re);
   else if (dtype == ATTUNE_U64)
-    put_format(w, "%llu", (unsigned long long)c.integer);
+    at_string_builder_add(&w->text, "%llu", (unsigned long long)c.integer);
   else
-    put_format(w, "%lld", (long long)c.integer);
+    at_string_builder_add(&w->text, "%lld", (long long)c.integer);
   put(w, ")");
 }
 
@@ -128,7 +105,7 @@ static void put_operator(writer *w, const at_node *n) {
   if (compares(function)) left = right = at_function_precedence(AT_FN_LESS) + 1;
   if (function == AT_FN_POWER) left = ATOM, right = at_function_precedence(AT_FN_NEGATE);
   put_node(w, n->argument[0], left);
-  put_format(w, " %s ", at_function_name(function));
+  at_string_builder_add(&w->text, " %s ", at_function_name(function));
   put_node(w, n->argument[1], right);
 }
 
@@ -147,11 +124,11 @@ static void put_leaf(writer *w, const at_node *n) {
   case AT_NODE_INPUT: put(w, at_canonical_tensor(n->index)); return;
   case AT_NODE_SCALAR:
     if (n->dtype == w->e->scalars[n->index].dtype)
-      put_format(w, "s%d", n->index);
+      at_string_builder_add(&w->text, "s%d", n->index);
     else
-      put_format(w, "%s(s%d)", dtype, n->index);
+      at_string_builder_add(&w->text, "%s(s%d)", dtype, n->index);
     return;
-  case AT_NODE_POSITION: put_format(w, "index(%d)", n->index); return;
+  case AT_NODE_POSITION: at_string_builder_add(&w->text, "index(%d)", n->index); return;
   case AT_NODE_ELEMENT: put(w, "index()"); return;
   case AT_NODE_UNIFORM: put(w, "rand()"); return;
   case AT_NODE_NORMAL: put(w, "randn()"); return;
@@ -176,7 +153,7 @@ static void put_meaning(writer *w, int i) {
 static void put_node(writer *w, int i, int least) {
   const bool parentheses = precedence_of(w, i) < least;
   if (w->named[i]) {
-    put_format(w, "t%d", w->name[i]);
+    at_string_builder_add(&w->text, "t%d", w->name[i]);
     return;
   }
   if (parentheses) put(w, "(");
@@ -197,11 +174,11 @@ static void put_operands(writer *w) {
     const bool tensor = i < e->input_count;
     const int number = tensor ? i : i - e->input_count;
     const uint8_t dtype = tensor ? e->inputs[number].dtype : e->scalars[number].dtype;
-    put_format(w, "%s%s ", i ? ", " : "", attune_dtype_name((attune_dtype)dtype));
+    at_string_builder_add(&w->text, "%s%s ", i ? ", " : "", attune_dtype_name((attune_dtype)dtype));
     if (tensor)
       put(w, at_canonical_tensor(number));
     else
-      put_format(w, "s%d", number);
+      at_string_builder_add(&w->text, "s%d", number);
   }
   put(w, ": ");
 }
@@ -214,7 +191,7 @@ char *at_canonical_text(const at_expression *expression, const bool *named) {
   put_operands(&w);
   for (int i = 0; i < expression->node_count; i++) {
     if (!named[i]) continue;
-    put_format(&w, "t%d = ", names);
+    at_string_builder_add(&w.text, "t%d = ", names);
     put_meaning(&w, i);
     put(&w, "; ");
     w.name[i] = names++;
@@ -224,7 +201,7 @@ char *at_canonical_text(const at_expression *expression, const bool *named) {
     put_node(&w, expression->outputs[i], 0);
   }
   free(w.name);
-  if (!w.failed) return w.text;
-  free(w.text);
+  if (!w.text.failed) return w.text.data;
+  free(w.text.data);
   return NULL;
 }

@@ -14,7 +14,6 @@
 #include "ops/elementwise/ir/user_function_text.h"
 #include "src/process/fork.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 enum { BUCKETS = 256, MEMORIES = 8 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table and `users`; held over a fork */
@@ -88,19 +87,21 @@ static const char *find_stray(const char *source) {
 
 static attune_status check(const char *source, const char *name) {
   static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-  if (!source) return FAIL("source is NULL; should be CUDA C with the function of one element");
-  if (!name) return FAIL("name is NULL; should be that of the function in the source");
+  AT_REQUIRE_AS(source, "be CUDA C with the function of one element");
+  AT_REQUIRE_AS(name, "be that of the function in the source");
   if (strnlen(source, ATTUNE_ELEMENTWISE_CUDA_CHARS + 1) > ATTUNE_ELEMENTWISE_CUDA_CHARS)
-    return FAIL("the source has more than %d characters; should have at most so many", ATTUNE_ELEMENTWISE_CUDA_CHARS);
+    return AT_INVALID("the source has more than %d characters; should have at most so many",
+                      ATTUNE_ELEMENTWISE_CUDA_CHARS);
   const char *stray = find_stray(source);
   if (stray)
-    return FAIL("byte %td of the source is 0x%02x; should be text in UTF-8", stray - source, (unsigned char)*stray);
+    return AT_INVALID("byte %td of the source is 0x%02x; should be text in UTF-8", stray - source,
+                      (unsigned char)*stray);
   const size_t chars = strnlen(name, AT_USER_FUNCTION_NAME_CHARS);
   if (chars == 0 || chars == AT_USER_FUNCTION_NAME_CHARS || strspn(name, letters) != chars || (name[0] >= '0' && name[0] <= '9'))
-    return FAIL("name is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", name,
-                AT_USER_FUNCTION_NAME_CHARS - 1);
+    return AT_INVALID("name is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", name,
+                      AT_USER_FUNCTION_NAME_CHARS - 1);
   if (strncmp(name, "at_", 3) == 0 || strncmp(name, "AT_", 3) == 0 || strncmp(name, "fn_", 3) == 0)
-    return FAIL("name is %s; names that begin with at_, AT_ or fn_ are attune's: choose another", name);
+    return AT_INVALID("name is %s; names that begin with at_, AT_ or fn_ are attune's: choose another", name);
   return ATTUNE_OK;
 }
 
@@ -156,8 +157,7 @@ static at_user_function *put(at_user_function *raw) {
 
 attune_status at_user_function_get(at_user_function **out, const char *source, const char *name) {
   *out = NULL;
-  const attune_status status = check(source, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(source, name));
   const XXH128_hash_t written = hash_of(source, name);
   memory *m = memory_of(written);
   if (m->hash[0] && XXH128_isEqual(m->written, written)) *out = at_user_function_find(m->hash);

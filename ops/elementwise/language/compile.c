@@ -18,10 +18,8 @@ enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all
 static attune_status check_built(const at_parser *p, attune_status status) {
   if (p->build.no_memory || p->plain.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   if (p->build.full || p->plain.full)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "the expression has too many operations; should be at most %d: make it two "
-                   "expressions",
-                   AT_EXPRESSION_NODES);
+    return AT_INVALID("the expression has too many operations; should be at most %d: make it two expressions",
+                      AT_EXPRESSION_NODES);
   return status;
 }
 
@@ -60,8 +58,7 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
   const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!plain) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   const locale_t before = uselocale(plain);
-  at_floating floating;
-  at_floating_enter(&floating); /* constants are part of the problem */
+  const at_floating floating = at_floating_enter(); /* constants are part of the problem */
   const attune_status status = compile(p, out);
   at_floating_leave(&floating);
   uselocale(before);
@@ -72,12 +69,10 @@ static attune_status compile_in_c(at_parser *p, at_expression **out) {
 static attune_status create(at_expression **out, const char *text, size_t length, const at_signature *signature,
                             bool keeps_plain) {
   *out = NULL;
-  const attune_status status = at_check_signature(signature);
-  if (status != ATTUNE_OK) return status;
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"a + b\"");
+  AT_TRY(at_check_signature(signature));
+  if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"a + b\"");
   if (length > AT_EXPRESSION_CHARS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters; should have at most so many",
-                   AT_EXPRESSION_CHARS);
+    return AT_INVALID("the expression has more than %d characters; should have at most so many", AT_EXPRESSION_CHARS);
   at_parser p = {.source = {text, length}, .signature = signature, .keeps_plain = keeps_plain};
   return compile_in_c(&p, out);
 }
@@ -147,10 +142,9 @@ static attune_status read_operands(const at_source *source, operands *into, size
 
 static attune_status parse_canonical(at_expression **out, const char *text, bool keeps_plain) {
   *out = NULL;
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"f32 i0: -i0\"");
+  if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"f32 i0: -i0\"");
   const at_source source = {text, strnlen(text, CANONICAL_CHARS + 1)};
-  if (source.length > CANONICAL_CHARS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters", CANONICAL_CHARS);
+  if (source.length > CANONICAL_CHARS) return AT_INVALID("the expression has more than %d characters", CANONICAL_CHARS);
   operands o = {0};
   size_t after = 0;
   attune_status status = read_operands(&source, &o, &after);

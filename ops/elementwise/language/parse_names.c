@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/language/parser.h"
+#include "src/base/array.h"
 
 enum { SHOWN = 40 }; /* characters of a name in a message */
 
@@ -119,15 +120,9 @@ bool at_name_assign(at_parser *p, const at_token *name, at_value value) {
     AT_PARSE_FAIL(p, name->at, "%.*s is an operand and cannot be given a value; choose another name", shown(name),
                   text);
   if (p->status != ATTUNE_OK) return false;
-  if (p->local_count == p->local_room) {
-    const int room = p->local_room ? 2 * p->local_room : 16;
-    at_local *more = realloc(p->locals, (size_t)room * sizeof *more);
-    if (!more) {
-      at_parse_fail(p, at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression"));
-      return false;
-    }
-    p->locals = more;
-    p->local_room = room;
+  if (!AT_ARRAY_ROOM(p->locals, p->local_count, p->local_room)) {
+    at_parse_fail(p, at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression"));
+    return false;
   }
   p->locals[p->local_count++] = (at_local){.at = name->at, .length = name->length, .value = value};
   return true;
@@ -144,11 +139,9 @@ attune_status at_name_check_use(at_parser *p) {
   }
   for (int i = 0; i < s->tensor_count; i++)
     if (!p->tensor_used[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operand %.40s is not used by the expression; leave it out or use it",
-                     s->tensors[i].name);
+      return AT_INVALID("operand %.40s is not used by the expression; leave it out or use it", s->tensors[i].name);
   for (int i = 0; i < s->scalar_count; i++)
     if (!p->scalar_used[i])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "scalar %.40s is not used by the expression; leave it out or use it",
-                     s->scalars[i].name);
+      return AT_INVALID("scalar %.40s is not used by the expression; leave it out or use it", s->scalars[i].name);
   return ATTUNE_OK;
 }

@@ -27,7 +27,8 @@ typedef struct at_parser {
   bool keeps_plain; /* the graph of the text as it is written is made, too; else `plain` of values is AT_NO_NODE */
   at_node_table plain;
   at_local *locals;
-  int local_count, local_room;
+  int local_count;
+  size_t local_room;
   bool tensor_used[AT_EXPRESSION_INPUTS], scalar_used[AT_EXPRESSION_SCALARS];
   int uniform_count, normal_count;
   at_value outputs[AT_EXPRESSION_OUTPUTS];

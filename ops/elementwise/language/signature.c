@@ -5,8 +5,6 @@
 #include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/language/parser.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
-
 static bool is_name(const char *name) {
   static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const size_t length = strnlen(name, AT_EXPRESSION_NAME);
@@ -16,17 +14,18 @@ static bool is_name(const char *name) {
 
 static attune_status check_operand(const at_operand_name *operand, const char *what, int number) {
   if (!is_name(operand->name))
-    return FAIL(
+    return AT_INVALID(
         "the name of %s %d is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", what,
         number, operand->name, AT_EXPRESSION_NAME - 1);
   const char *taken = at_name_taken(operand->name, strlen(operand->name));
-  if (taken) return FAIL("the name of %s %d, %s, is %s; choose another name", what, number, operand->name, taken);
+  if (taken) return AT_INVALID("the name of %s %d, %s, is %s; choose another name", what, number, operand->name, taken);
   const attune_dtype dtype = (attune_dtype)operand->dtype;
   if (at_dtype_kind_of(dtype) == AT_KIND_NONE)
-    return FAIL("the dtype of %s %.40s is %d; should be one of attune_dtype", what, operand->name, (int)operand->dtype);
+    return AT_INVALID("the dtype of %s %.40s is %d; should be one of attune_dtype", what, operand->name,
+                      (int)operand->dtype);
   if (what[0] == 's' && dtype != ATTUNE_F64 && dtype != ATTUNE_I64 && dtype != ATTUNE_BOOL && dtype != ATTUNE_C128)
-    return FAIL("the dtype of scalar %.40s is %s; should be f64, i64, bool or c128: what kind of number it is",
-                operand->name, attune_dtype_name(dtype));
+    return AT_INVALID("the dtype of scalar %.40s is %s; should be f64, i64, bool or c128: what kind of number it is",
+                      operand->name, attune_dtype_name(dtype));
   return ATTUNE_OK;
 }
 
@@ -35,17 +34,17 @@ static const char *name_of(const at_signature *s, int i) {
 }
 
 attune_status at_check_signature(const at_signature *s) {
-  if (!s) return FAIL("signature is NULL; should name the operands");
+  if (!s) return AT_INVALID("signature is NULL; should name the operands");
   if (s->tensor_count < 0 || s->tensor_count > AT_EXPRESSION_INPUTS)
-    return FAIL("the expression has %d tensors; should be at most %d", s->tensor_count, AT_EXPRESSION_INPUTS);
+    return AT_INVALID("the expression has %d tensors; should be at most %d", s->tensor_count, AT_EXPRESSION_INPUTS);
   if (s->scalar_count < 0 || s->scalar_count > AT_EXPRESSION_SCALARS)
-    return FAIL("the expression has %d scalars; should be at most %d", s->scalar_count, AT_EXPRESSION_SCALARS);
+    return AT_INVALID("the expression has %d scalars; should be at most %d", s->scalar_count, AT_EXPRESSION_SCALARS);
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < s->tensor_count && status == ATTUNE_OK; i++) status = check_operand(&s->tensors[i], "tensor", i);
   for (int i = 0; i < s->scalar_count && status == ATTUNE_OK; i++) status = check_operand(&s->scalars[i], "scalar", i);
   for (int i = 1; i < s->tensor_count + s->scalar_count && status == ATTUNE_OK; i++)
     for (int j = 0; j < i && status == ATTUNE_OK; j++)
       if (strcmp(name_of(s, i), name_of(s, j)) == 0)
-        status = FAIL("two operands are named %.40s; each should have a name of its own", name_of(s, i));
+        status = AT_INVALID("two operands are named %.40s; each should have a name of its own", name_of(s, i));
   return status;
 }

@@ -50,8 +50,7 @@ attune_status at_fail_at(const at_source *source, size_t at, const char *format,
   vsnprintf(first, sizeof first, format, args);
   va_end(args);
   excerpt(source, at, line + 2, sizeof line - 2, &column);
-  if (line[strspn(line, " ")] == '\0')
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s", first); /* there is nothing to show */
+  if (line[strspn(line, " ")] == '\0') return AT_INVALID("%s", first); /* there is nothing to show */
   snprintf(caret, sizeof caret, "%*s", column + 3, "^");
   return at_fail_lines(ATTUNE_INVALID_ARGUMENT, (const char *const[]){first, line, caret}, 3);
 }

@@ -10,7 +10,6 @@
 #include "ops/elementwise/ir/promote.h"
 #include "ops/elementwise/ir/user_function.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 enum { TEXT_CHARS = 640 }; /* 24 operands of up to 13 characters and the rest */
 
 static const char opening[] = " cuda ";
@@ -24,10 +23,10 @@ static attune_status find_dtype(attune_dtype *out, const at_signature *s) {
     values[count++] = (at_value){.dtype = (attune_dtype)s->tensors[i].dtype, .weak = false};
   for (int i = 0; i < s->scalar_count; i++)
     values[count++] = (at_value){.dtype = (attune_dtype)s->scalars[i].dtype, .weak = true};
-  if (count == 0) return FAIL("the function has neither inputs nor scalars; should have one at least");
+  if (count == 0) return AT_INVALID("the function has neither inputs nor scalars; should have one at least");
   if (!at_common(values, count, &common, &one, &other))
-    return FAIL("the arguments are of one type, but %s and %s have no common dtype; convert one of them before",
-                attune_dtype_name(one), attune_dtype_name(other));
+    return AT_INVALID("the arguments are of one type, but %s and %s have no common dtype; convert one of them before",
+                      attune_dtype_name(one), attune_dtype_name(other));
   *out = at_compute_dtype(common.dtype);
   if (common.weak && common.dtype == ATTUNE_F64) *out = ATTUNE_F32;
   if (common.weak && common.dtype == ATTUNE_C128) *out = ATTUNE_C64;
@@ -64,8 +63,7 @@ static bool write_text(at_expression *e, const char *hash) {
 
 static attune_status make(at_expression **out, const char *hash, const at_signature *s, int outputs) {
   attune_dtype dtype = (attune_dtype)0;
-  const attune_status status = find_dtype(&dtype, s);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(find_dtype(&dtype, s));
   const int arguments = s->tensor_count + s->scalar_count;
   at_expression *e = calloc(1, sizeof *e);
   if (!e || !(e->nodes = calloc((size_t)(arguments + s->tensor_count + outputs), sizeof *e->nodes))) {
@@ -111,7 +109,8 @@ attune_status at_user_function_expression_parse(at_expression **out, const char 
   const bool good = at[0] >= '1' && at[0] <= '0' + AT_EXPRESSION_OUTPUTS && at[1] == ' ' &&
                     strspn(hash, "0123456789abcdef") == AT_USER_FUNCTION_HASH_CHARS - 1 && strlen(hash) == AT_USER_FUNCTION_HASH_CHARS - 1;
   if (!good)
-    return FAIL("behind \"cuda\" should be the number of outputs and a hash of %d digits", AT_USER_FUNCTION_HASH_CHARS - 1);
+    return AT_INVALID("behind \"cuda\" should be the number of outputs and a hash of %d digits",
+                      AT_USER_FUNCTION_HASH_CHARS - 1);
   const attune_status status = make(out, hash, operands, at[0] - '0');
   if (status == ATTUNE_OK) (*out)->function = at_user_function_find(hash);
   return status;

@@ -58,12 +58,12 @@ static attune_status check_shape(const at_view *views, int i) {
   char name[80];
   const at_shape *shape = &views[i].shape;
   if (shape->dims < 0 || shape->dims > AT_DIMS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has %d dimensions; should be 0 to %d",
-                   name_of(name, sizeof name, views, i), shape->dims, AT_DIMS);
+    return AT_INVALID("%s has %d dimensions; should be 0 to %d", name_of(name, sizeof name, views, i), shape->dims,
+                      AT_DIMS);
   for (int d = 0; d < shape->dims; d++)
     if (shape->sizes[d] < 0)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in dimension %d; should be 0 or more",
-                     name_of(name, sizeof name, views, i), (long long)shape->sizes[d], d);
+      return AT_INVALID("%s has size %lld in dimension %d; should be 0 or more", name_of(name, sizeof name, views, i),
+                        (long long)shape->sizes[d], d);
   return ATTUNE_OK;
 }
 
@@ -79,27 +79,26 @@ static const char *dimension_of(int d, char out[48]) {
 static attune_status spread(int64_t *strides, const at_shape *shape, const at_view *views, int i) {
   const at_view *view = &views[i];
   char name[80], which[48];
-  const attune_status status = check_shape(views, i);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_shape(views, i));
   if (view->shape.dims > shape->dims)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has %d dimensions; should have at most those of the output, %d",
-                   name_of(name, sizeof name, views, i), view->shape.dims, shape->dims);
+    return AT_INVALID("%s has %d dimensions; should have at most those of the output, %d",
+                      name_of(name, sizeof name, views, i), view->shape.dims, shape->dims);
   int64_t extent = 0;
   for (int d = 0; d < shape->dims; d++) {
     const int own = view->shape.dims - 1 - d;
     const int64_t size = own >= 0 ? view->shape.sizes[own] : 1, wanted = shape->sizes[shape->dims - 1 - d];
     if (size != wanted && size != 1)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in its %s; should be %lld%s",
-                     name_of(name, sizeof name, views, i), (long long)size, dimension_of(d, which), (long long)wanted,
-                     wanted == 1 ? ", as the output's" : " or 1");
+      return AT_INVALID("%s has size %lld in its %s; should be %lld%s", name_of(name, sizeof name, views, i),
+                        (long long)size, dimension_of(d, which), (long long)wanted,
+                        wanted == 1 ? ", as the output's" : " or 1");
     strides[d] = size > 1 ? view->strides[own] : 0;
     const bool least = strides[d] == INT64_MIN; /* has no opposite */
     const int64_t length = strides[d] < 0 && !least ? -strides[d] : strides[d];
     int64_t part;
     if (least || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) || !at_add_i64(&extent, extent, part) ||
         extent > INT64_MAX / WIDEST - 1)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s reaches over more than 2^63 bytes; its strides are too large",
-                     name_of(name, sizeof name, views, i));
+      return AT_INVALID("%s reaches over more than 2^63 bytes; its strides are too large",
+                        name_of(name, sizeof name, views, i));
   }
   return ATTUNE_OK;
 }
@@ -203,15 +202,12 @@ void at_layout_classify(at_layout *layout) {
 attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_view *views, int count) {
   *out = (at_layout){.dims = shape->dims, .operand_count = count};
   if (count < 1 || count > AT_LAYOUT_OPERANDS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "there are %d operands; should be 1 to %d", count, AT_LAYOUT_OPERANDS);
+    return AT_INVALID("there are %d operands; should be 1 to %d", count, AT_LAYOUT_OPERANDS);
   if (shape->dims < 0 || shape->dims > AT_DIMS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "there are %d dimensions; should be 0 to %d", shape->dims, AT_DIMS);
+    return AT_INVALID("there are %d dimensions; should be 0 to %d", shape->dims, AT_DIMS);
   if (!at_shape_count(&out->count, shape) || out->count > INT64_MAX / WIDEST)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the shape has a negative size or more than 2^59 elements");
-  for (int i = 0; i < count; i++) {
-    const attune_status status = spread(out->operands[i].strides, shape, views, i);
-    if (status != ATTUNE_OK) return status;
-  }
+    return AT_INVALID("the shape has a negative size or more than 2^59 elements");
+  for (int i = 0; i < count; i++) AT_TRY(spread(out->operands[i].strides, shape, views, i));
   for (int d = 0; d < shape->dims; d++) out->sizes[d] = shape->sizes[shape->dims - 1 - d];
   if (out->count == 0) { /* nothing to walk */
     out->dims = 1;

@@ -39,47 +39,43 @@ static const char *name_of(char *out, size_t size, const at_view *view, const ch
 static attune_status check_one(const at_view *view, const char *kind, int i) {
   char name[96];
   if (attune_dtype_size(view->dtype) == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has dtype %d, which is none", name_of(name, sizeof name, view, kind, i),
-                   (int)view->dtype);
+    return AT_INVALID("%s has dtype %d, which is none", name_of(name, sizeof name, view, kind, i), (int)view->dtype);
   if (!view->data)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be the address of its elements",
-                   name_of(name, sizeof name, view, kind, i));
+    return AT_INVALID("%s is NULL; should be the address of its elements", name_of(name, sizeof name, view, kind, i));
   if ((uintptr_t)view->data % at_element_alignment(view->dtype) != 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is not aligned to its dtype, %s; should be a multiple of %zu bytes",
-                   name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype),
-                   at_element_alignment(view->dtype));
+    return AT_INVALID("%s is not aligned to its dtype, %s; should be a multiple of %zu bytes",
+                      name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype),
+                      at_element_alignment(view->dtype));
   return ATTUNE_OK;
 }
 
 static attune_status check_output(const at_shape *shape, const at_view *view, int i) {
   char name[96];
   if (!at_shape_equal(&view->shape, shape))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has another shape than the others; outputs do not broadcast",
-                   name_of(name, sizeof name, view, "output", i));
+    return AT_INVALID("%s has another shape than the others; outputs do not broadcast",
+                      name_of(name, sizeof name, view, "output", i));
   for (int d = 0; d < shape->dims; d++)
     if (shape->sizes[d] > 1 && view->strides[d] == 0)
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "%s has stride 0 in dimension %d of size %lld; its elements need memory each",
-                     name_of(name, sizeof name, view, "output", i), d, (long long)shape->sizes[d]);
+      return AT_INVALID("%s has stride 0 in dimension %d of size %lld; its elements need memory each",
+                        name_of(name, sizeof name, view, "output", i), d, (long long)shape->sizes[d]);
   const at_extent extent = extent_of(view);
   if (!at_extent_distinct(&extent))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "elements of %s may fall together; use strides that step over each other",
-                   name_of(name, sizeof name, view, "output", i));
+    return AT_INVALID("elements of %s may fall together; use strides that step over each other",
+                      name_of(name, sizeof name, view, "output", i));
   return ATTUNE_OK;
 }
 
 static attune_status refuse(const at_view *output, int i, const at_view *other, const char *kind, int j) {
   char one[96], two[96];
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s overlaps %s; %s", name_of(one, sizeof one, output, "output", i),
-                 name_of(two, sizeof two, other, kind, j),
-                 kind[0] == 'i' ? "should be apart from it, or the same memory element for element"
-                                : "should be apart from it");
+  return AT_INVALID(
+      "%s overlaps %s; %s", name_of(one, sizeof one, output, "output", i), name_of(two, sizeof two, other, kind, j),
+      kind[0] == 'i' ? "should be apart from it, or the same memory element for element" : "should be apart from it");
 }
 
 attune_status at_operands_check(const at_shape *shape, const at_view *outputs, int output_count, const at_view *inputs,
                                 int input_count) {
   int64_t count;
-  if (!at_shape_count(&count, shape)) return at_fail(ATTUNE_INVALID_ARGUMENT, "the shape has too many elements");
+  if (!at_shape_count(&count, shape)) return AT_INVALID("the shape has too many elements");
   if (count == 0) return ATTUNE_OK; /* no memory is touched */
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < input_count && status == ATTUNE_OK; i++) status = check_one(&inputs[i], "input", i);

@@ -229,14 +229,13 @@ static attune_status check_output(const reading *r, const at_layout *layout, int
   const at_expression *e = r->expression;
   const int input = r->use.in_place[i] - 1;
   if (!is_distinct(layout, i))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "elements of output %d fall together; its strides should step over each other", i);
+    return AT_INVALID("elements of output %d fall together; its strides should step over each other", i);
   if (input < 0) return ATTUNE_OK;
   if (attune_dtype_size((attune_dtype)r->use.outputs[i]) == attune_dtype_size((attune_dtype)e->inputs[input].dtype) &&
       memcmp(layout->operands[i].strides, layout->operands[e->output_count + input].strides,
              sizeof layout->operands[i].strides) == 0)
     return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d is in input %d's memory, but lies in another way", i, input);
+  return AT_INVALID("output %d is in input %d's memory, but lies in another way", i, input);
 }
 
 static attune_status check(const reading *r, const at_layout *layout) {
@@ -246,8 +245,7 @@ static attune_status check(const reading *r, const at_layout *layout) {
   int64_t any;
   for (int k = 0; k < r->operands; k++)
     if (!reach(layout, k, &any))
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operand %d reaches over more than 2^63 bytes; its strides are too large",
-                     k);
+      return AT_INVALID("operand %d reaches over more than 2^63 bytes; its strides are too large", k);
   for (int i = 0; i < e->output_count && status == ATTUNE_OK; i++) status = check_output(r, layout, i);
   for (int i = 0; i < e->output_count; i++)
     if (at_element_alignment((attune_dtype)r->use.outputs[i]) > unit)
@@ -272,18 +270,17 @@ static attune_status parse_with(at_expression *e, const char *head, at_elementwi
   at_layout layout = {0};
   const int number = e->element || e->uniform_count + e->normal_count > 0;
   r.operands = e->output_count + e->input_count + number + (e->max_position + 1);
-  attune_status status = read_head(&r, head);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_head(&r, head));
   layout.dims = r.dims;
   layout.operand_count = r.operands;
   layout.count = 1;
   memcpy(layout.sizes, r.sizes, sizeof layout.sizes);
   for (int d = 0; d < r.dims; d++)
     if (!at_mul_i64(&layout.count, layout.count, r.sizes[d]) || layout.count > INT64_MAX / 16)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "the sizes are too large: more than 2^59 elements");
+      return AT_INVALID("the sizes are too large: more than 2^59 elements");
   r.use.accuracy = (uint8_t)r.terms.contract.accuracy;
   r.use.alignment = r.terms.alignment;
-  status = at_elementwise_make(out, e, &layout, &r.use); /* for what the usual strides are of */
+  attune_status status = at_elementwise_make(out, e, &layout, &r.use); /* for what the usual strides are of */
   if (status != ATTUNE_OK) return status;
   for (int k = 0; k < r.operands; k++) {
     usual_strides(layout.operands[k].strides, out, k);
@@ -301,10 +298,9 @@ attune_status at_elementwise_parse(const char *text, void *problem) {
   char head[AT_PROBLEM_CHARS];
   at_expression *expression = NULL;
   if (!behind || (size_t)(behind - text) >= sizeof head)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, as "
-        "attune_elementwise_problem_format writes it");
+    return AT_INVALID(
+        "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, "
+        "as attune_elementwise_problem_format writes it");
   memcpy(head, text, (size_t)(behind - text));
   head[behind - text] = '\0';
   attune_status status = at_expression_parse_canonical(&expression, behind + strlen(divider));

@@ -13,7 +13,6 @@
 #include "src/base/dtype.h"
 #include "tuning/op/problem_text.h"
 
-#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 enum { PARTS = 4, WORD_CHARS = 256 };
 
 static const char *or_empty(const char *text) {
@@ -37,10 +36,9 @@ static int read_numbers(const char *text, int64_t least, int64_t *out) {
 
 static attune_status read_dtype(const char *text, const char *of, attune_dtype *out) {
   if (at_text_dtype(text, strlen(text), AT_DTYPES_ALL, out)) return ATTUNE_OK;
-  return FAIL(
-      "the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, bool, "
-      "c64 or c128",
-      of, text);
+  return AT_INVALID("the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to "
+                    "u64, bool, c64 or c128",
+                    of, text);
 }
 
 /* The next word of *text, with blanks between, into word; false: there is none, or it is too long. */
@@ -123,8 +121,8 @@ static attune_status find_names(at_spec *s, const char *text) {
     if (chars > 0 && !isdigit((unsigned char)*at) && !is_no_operand(end) && !at_name_taken(at, chars) &&
         !is_known(s, at, chars) && !is_local(text, at, chars)) {
       if (s->operands.input_count == AT_EXPRESSION_INPUTS || chars >= AT_EXPRESSION_NAME)
-        return FAIL("the expression has more than %d inputs, or a name of more than %d characters",
-                    AT_EXPRESSION_INPUTS, AT_EXPRESSION_NAME - 1);
+        return AT_INVALID("the expression has more than %d inputs, or a name of more than %d characters",
+                          AT_EXPRESSION_INPUTS, AT_EXPRESSION_NAME - 1);
       s->inputs[s->operands.input_count++].name = keep_name(s, at, chars);
     }
     at = chars ? end : at + 1;
@@ -164,37 +162,37 @@ static attune_status read_scalar(at_spec *s, attune_scalar *to, char *word) {
   (void)at_copy_text(whole, sizeof whole, word);
   char *value = strchr(word, '=');
   if (value) *value++ = '\0';
-  if (!split(word, part, 2)) return FAIL("scalar \"%.60s\" should be a name, its kind and its value: n:i64=3", whole);
+  if (!split(word, part, 2))
+    return AT_INVALID("scalar \"%.60s\" should be a name, its kind and its value: n:i64=3", whole);
   *to = (attune_scalar){.name = keep_name(s, part[0], strlen(part[0])), .kind = ATTUNE_F64};
-  if (!to->name) return FAIL("the name of a scalar has more than %d characters", AT_EXPRESSION_NAME - 1);
+  if (!to->name) return AT_INVALID("the name of a scalar has more than %d characters", AT_EXPRESSION_NAME - 1);
   attune_status status = ATTUNE_OK;
   if (part[1][0]) status = read_dtype(part[1], part[0], &to->kind);
   if (status != ATTUNE_OK) return status;
   set_usual(to);
   if (!value || read_value(to, value)) return ATTUNE_OK;
-  return FAIL("the value of scalar \"%.60s\" should be %s", whole,
-              to->kind == ATTUNE_BOOL   ? "true or false"
-              : to->kind == ATTUNE_I64  ? "a whole number, such as -3"
-              : to->kind == ATTUNE_C128 ? "a complex number, such as 1.5-2j"
-                                        : "a number, such as 0.5");
+  return AT_INVALID("the value of scalar \"%.60s\" should be %s", whole,
+                    to->kind == ATTUNE_BOOL   ? "true or false"
+                    : to->kind == ATTUNE_I64  ? "a whole number, such as -3"
+                    : to->kind == ATTUNE_C128 ? "a complex number, such as 1.5-2j"
+                                              : "a number, such as 0.5");
 }
 
 static attune_status read_scalars(at_spec *s, const char *text) {
   char word[WORD_CHARS];
   while (next_word(&text, word)) {
     if (s->operands.scalar_count == AT_EXPRESSION_SCALARS)
-      return FAIL("there are more than %d scalars", AT_EXPRESSION_SCALARS);
-    const attune_status status = read_scalar(s, &s->scalars[s->operands.scalar_count++], word);
-    if (status != ATTUNE_OK) return status;
+      return AT_INVALID("there are more than %d scalars", AT_EXPRESSION_SCALARS);
+    AT_TRY(read_scalar(s, &s->scalars[s->operands.scalar_count++], word));
   }
-  return *text ? FAIL("a word of the scalars is too long") : ATTUNE_OK;
+  return *text ? AT_INVALID("a word of the scalars is too long") : ATTUNE_OK;
 }
 
 static attune_status read_strides(attune_tensor *t, int64_t *strides, const char *text, const char *name) {
   if (!text[0]) return ATTUNE_OK;
   if (read_numbers(text, INT64_MIN, strides) != t->dims)
-    return FAIL("the strides of %.60s are \"%.80s\"; should be %d numbers, in elements, such as 1x64", name, text,
-                t->dims);
+    return AT_INVALID("the strides of %.60s are \"%.80s\"; should be %d numbers, in elements, such as 1x64", name, text,
+                      t->dims);
   t->strides = strides;
   return ATTUNE_OK;
 }
@@ -206,8 +204,8 @@ static attune_status read_input(at_spec *s, attune_tensor *t, char *part[PARTS],
   memcpy(t->sizes, whole->sizes, sizeof t->sizes);
   if (part[1][0]) status = read_dtype(part[1], t->name, &t->dtype);
   if (status == ATTUNE_OK && part[2][0] && (t->dims = read_numbers(part[2], 0, t->sizes)) < 0)
-    status = FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", t->name,
-                  part[2], AT_DIMS);
+    status = AT_INVALID("the shape of %.60s is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024",
+                        t->name, part[2], AT_DIMS);
   if (status != ATTUNE_OK) return status;
   return read_strides(t, s->strides[AT_EXPRESSION_OUTPUTS + (t - s->inputs)], part[3], t->name);
 }
@@ -217,15 +215,15 @@ static attune_status read_inputs(at_spec *s, const char *text, const char *expre
   attune_status status = ATTUNE_OK;
   while (status == ATTUNE_OK && next_word(&text, word)) {
     if (s->operands.input_count == AT_EXPRESSION_INPUTS)
-      return FAIL("there are more than %d inputs", AT_EXPRESSION_INPUTS);
+      return AT_INVALID("there are more than %d inputs", AT_EXPRESSION_INPUTS);
     if (!split(word, part, PARTS))
-      return FAIL("input \"%.60s\" should be a name, dtype, shape and strides: a:f32:64x8:1x64", word);
+      return AT_INVALID("input \"%.60s\" should be a name, dtype, shape and strides: a:f32:64x8:1x64", word);
     attune_tensor *t = &s->inputs[s->operands.input_count++];
     t->name = keep_name(s, part[0], strlen(part[0]));
     status = t->name ? read_input(s, t, part, whole)
-                     : FAIL("the name of an input has more than %d characters", AT_EXPRESSION_NAME - 1);
+                     : AT_INVALID("the name of an input has more than %d characters", AT_EXPRESSION_NAME - 1);
   }
-  if (status == ATTUNE_OK && *text) return FAIL("a word of the inputs is too long");
+  if (status == ATTUNE_OK && *text) return AT_INVALID("a word of the inputs is too long");
   const int given = s->operands.input_count;
   if (status == ATTUNE_OK) status = find_names(s, expression);
   for (int i = given; i < s->operands.input_count && status == ATTUNE_OK; i++) {
@@ -245,7 +243,7 @@ static attune_status read_place(at_spec *s, int output, const char *name) {
       s->outputs[output].name = own;
       return ATTUNE_OK;
     }
-  return FAIL("output %d is \"@%.60s\"; should be @ and the name of an input", output, name);
+  return AT_INVALID("output %d is \"@%.60s\"; should be @ and the name of an input", output, name);
 }
 
 static attune_status read_outputs(at_spec *s, const char *text) {
@@ -253,16 +251,16 @@ static attune_status read_outputs(at_spec *s, const char *text) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; status == ATTUNE_OK && next_word(&text, word); i++) {
     if (i == s->operands.output_count)
-      return FAIL("there are more outputs than the expression's %d", s->operands.output_count);
+      return AT_INVALID("there are more outputs than the expression's %d", s->operands.output_count);
     if (word[0] == '@') {
       status = read_place(s, i, word + 1);
       continue;
     }
-    if (!split(word, part, 2)) return FAIL("output \"%.60s\" should be a dtype and strides: f32:1x64", word);
+    if (!split(word, part, 2)) return AT_INVALID("output \"%.60s\" should be a dtype and strides: f32:1x64", word);
     if (part[0][0]) status = read_dtype(part[0], "an output", &s->outputs[i].dtype);
     if (status == ATTUNE_OK) status = read_strides(&s->outputs[i], s->strides[i], part[1], "an output");
   }
-  return status == ATTUNE_OK && *text ? FAIL("a word of the outputs is too long") : status;
+  return status == ATTUNE_OK && *text ? AT_INVALID("a word of the outputs is too long") : status;
 }
 
 /* As many outputs as the expression has, of its dtypes. */
@@ -278,8 +276,7 @@ static attune_status type_outputs(at_spec *s, const char *text, const attune_ten
   }
   const at_signature signature = {tensors, scalars, s->operands.input_count, s->operands.scalar_count};
   at_expression *e = NULL;
-  const attune_status status = at_expression_create(&e, text, strlen(text), &signature);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_expression_create(&e, text, strlen(text), &signature));
   s->operands.output_count = e->output_count;
   for (int i = 0; i < e->output_count; i++) {
     s->outputs[i] = *whole;
@@ -306,11 +303,12 @@ attune_status at_spec_read(at_spec *s, const at_spec_words *words) {
   s->operands.inputs = s->inputs;
   s->operands.scalars = s->scalars;
   s->operands.accuracy = words->accuracy;
-  if (!words->expression || !words->expression[0]) return FAIL("there is no expression");
+  if (!words->expression || !words->expression[0]) return AT_INVALID("there is no expression");
   attune_status status = ATTUNE_OK;
   whole.dims = read_numbers(or_empty(words->shape), 0, whole.sizes);
   if (whole.dims < 0)
-    return FAIL("shape is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", words->shape, AT_DIMS);
+    return AT_INVALID("shape is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", words->shape,
+                      AT_DIMS);
   if (or_empty(words->dtype)[0]) status = read_dtype(words->dtype, "the tensors", &whole.dtype);
   if (status == ATTUNE_OK) status = read_scalars(s, or_empty(words->scalars));
   if (status == ATTUNE_OK) status = read_inputs(s, or_empty(words->inputs), words->expression, &whole);

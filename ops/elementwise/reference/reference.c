@@ -78,10 +78,9 @@ static attune_status make(reference *r, const at_elementwise *p) {
   memcpy(r->problem, p, p->bytes);
   at_elementwise_layout_of(&r->layout, p);
   for (int i = 0; i < p->output_count; i++) outputs[i] = (attune_dtype)p->dtypes[i];
-  attune_status status = at_elementwise_buffers(p, r->buffers, &r->buffer_count);
-  if (status == ATTUNE_OK) status = at_elementwise_expression_checked(&r->expression, p);
-  if (status == ATTUNE_OK) status = at_interpreter_create(&r->program, r->expression, outputs, NULL);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_elementwise_buffers(p, r->buffers, &r->buffer_count));
+  AT_TRY(at_elementwise_expression_checked(&r->expression, p));
+  AT_TRY(at_interpreter_create(&r->program, r->expression, outputs, NULL));
   r->copies = true;
   for (int i = 0; i < r->expression->node_count; i++)
     r->copies = r->copies && r->expression->nodes[i].kind != AT_NODE_FUNCTION;
@@ -224,8 +223,7 @@ static attune_status check_output(comparison *c, int output) {
   r->covered = NULL;
   if (elements != (size_t)r->layout.count && !(r->covered = calloc(elements / 8 + 1, 1)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu elements", elements);
-  const attune_status status = walk_output(c, output);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(walk_output(c, output));
   if (r->covered && c->worst <= 1.0 && !gaps_are_whole(c, output)) c->worst = (double)INFINITY;
   return ATTUNE_OK;
 }

@@ -22,8 +22,7 @@ attune_status at_lt_prepare(at_plan *plan, size_t bytes, attune_status (*open)(a
 attune_status at_lt_restore(at_plan *plan, const at_gemm *g, unsigned copied, const at_lt_algorithm *wanted) {
   at_lt_plan *lt = plan->state;
   cublasLtMatmulHeuristicResult_t result;
-  const attune_status status = at_lt_open(&lt->problem, g, copied, plan->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_lt_open(&lt->problem, g, copied, plan->device));
   const char *why = at_lt_check(&lt->problem, wanted, &lt->algorithm, &result);
   if (why)
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" of %s: %s", plan->configuration.text,

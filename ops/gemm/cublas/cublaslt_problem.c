@@ -100,8 +100,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, 
     out->alignment[3] = out->alignment[2];
   else
     out->alignment[2] = out->alignment[3];
-  attune_status status = at_cuda_blaslt(device, &out->handle);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_blaslt(device, &out->handle));
   cublasStatus_t made = new_matmul(&out->matmul, g);
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->a, g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->batch, g->stride_a);

@@ -218,9 +218,8 @@ static attune_status open_plan(at_plan *plan) {
   choice c;
   padded_plan *state = plan->state;
   padding *pads = &state->padding;
-  attune_status status = read(&c, pads, plan->problem, &plan->configuration);
-  if (status == ATTUNE_OK) status = at_lt_restore(plan, &pads->gemm, pads->copied, &c.algorithm);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read(&c, pads, plan->problem, &plan->configuration));
+  AT_TRY(at_lt_restore(plan, &pads->gemm, pads->copied, &c.algorithm));
   plan->workspace_bytes = pads->bytes + state->lt.workspace_bytes;
   return open_kernels(state, plan->device);
 }
@@ -266,10 +265,9 @@ static attune_status multiply(const padded_plan *state, const at_gemm_operands *
   const padding *pads = &state->padding;
   const bool with_d = pads->copied & AT_LT_COPIED_CD;
   at_gemm_operands o = *operands;
-  attune_status status = copy_in(state, &o, workspace, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(copy_in(state, &o, workspace, stream));
   if (with_d) o.d = workspace + pads->place_d;
-  status = at_lt_multiply(&state->lt, &o, workspace + pads->bytes, stream);
+  attune_status status = at_lt_multiply(&state->lt, &o, workspace + pads->bytes, stream);
   return status == ATTUNE_OK && with_d ? copy_out(state, operands->d, o.d, stream) : status;
 }
 

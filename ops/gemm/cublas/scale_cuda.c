@@ -77,8 +77,7 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
   at_gemm_scalar alpha = at_gemm_scalar_of(g, 0.0), beta = at_gemm_scalar_of(g, p->beta);
   cudaDataType_t in = at_gemm_cuda_type(g->dtype), out = at_gemm_cuda_type(g->dtype_out);
   cublasHandle_t handle = NULL;
-  attune_status status = at_cuda_blas(stream, &handle);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_blas(stream, &handle));
   cublasComputeType_t compute = g->dtype == ATTUNE_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
   cublasStatus_t result = at_cublas.cublasGemmStridedBatchedEx_64(
       handle, CUBLAS_OP_N, CUBLAS_OP_T, g->m, g->n, 0, &alpha, p->d, in, g->m, 0, p->d, in, g->n, 0, &beta, p->d, out,

@@ -110,7 +110,6 @@ EACH_DTYPE(ATTUNE_F32)
 #else
 EACH_DTYPE(ATTUNE_F64)
 #endif
-#undef EACH_DTYPE
 
 static AT_TARGET void FN(stream_columns)(const at_stream_job *s) {
 #if HALVES
@@ -196,5 +195,3 @@ static AT_TARGET void FN(finish)(const at_finish *f) {
 #endif
   FN(finish_as)(f, (attune_dtype)(HALVES ? ATTUNE_F32 : ATTUNE_F64));
 }
-
-#undef GROUP

@@ -113,14 +113,6 @@ typedef void (*FN(tile_fn))(const FN(tile) * t);
 static const FN(tile_fn) FN(tiles)[2][2][VECTORS][COLUMNS] = {
     {{EACH_TILE(NAME_RUNS)}, {EACH_TILE(NAME_LINES)}}, {{EACH_TILE(NAME_PART_RUNS)}, {EACH_TILE(NAME_PART_LINES)}}};
 
-#undef TILE
-#undef NAME_RUNS
-#undef NAME_LINES
-#undef NAME_PART_RUNS
-#undef NAME_PART_LINES
-#undef EACH_COLUMN
-#undef EACH_TILE
-
 /* A panel of A is kept in L2, one of B in L1 while it meets all of A. */
 static AT_TARGET void FN(product)(const at_block *block) {
   FN(tile) t = {.k = block->k, .ldc = block->ldc, .ldd = block->ldd, .alpha = (E)block->alpha, .beta = (E)block->beta};

@@ -90,8 +90,7 @@ void at_cblas_thread_setting_show(at_cblas_thread_setting *gate, const volatile 
 
 /* The library may start threads for it. */
 static void set(const at_cblas_thread_setting *gate, int threads) {
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   gate->set_threads(threads);
   at_floating_leave(&floating);
 }

@@ -284,8 +284,8 @@ const at_implementation at_gemm_host_blocked = {
 attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a,
                              const double *b, int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads) {
   if (m < 1 || n < 1 || k < 1 || threads < 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "m, n, k, threads are %lld, %lld, %lld, %d; should be at least 1",
-                   (long long)m, (long long)n, (long long)k, threads);
+    return AT_INVALID("m, n, k, threads are %lld, %lld, %lld, %d; should be at least 1", (long long)m, (long long)n,
+                      (long long)k, threads);
   at_gemm g = {.m = m,
                .n = n,
                .k = k,

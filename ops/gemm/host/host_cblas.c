@@ -73,7 +73,7 @@ static void run_now(const at_plan *plan, const at_gemm_operands *o) {
     run_without_library(at_gemm_of(plan->problem), o);
     return;
   }
-  if (threads > 1) at_floating_enter(&floating); /* that of the library's threads, which do their shares */
+  if (threads > 1) floating = at_floating_enter(); /* that of the library's threads, which do their shares */
   if (AT_LIKELY(s->simple))
     run_simple(s, o);
   else

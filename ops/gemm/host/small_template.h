@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * small_template.h: the tiles for the type that the includer defines; no include guard, it is included once for each:
- *   E, P(name), FN(name), LANES      as in blocked_kernels_template.h
+ *   E, TYPE, P(name), FN(name), LANES   as in each_type_template.h
  *   COLUMNS_1 ... COLUMNS_4          the most columns beside 1 to 4 vectors of rows: 2, 4, 6, 8, 9, 12, 14 or 16
- *   TABLE                            the name of the table */
+ *   TABLE(type)                      the name of the table of f32 or f64 */
 
 static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
   const E alpha = (E)s->alpha, beta = (E)s->beta;
@@ -187,33 +187,10 @@ EACH(COLUMNS_3, TILE, 3)
 EACH(COLUMNS_4, TILE, 4)
 EACH(COLUMNS_1, ONE, 1)
 
-const at_small_ops TABLE = {.lanes = LANES,
-                            .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
-                            .scale = FN(small_scale),
-                            .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
-                            .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
-                                     {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
-
-#undef AT_COLUMN
-#undef AT_KEEP
-#undef ONE
-#undef WHOLE_ONE
-#undef PART_ONE
-#undef PACKED_ONE
-#undef PACKED_PART_ONE
-#undef ONE_AS
-#undef TILE
-#undef TILE_AS
-#undef WHOLE
-#undef PART
-#undef EACH_2
-#undef EACH_4
-#undef EACH_6
-#undef EACH_8
-#undef EACH_9
-#undef EACH_12
-#undef EACH_14
-#undef EACH_16
-#undef EACH_UP_TO
-#undef EACH
-#undef EACH_TILE
+#define TABLE_OF(type) TABLE(type)
+const at_small_ops TABLE_OF(TYPE) = {.lanes = LANES,
+                                     .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
+                                     .scale = FN(small_scale),
+                                     .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
+                                     .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
+                                              {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};

@@ -60,10 +60,9 @@ static attune_status describe(at_gemm_launch_spec *recipe, const at_implementati
 static attune_status load(at_jit_kernel **out, attune_device *device, const at_gemm_kernels *family,
                           const at_gemm_launch_spec *recipe, bool before) {
   char *text = NULL;
-  attune_status status = at_gemm_text(&text, family, recipe, before);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_gemm_text(&text, family, recipe, before));
   const at_kernel_source source = source_of(family, text);
-  status = at_jit_get(out, device, &source);
+  attune_status status = at_jit_get(out, device, &source);
   free(text);
   return status;
 }

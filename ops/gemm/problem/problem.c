@@ -17,21 +17,17 @@ static inline bool half(attune_dtype dtype) {
 
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->dtype - 1u >= 4u)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)",
-                   (int)p->dtype);
+    return AT_INVALID("problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)p->dtype);
   if ((unsigned)out - 1u >= 4u)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
+    return AT_INVALID("problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
   if (out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %s for %s inputs; should be %s%s",
-                   attune_dtype_name(out), attune_dtype_name(p->dtype), attune_dtype_name(p->dtype),
-                   half(p->dtype) ? " or f32" : "");
+    return AT_INVALID("problem.dtype_out is %s for %s inputs; should be %s%s", attune_dtype_name(out),
+                      attune_dtype_name(p->dtype), attune_dtype_name(p->dtype), half(p->dtype) ? " or f32" : "");
   if ((unsigned)p->layout > 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.layout is %d; should be column-major (0) or row-major (1)",
-                   (int)p->layout);
+    return AT_INVALID("problem.layout is %d; should be column-major (0) or row-major (1)", (int)p->layout);
   if ((unsigned)p->trans_a > 1 || (unsigned)p->trans_b > 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.trans_%c is %d; should be N (0) or T (1)",
-                   (unsigned)p->trans_a > 1 ? 'a' : 'b', (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
+    return AT_INVALID("problem.trans_%c is %d; should be N (0) or T (1)", (unsigned)p->trans_a > 1 ? 'a' : 'b',
+                      (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
   return at_fail_accuracy(&p->contract);
 }
 
@@ -56,10 +52,9 @@ static inline uint8_t accuracy_of(const attune_gemm_problem *p) {
 static attune_status fail_size(const attune_gemm_problem *p) {
   const char *name = p->m < 0 ? "m" : p->n < 0 ? "n" : p->k < 0 ? "k" : NULL;
   const int64_t value = p->m < 0 ? p->m : p->n < 0 ? p->n : p->k;
-  if (name) return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.%s is %lld; should be 0 or more", name, (long long)value);
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "problem.batch is %lld; should be 1 or more, 0 for one, or ATTUNE_EMPTY_BATCH (-1)",
-                 (long long)p->batch);
+  if (name) return AT_INVALID("problem.%s is %lld; should be 0 or more", name, (long long)value);
+  return AT_INVALID("problem.batch is %lld; should be 1 or more, 0 for one, or ATTUNE_EMPTY_BATCH (-1)",
+                    (long long)p->batch);
 }
 
 /* From the first element of a matrix that fits to behind its last. */
@@ -77,24 +72,22 @@ static inline bool matrix_fits(const matrix *x, int64_t batch) {
 
 static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool output) {
   if (x->ld < (x->inner > 1 ? x->inner : 1))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.ld%c is %lld; should be at least %lld, or 0 for packed", name,
-                   (long long)x->ld, (long long)(x->inner > 1 ? x->inner : 1));
+    return AT_INVALID("problem.ld%c is %lld; should be at least %lld, or 0 for packed", name, (long long)x->ld,
+                      (long long)(x->inner > 1 ? x->inner : 1));
   if (x->stride == ATTUNE_BROADCAST)
-    return at_fail(
-        ATTUNE_INVALID_ARGUMENT,
-        "problem.stride_%c is ATTUNE_BROADCAST, and the matrices of %c are written; should be 1 or more, or 0 "
-        "for packed",
+    return AT_INVALID(
+        "problem.stride_%c is ATTUNE_BROADCAST, and the matrices of %c are written; should be 1 or more, or "
+        "0 for packed",
         name, name);
   if (x->stride < 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld; should be 1 or more, or 0 for packed%s", name,
-                   (long long)x->stride, output ? "" : ", or ATTUNE_BROADCAST");
+    return AT_INVALID("problem.stride_%c is %lld; should be 1 or more, or 0 for packed%s", name, (long long)x->stride,
+                      output ? "" : ", or ATTUNE_BROADCAST");
   if (output && batch > 1 && matrix_fits(x, batch) && x->stride < span_of(x))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld",
-                   name, (long long)x->stride, (long long)span_of(x));
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes", name,
-                 (long long)x->inner, (long long)x->outer, (long long)x->ld, (long long)x->stride, (long long)batch);
+    return AT_INVALID("problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld",
+                      name, (long long)x->stride, (long long)span_of(x));
+  return AT_INVALID("problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes",
+                    name, (long long)x->inner, (long long)x->outer, (long long)x->ld, (long long)x->stride,
+                    (long long)batch);
 }
 
 /* Fills in packed sizes and checks; a broadcast stride becomes 0, and so does the stride of a batch of one. */
@@ -135,9 +128,8 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   else if (AT_UNLIKELY((status = check_matrix('c', &c, batch, false)) != ATTUNE_OK))
     return status;
   if (AT_UNLIKELY(use.c == AT_C_INPLACE && (c.ld != d.ld || c.stride != d.stride)))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "operands.c is operands.d, but problem.%s; should be the same or another matrix",
-                   c.ld != d.ld ? "ldc differs from ldd" : "stride_c differs from stride_d");
+    return AT_INVALID("operands.c is operands.d, but problem.%s; should be the same or another matrix",
+                      c.ld != d.ld ? "ldc differs from ldd" : "stride_c differs from stride_d");
   *swap = row;
   *g = (at_gemm){.m = row ? n : m,
                  .n = row ? m : n,
@@ -177,15 +169,13 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
   for (size_t i = 0; i < AT_COUNT(each); i++) {
     if (!each[i].needed) continue;
     if (!each[i].pointer)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is NULL; should point to the matrix%s", each[i].name,
-                     i == 2 ? ", or operands.beta be 0" : "");
+      return AT_INVALID("operands.%s is NULL; should point to the matrix%s", each[i].name,
+                        i == 2 ? ", or operands.beta be 0" : "");
     if ((uintptr_t)each[i].pointer % each[i].size)
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "operands.%s is %p, not aligned to its elements; should be a multiple of %zu", each[i].name,
-                     each[i].pointer, each[i].size);
+      return AT_INVALID("operands.%s is %p, not aligned to its elements; should be a multiple of %zu", each[i].name,
+                        each[i].pointer, each[i].size);
   }
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is the same memory as operands.%s; should not overlap it",
-                 o->d == o->a ? "a" : "b");
+  return AT_INVALID("operands.d is the same memory as operands.%s; should not overlap it", o->d == o->a ? "a" : "b");
 }
 
 attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {

@@ -167,7 +167,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   const at_gemm_use use = {r->c, r->terms.alignment};
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "a size of the problem is 0; should be 1 or more to be tuned");
+    status = AT_INVALID("a size of the problem is 0; should be 1 or more to be tuned");
   return status == ATTUNE_OK ? at_gemm_check_alignment(g) : status;
 }
 
@@ -177,7 +177,7 @@ attune_status at_gemm_parse(const char *text, void *problem) {
 }
 
 attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text) {
-  if (!out || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "text" : "out");
+  AT_REQUIRE(out, text);
   reading r;
   at_gemm g;
   const attune_status status = read_text(text, &r, &g);
@@ -187,7 +187,7 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
 
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
-  if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "problem" : "out");
+  AT_REQUIRE(out, problem);
   at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
   at_gemm g;
   bool swap = false;
@@ -195,7 +195,6 @@ attune_status attune_gemm_problem_format(char *out, size_t size, const attune_ge
   if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(problem, operands, &use);
   if (status == ATTUNE_OK && operands) status = at_gemm_normalise(problem, use, &g, &swap);
   if (status == ATTUNE_OK && g.batch == 0)
-    status =
-        at_fail(ATTUNE_INVALID_ARGUMENT, "problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
+    status = AT_INVALID("problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
 }

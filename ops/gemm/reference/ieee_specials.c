@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/gemm/reference/reference_value.h"
+#include "src/base/splitmix64.h"
 #include "src/host/threads.h"
 
 enum { FEW_LINES = 2 * AT_SPECIAL_ROLES, FEW_ELEMENTS = 64, C_ROLES = 6 };
@@ -47,11 +48,9 @@ static void store(void *data, attune_dtype dtype, size_t at, double x) {
   }
 }
 
-static uint64_t mixed(uint64_t x, uint64_t y) { /* the finaliser of SplitMix64 */
-  uint64_t z = x + 0x9E3779B97F4A7C15u * (y + 1);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
+static uint64_t mixed(uint64_t x, uint64_t y) {
+  uint64_t state = x + 0x9E3779B97F4A7C15u * y;
+  return at_splitmix64(&state);
 }
 
 /* ---- lines of A and B ---- */

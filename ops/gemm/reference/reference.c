@@ -251,11 +251,10 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
   if ((!r->product && !r->narrow) || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
-  attune_status status = fetch(r, stream, pointers);
-  if (status == ATTUNE_OK) status = at_limit_look();
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(fetch(r, stream, pointers));
+  AT_TRY(at_limit_look());
   all_norms(r);
-  status = at_limit_look();
+  attune_status status = at_limit_look();
   if (status != ATTUNE_OK) return status;
 #ifdef AT_WITH_CUDA
   if (on_cuda(device))

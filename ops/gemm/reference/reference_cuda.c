@@ -58,9 +58,8 @@ static attune_status multiply(const at_gemm *g, attune_stream *stream, const dev
                               cudaDataType_t in, void *d, cudaDataType_t out) {
   at_cuda_scope scope;
   cublasHandle_t handle;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_blas(stream, &handle);
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  attune_status status = at_cuda_blas(stream, &handle);
   if (status == ATTUNE_OK) status = give_product(g, stream, handle, a, b, in, d, out);
   at_cuda_leave(&scope);
   return status;

@@ -49,8 +49,7 @@ static attune_status capture_workspace(attune_stream *stream, size_t bytes, void
   at_cuda_stream *state = at_cuda_stream_of(stream);
   if (bytes > state->capture_bytes) {
     void *larger = NULL;
-    attune_status status = attune_alloc(&larger, stream, bytes);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_alloc(&larger, stream, bytes));
     if (state->capture_workspace) (void)attune_free(state->capture_workspace, stream);
     state->capture_workspace = larger;
     state->capture_bytes = bytes;
@@ -67,8 +66,7 @@ attune_status at_cuda_workspace(attune_stream *stream, size_t bytes, void **out)
   if (AT_UNLIKELY(stream->capture != NULL)) return capture_workspace(stream, bytes, out);
   if (AT_UNLIKELY(bytes > state->workspace_bytes)) {
     size_t size = bytes > ATTUNE_WORKSPACE_DEFAULT ? bytes : ATTUNE_WORKSPACE_DEFAULT;
-    attune_status status = new_workspace(stream, size);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(new_workspace(stream, size));
   }
   *out = state->workspace;
   return ATTUNE_OK;
@@ -138,9 +136,8 @@ attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t
   if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes ||
                   state->blas_capture != stream->capture || at_vendor_gone())) {
     at_cuda_scope scope;
-    attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-    if (status != ATTUNE_OK) return status;
-    status = handle_in_mode(stream, math, bytes);
+    AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
+    attune_status status = handle_in_mode(stream, math, bytes);
     at_cuda_leave(&scope);
     if (status != ATTUNE_OK) return status;
   }
@@ -154,10 +151,9 @@ attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out) {
 
 static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out) {
   at_cuda_scope scope;
-  attune_status status = at_cublas_open();
-  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cublas_check(device, at_cublas.cublasLtCreate(out), "cublasLtCreate");
+  AT_TRY(at_cublas_open());
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cublas_check(device, at_cublas.cublasLtCreate(out), "cublasLtCreate");
   at_cuda_leave(&scope);
   return status;
 }
@@ -170,8 +166,7 @@ attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
   cublasLtHandle_t shared = atomic_load_explicit(&state->lt, memory_order_acquire);
   if (AT_UNLIKELY(!shared)) {
     cublasLtHandle_t made = NULL;
-    attune_status status = new_lt_handle(device, &made);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(new_lt_handle(device, &made));
     if (atomic_compare_exchange_strong(&state->lt, &shared, made)) {
       shared = made;
     } else if (at_vendor_enter(AT_VENDOR_LIBRARY)) {

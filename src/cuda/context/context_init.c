@@ -9,9 +9,8 @@ attune_status at_cuda_initialize(attune_device *device) {
   at_cuda_scope scope;
   cublasHandle_t blas = NULL;
   cublasLtHandle_t lt = NULL;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaFree(NULL), "cudaFree");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cuda_check(device, cudaFree(NULL), "cudaFree");
   attune_stream *stream = status == ATTUNE_OK ? attune_stream_default(device) : NULL;
   if (status == ATTUNE_OK) status = stream ? at_cuda_blas(stream, &blas) : ATTUNE_OUT_OF_MEMORY;
   if (status == ATTUNE_OK) status = at_cuda_blaslt(device, &lt);
@@ -37,8 +36,7 @@ bool at_cuda_is_initialized(const attune_device *device) {
 attune_status at_cuda_get_schedule(attune_device *device, attune_schedule *out) {
   unsigned flags = 0;
   int active = 0;
-  attune_status status = at_cuda_check_fork(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check_fork(device));
   if (!primary_state(device, &flags, &active))
     return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not tell the flags of %s", device->name);
   *out = (attune_schedule)(flags & CU_CTX_SCHED_MASK);
@@ -49,8 +47,7 @@ attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedu
   CUresult (*set)(CUdevice ordinal, unsigned flags) = NULL;
   unsigned flags = 0;
   int active = 0;
-  attune_status status = at_cuda_check_fork(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check_fork(device));
   if (!primary_state(device, &flags, &active) || !at_cuda_driver_call(&set, "cuDevicePrimaryCtxSetFlags"))
     return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not tell the flags of %s", device->name);
   flags = (flags & ~(unsigned)CU_CTX_SCHED_MASK) | (unsigned)schedule;

@@ -81,8 +81,7 @@ attune_status at_cuda_wait_all_streams(attune_device *device, bool *all) {
   at_cuda_scope scope;
   mark_list *marks = NULL;
   *all = true;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = mark_all(at_cuda_device_of(device), &marks, all);
   while (marks) {
     mark_list *next = marks->next;
@@ -94,7 +93,7 @@ attune_status at_cuda_wait_all_streams(attune_device *device, bool *all) {
     free(marks);
     marks = next;
   }
-  status = at_cuda_check(device, error, "waiting for the streams");
+  attune_status status = at_cuda_check(device, error, "waiting for the streams");
   at_cuda_leave(&scope);
   return status;
 }

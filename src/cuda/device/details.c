@@ -66,8 +66,7 @@ static void write_uuid(char *out, size_t size, const char *identity) {
 }
 
 attune_status at_cuda_details(attune_device *device, attune_device_details *out) {
-  attune_status status = at_cuda_check_fork(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check_fork(device));
   if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   for (size_t i = 0; i < AT_COUNT(numbers); i++) {
     int value = 0;
@@ -78,8 +77,8 @@ attune_status at_cuda_details(attune_device *device, attune_device_details *out)
   }
   out->tf32 = device->properties.capability_major >= 8;
   write_uuid(out->uuid, sizeof out->uuid, device->identity);
-  status = at_cuda_check(device, cudaDeviceGetPCIBusId(out->pci, (int)sizeof out->pci, device->ordinal),
-                         "cudaDeviceGetPCIBusId");
+  attune_status status = at_cuda_check(device, cudaDeviceGetPCIBusId(out->pci, (int)sizeof out->pci, device->ordinal),
+                                       "cudaDeviceGetPCIBusId");
   at_vendor_leave();
   for (char *c = out->pci; *c; c++) *c = (char)tolower((unsigned char)*c);
   return status;
@@ -96,8 +95,7 @@ attune_status at_cuda_attribute(attune_device *device, int attribute, int *out) 
     status = at_cuda_check(device, error, "cudaDeviceGetAttribute");
   at_vendor_leave();
   if (error != cudaErrorInvalidValue) return status;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "attribute is %d; should be a cudaDeviceAttr that this CUDA knows",
-                 attribute);
+  return AT_INVALID("attribute is %d; should be a cudaDeviceAttr that this CUDA knows", attribute);
 }
 
 static const enum cudaLimit limits[] = {cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize,
@@ -107,25 +105,22 @@ static attune_status check(attune_device *device, cudaError_t error, attune_limi
   if (error != cudaErrorUnsupportedLimit && error != cudaErrorInvalidValue) return at_cuda_check(device, error, what);
   (void)cudaGetLastError();
   if (error == cudaErrorInvalidValue)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s refuses limit %d of this size, or now; see details.h", device->name,
-                   (int)limit);
+    return AT_INVALID("%s refuses limit %d of this size, or now; see details.h", device->name, (int)limit);
   return at_fail(ATTUNE_UNSUPPORTED, "device %s has no limit %d", device->name, (int)limit);
 }
 
 attune_status at_cuda_get_limit(attune_device *device, attune_limit limit, size_t *out) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = check(device, cudaDeviceGetLimit(out, limits[limit]), limit, "cudaDeviceGetLimit");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = check(device, cudaDeviceGetLimit(out, limits[limit]), limit, "cudaDeviceGetLimit");
   at_cuda_leave(&scope);
   return status;
 }
 
 attune_status at_cuda_set_limit(attune_device *device, attune_limit limit, size_t bytes) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = check(device, cudaDeviceSetLimit(limits[limit], bytes), limit, "cudaDeviceSetLimit");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = check(device, cudaDeviceSetLimit(limits[limit], bytes), limit, "cudaDeviceSetLimit");
   at_cuda_leave(&scope);
   return status;
 }

@@ -89,12 +89,11 @@ static attune_status device_open(attune_device *device) {
 
 static attune_status device_synchronize(attune_device *device) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   at_vendor_wait_begin();
   const cudaError_t error = cudaDeviceSynchronize();
   at_vendor_wait_end();
-  status = at_cuda_check(device, error, "cudaDeviceSynchronize");
+  attune_status status = at_cuda_check(device, error, "cudaDeviceSynchronize");
   at_cuda_leave(&scope);
   return status;
 }
@@ -126,9 +125,8 @@ static void leave(const at_entered *entered) {
 static attune_status device_alloc(attune_device *device, void **out, size_t bytes) {
   *out = NULL;
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaMalloc(out, bytes), "cudaMalloc");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cuda_check(device, cudaMalloc(out, bytes), "cudaMalloc");
   if (status == ATTUNE_OUT_OF_MEMORY) {
     size_t available = 0, total = 0;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) (void)cudaGetLastError();
@@ -140,19 +138,17 @@ static attune_status device_alloc(attune_device *device, void **out, size_t byte
 
 static attune_status device_free(attune_device *device, void *pointer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaFree(pointer), "cudaFree");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cuda_check(device, cudaFree(pointer), "cudaFree");
   at_cuda_leave(&scope);
   return status;
 }
 
 static attune_status device_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
   cudaError_t error = cudaMemsetAsync(destination, value, bytes, at_cuda_native(stream));
-  status = at_cuda_check(stream->device, error, "cudaMemsetAsync");
+  attune_status status = at_cuda_check(stream->device, error, "cudaMemsetAsync");
   at_cuda_leave(&scope);
   return status;
 }
@@ -160,9 +156,8 @@ static attune_status device_fill(attune_stream *stream, void *destination, int v
 static attune_status stream_blas(attune_stream *stream, void **out) {
   at_cuda_scope scope;
   cublasHandle_t handle = NULL;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_blas(stream, &handle);
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  attune_status status = at_cuda_blas(stream, &handle);
   at_cuda_leave(&scope);
   at_cuda_stream *state = at_cuda_stream_of(stream);
   state->blas_bytes = SIZE_MAX; /* the program may change what attune set */

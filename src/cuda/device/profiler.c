@@ -6,10 +6,9 @@
 
 attune_status at_cuda_profiler(attune_device *device, bool start) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = start ? at_cuda_check(device, cudaProfilerStart(), "cudaProfilerStart")
-                 : at_cuda_check(device, cudaProfilerStop(), "cudaProfilerStop");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = start ? at_cuda_check(device, cudaProfilerStart(), "cudaProfilerStart")
+                               : at_cuda_check(device, cudaProfilerStop(), "cudaProfilerStop");
   at_cuda_leave(&scope);
   return status;
 }

@@ -9,10 +9,9 @@
 
 attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, int *out_greatest) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = cudaDeviceGetStreamPriorityRange(out_least, out_greatest);
-  status = at_cuda_check(device, error, "cudaDeviceGetStreamPriorityRange");
+  attune_status status = at_cuda_check(device, error, "cudaDeviceGetStreamPriorityRange");
   at_cuda_leave(&scope);
   return status;
 }
@@ -22,8 +21,8 @@ static attune_status check_home(const attune_stream *stream) {
   if (stream->owned || at_cuda_device_of(stream->device)->generation != at_fork_generation_now()) return ATTUNE_OK;
   const attune_device *home = at_cuda_stream_home(stream->native);
   if (!home || home == stream->device) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "native is a stream of %s; should be one of %s, or device be %s", home->name,
-                 stream->device->name, home->name);
+  return AT_INVALID("native is a stream of %s; should be one of %s, or device be %s", home->name, stream->device->name,
+                    home->name);
 }
 
 /* Touches the device only to make a stream of its own: wrapping creates no context. */
@@ -104,8 +103,7 @@ bool at_cuda_stream_capturing(attune_stream *stream) {
 bool at_cuda_stream_joins(const attune_stream *stream) {
   at_cuda_scope scope;
   unsigned flags = cudaStreamNonBlocking;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (at_cuda_enter_relaxed(&scope, stream->device) == ATTUNE_OK) {
     if (cudaStreamGetFlags(at_cuda_native(stream), &flags) != cudaSuccess) (void)cudaGetLastError();
     at_cuda_leave(&scope);
@@ -142,9 +140,9 @@ attune_status at_cuda_stream_synchronize(attune_stream *stream) {
 /* The driver runs fn on a thread of its own, which may call nothing of CUDA. */
 attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(stream->device, cudaLaunchHostFunc(at_cuda_native(stream), fn, user), "cudaLaunchHostFunc");
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  attune_status status =
+      at_cuda_check(stream->device, cudaLaunchHostFunc(at_cuda_native(stream), fn, user), "cudaLaunchHostFunc");
   at_cuda_leave(&scope);
   return status;
 }
@@ -156,11 +154,10 @@ static bool is_external(attune_stream *stream, const attune_event *event) {
 
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter(&scope, stream->device));
   const unsigned flags = is_external(stream, event) ? cudaEventWaitExternal : cudaEventWaitDefault;
   cudaError_t error = cudaStreamWaitEvent(at_cuda_native(stream), (cudaEvent_t)event->native, flags);
-  status = at_cuda_check(stream->device, error, "cudaStreamWaitEvent");
+  attune_status status = at_cuda_check(stream->device, error, "cudaStreamWaitEvent");
   at_cuda_leave(&scope);
   return status;
 }
@@ -168,14 +165,14 @@ attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
 attune_status at_cuda_event_open(attune_event *event) {
   if (!event->owned) return ATTUNE_OK;
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, event->device));
   cudaEvent_t native = NULL;
   unsigned flags = cudaEventDefault;
   if (event->options.no_timing) flags |= cudaEventDisableTiming;
   if (event->options.blocking) flags |= cudaEventBlockingSync;
   if (event->options.interprocess) flags |= cudaEventInterprocess;
-  status = at_cuda_check(event->device, cudaEventCreateWithFlags(&native, flags), "cudaEventCreateWithFlags");
+  attune_status status =
+      at_cuda_check(event->device, cudaEventCreateWithFlags(&native, flags), "cudaEventCreateWithFlags");
   event->native = native;
   at_cuda_leave(&scope);
   return status;
@@ -191,23 +188,21 @@ void at_cuda_event_close(attune_event *event) {
 
 attune_status at_cuda_event_record(attune_event *event, attune_stream *stream) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter(&scope, stream->device));
   const unsigned flags = is_external(stream, event) ? cudaEventRecordExternal : cudaEventRecordDefault;
   cudaError_t error = cudaEventRecordWithFlags((cudaEvent_t)event->native, at_cuda_native(stream), flags);
-  status = at_cuda_check(stream->device, error, "cudaEventRecordWithFlags");
+  attune_status status = at_cuda_check(stream->device, error, "cudaEventRecordWithFlags");
   at_cuda_leave(&scope);
   return status;
 }
 
 static attune_status on_event(attune_event *event, cudaError_t (*call)(cudaEvent_t), const char *what) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, event->device));
   at_vendor_wait_begin();
   const cudaError_t error = call((cudaEvent_t)event->native);
   at_vendor_wait_end();
-  status = at_cuda_check(event->device, error, what);
+  attune_status status = at_cuda_check(event->device, error, what);
   at_cuda_leave(&scope);
   return status;
 }
@@ -222,15 +217,13 @@ attune_status at_cuda_event_synchronize(attune_event *event) {
 
 attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_event *stop) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, start->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, start->device));
   float milliseconds = 0;
   cudaError_t error = cudaEventElapsedTime(&milliseconds, (cudaEvent_t)start->native, (cudaEvent_t)stop->native);
-  status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
+  attune_status status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
   if (error == cudaErrorInvalidResourceHandle)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "start or stop was never recorded, or is the program's and has no timing; should be recorded on a "
-                     "stream, and made without cudaEventDisableTiming");
+    status = AT_INVALID("start or stop was never recorded, or is the program's and has no timing; should be recorded "
+                        "on a stream, and made without cudaEventDisableTiming");
   if (status == ATTUNE_OK) *out_ns = (double)milliseconds * 1e6;
   at_cuda_leave(&scope);
   return status;

@@ -42,10 +42,9 @@ attune_status at_cuda_capture_begin(attune_stream *stream) {
   if (!stream->native || at_cuda_native(stream) == cudaStreamLegacy)
     return at_fail(ATTUNE_UNSUPPORTED, "the legacy default stream cannot be captured; create a stream");
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter(&scope, stream->device));
   cudaError_t error = cudaStreamBeginCapture(at_cuda_native(stream), mode_of(stream));
-  status = at_cuda_check(stream->device, error, "cudaStreamBeginCapture");
+  attune_status status = at_cuda_check(stream->device, error, "cudaStreamBeginCapture");
   at_cuda_leave(&scope);
   return status;
 }
@@ -123,10 +122,9 @@ attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out) {
 
 attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, graph->device));
   cudaGraphExec_t made = NULL;
-  status = make_executable(graph, &made);
+  attune_status status = make_executable(graph, &made);
   if (status == ATTUNE_OK) {
     destroy_executable(graph);
     graph->executable = made;
@@ -209,28 +207,26 @@ attune_status at_cuda_graph_clone(const at_graph *graph, at_graph **out) {
 
 attune_status at_cuda_graph_upload(at_graph *graph, attune_stream *stream) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(stream->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
+  attune_status status =
+      at_cuda_check(stream->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
   at_cuda_leave(&scope);
   return status;
 }
 
 attune_status at_cuda_graph_trim(attune_device *device) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaDeviceGraphMemTrim(device->ordinal), "cudaDeviceGraphMemTrim");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cuda_check(device, cudaDeviceGraphMemTrim(device->ordinal), "cudaDeviceGraphMemTrim");
   at_cuda_leave(&scope);
   return status;
 }
 
 attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   const char *call = "cudaDeviceGetGraphMemAttribute";
-  status = at_cuda_check(
+  attune_status status = at_cuda_check(
       device, cudaDeviceGetGraphMemAttribute(device->ordinal, cudaGraphMemAttrUsedMemCurrent, out_used), call);
   if (status == ATTUNE_OK)
     status = at_cuda_check(
@@ -265,9 +261,9 @@ attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *br
 
 attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(stream->device, cudaGraphLaunch(graph->executable, at_cuda_native(stream)), "cudaGraphLaunch");
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
+  attune_status status =
+      at_cuda_check(stream->device, cudaGraphLaunch(graph->executable, at_cuda_native(stream)), "cudaGraphLaunch");
   at_cuda_leave(&scope);
   return status;
 }
@@ -306,10 +302,10 @@ static attune_status copy_out(int memory, FILE *file) {
 
 attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file, bool brief) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, graph->device));
   const int memory = memfd_create("attune graph", MFD_CLOEXEC);
-  status = memory >= 0 ? dump_into(graph, memory, brief) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the graph's text");
+  attune_status status =
+      memory >= 0 ? dump_into(graph, memory, brief) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the graph's text");
   if (status == ATTUNE_OK) status = copy_out(memory, file);
   if (memory >= 0) close(memory);
   at_cuda_leave(&scope);

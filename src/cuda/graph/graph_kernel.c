@@ -43,9 +43,8 @@ static attune_status look(attune_device *device, cudaGraphNode_t node, CUDA_KERN
     return at_fail(ATTUNE_UNSUPPORTED,
                    "the driver of %s does not tell what arguments kernels have; should be 12.4 or later", device->name);
   memset(out, 0, sizeof *out);
-  attune_status status = at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice");
-  if (status == ATTUNE_OK) status = check(device, driver.get(node, out), "cuGraphKernelNodeGetParams");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"));
+  AT_TRY(check(device, driver.get(node, out), "cuGraphKernelNodeGetParams"));
   *function = out->func;
   return *function ? ATTUNE_OK : check(device, driver.function_of(function, out->kern), "cuKernelGetFunction");
 }
@@ -99,8 +98,7 @@ static void copy_out(unsigned char *out, const block *b, const CUDA_KERNEL_NODE_
 attune_status at_cuda_graph_kernel_get(attune_device *device, cudaGraphNode_t node, attune_node_parameters *out) {
   CUDA_KERNEL_NODE_PARAMS_v2 p;
   CUfunction function = NULL;
-  attune_status status = look(device, node, &p, &function);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(look(device, node, &p, &function));
   block *b = malloc(sizeof *b);
   if (!b) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the arguments of a kernel");
   measure(b, function);
@@ -134,7 +132,7 @@ attune_status at_cuda_graph_kernel_set(at_graph *graph, cudaGraphNode_t node, bo
   }
   measure(b, function);
   if (new->arguments_bytes != b->bytes)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "arguments_bytes is %zu; should be %zu", new->arguments_bytes, b->bytes);
+    status = AT_INVALID("arguments_bytes is %zu; should be %zu", new->arguments_bytes, b->bytes);
   for (size_t i = 0; i < b->count; i++) arguments[i] = (char *)new->arguments + b->offset[i];
   p.gridDimX = new->grid[0];
   p.gridDimY = new->grid[1];

@@ -25,7 +25,7 @@ static attune_status list_nodes(at_graph *graph) {
   if (!list) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the nodes of a graph");
   attune_status status = check(graph, cudaGraphGetNodes(graph->captured, list, &count), "cudaGraphGetNodes");
   if (status == ATTUNE_OK && count < graph->nodes)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "the graph has %zu nodes by now; should be instantiated again", count);
+    status = AT_INVALID("the graph has %zu nodes by now; should be instantiated again", count);
   if (status == ATTUNE_OK)
     graph->node = list;
   else
@@ -34,9 +34,8 @@ static attune_status list_nodes(at_graph *graph) {
 }
 
 static attune_status enter(at_cuda_scope *scope, at_graph *graph) {
-  attune_status status = at_cuda_enter_relaxed(scope, graph->device);
-  if (status != ATTUNE_OK) return status;
-  status = list_nodes(graph);
+  AT_TRY(at_cuda_enter_relaxed(scope, graph->device));
+  attune_status status = list_nodes(graph);
   if (status != ATTUNE_OK) at_cuda_leave(scope);
   return status;
 }
@@ -64,9 +63,8 @@ attune_status at_cuda_graph_node(at_graph *graph, size_t index, attune_node *out
                                       "empty", "record", "wait", "alloc", "free"};
   enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = check(graph, cudaGraphNodeGetType(graph->node[index], &type), "cudaGraphNodeGetType");
+  AT_TRY(enter(&scope, graph));
+  attune_status status = check(graph, cudaGraphNodeGetType(graph->node[index], &type), "cudaGraphNodeGetType");
   out->kind = kind_of(type);
   out->native = (void *)graph->node[index];
   out->enabled = !graph->disabled || !graph->disabled[index];
@@ -119,9 +117,8 @@ static attune_status read_edges(at_graph *graph, edges *e) {
 attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room, size_t *out_count) {
   edges e = {0};
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = read_edges(graph, &e);
+  AT_TRY(enter(&scope, graph));
+  attune_status status = read_edges(graph, &e);
   for (size_t i = 0; status == ATTUNE_OK && i < e.count && i < room; i++)
     out[i] = (attune_edge){index_of(e.places, graph->nodes, e.from[i]), index_of(e.places, graph->nodes, e.to[i]),
                            e.data[i].type == cudaGraphDependencyTypeProgrammatic};
@@ -138,8 +135,7 @@ attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room
 
 static attune_status read_copy(at_graph *graph, cudaGraphNode_t node, attune_box_copy *out) {
   struct cudaMemcpy3DParms p;
-  attune_status status = check(graph, cudaGraphMemcpyNodeGetParams(node, &p), "cudaGraphMemcpyNodeGetParams");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(graph, cudaGraphMemcpyNodeGetParams(node, &p), "cudaGraphMemcpyNodeGetParams"));
   if (p.srcArray || p.dstArray) return at_fail(ATTUNE_UNSUPPORTED, "the node copies an array of CUDA");
   const size_t to = p.dstPtr.pitch ? p.dstPtr.pitch : p.extent.width,
                from = p.srcPtr.pitch ? p.srcPtr.pitch : p.extent.width;
@@ -177,8 +173,7 @@ static attune_status check_copy(const attune_box_copy *c) {
   if (c->destination_pitch && c->source_pitch && c->destination_slice_pitch % c->destination_pitch == 0 &&
       c->source_slice_pitch % c->source_pitch == 0)
     return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "copy has slices that are no multiple of the pitch apart; should be one on CUDA");
+  return AT_INVALID("copy has slices that are no multiple of the pitch apart; should be one on CUDA");
 }
 
 static cudaError_t write_copy(at_graph *graph, cudaGraphNode_t node, bool executable, const attune_box_copy *c) {
@@ -193,8 +188,7 @@ static cudaError_t write_copy(at_graph *graph, cudaGraphNode_t node, bool execut
 
 static attune_status read_fill(at_graph *graph, cudaGraphNode_t node, attune_box_fill *out) {
   struct cudaMemsetParams p;
-  attune_status status = check(graph, cudaGraphMemsetNodeGetParams(node, &p), "cudaGraphMemsetNodeGetParams");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(graph, cudaGraphMemsetNodeGetParams(node, &p), "cudaGraphMemsetNodeGetParams"));
   const size_t bytes = p.width * p.elementSize, pitch = p.pitch ? p.pitch : bytes;
   *out = (attune_box_fill){.destination = p.dst,
                            .pitch = pitch,
@@ -209,9 +203,8 @@ static attune_status read_fill(at_graph *graph, cudaGraphNode_t node, attune_box
 
 static attune_status check_fill(const attune_box_fill *f) {
   if (f->element_bytes <= 4 && f->slices == 1) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "fill has %zu slices and elements of %zu bytes; should be 1, and at most 4, on CUDA", f->slices,
-                 f->element_bytes);
+  return AT_INVALID("fill has %zu slices and elements of %zu bytes; should be 1, and at most 4, on CUDA", f->slices,
+                    f->element_bytes);
 }
 
 static cudaError_t write_fill(at_graph *graph, cudaGraphNode_t node, bool executable, const attune_box_fill *f) {
@@ -261,9 +254,8 @@ static attune_status write_node(at_graph *graph, cudaGraphNode_t node, bool exec
 
 attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune_node_parameters *out) {
   at_cuda_scope scope;
-  attune_status status = enter(&scope, graph);
-  if (status != ATTUNE_OK) return status;
-  status = read_node(graph, graph->node[index], out);
+  AT_TRY(enter(&scope, graph));
+  attune_status status = read_node(graph, graph->node[index], out);
   at_cuda_leave(&scope);
   return status;
 }
@@ -272,9 +264,8 @@ attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune
 
 /* What the executable refuses, such as a copy in two dimensions, a new executable takes over from the graph. */
 static attune_status change_executable(at_graph *graph, cudaGraphNode_t node, const attune_node_parameters *p) {
-  at_message kept;
   if (!graph->executable) return ATTUNE_OK;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   attune_status status = graph->borrowed ? ATTUNE_UNSUPPORTED : write_node(graph, node, true, p);
   if (status != ATTUNE_OK && status != ATTUNE_DEVICE_ERROR) status = at_cuda_graph_remake(graph);
   return at_message_settle(&kept, status);
@@ -302,9 +293,8 @@ attune_status at_cuda_graph_set_parameters(at_graph *graph, size_t index, const 
   status = read_old(graph, node, &old);
   if (status == ATTUNE_OK) status = write_node(graph, node, false, p);
   if (status == ATTUNE_OK) {
-    at_message kept;
     status = change_executable(graph, node, p);
-    at_message_keep(&kept); /* of the failure */
+    const at_message kept = at_message_keep(); /* of the failure */
     if (status != ATTUNE_OK) (void)write_node(graph, node, false, &old);
     if (status != ATTUNE_OK) (void)at_message_settle(&kept, ATTUNE_OK);
   }

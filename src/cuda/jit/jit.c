@@ -122,12 +122,10 @@ static unsigned pick(at_jit_kernel **out) {
 static attune_status unload(at_jit_kernel *kernels) {
   attune_device *device = kernels->device;
   bool all = false;
-  attune_status status = at_cuda_wait_all_streams(device, &all);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_wait_all_streams(device, &all));
   if (!all) return at_fail(ATTUNE_UNSUPPORTED, "none can go while a stream of %s is captured", device->name);
   at_cuda_scope scope;
-  status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   while (kernels) {
     at_jit_kernel *next = kernels->next;
     if (cudaLibraryUnload(kernels->code.loaded) != cudaSuccess) (void)cudaGetLastError();
@@ -217,8 +215,7 @@ static attune_status claim(at_jit_kernel **out, bool *is_new, at_kernel_key key,
       at_wait(&table.changed, &table.lock);
       continue;
     }
-    const attune_status status = make_room(source);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(make_room(source));
   }
   if (*out) return wait_for(*out);
   *out = new_kernel(key, device, source);
@@ -255,11 +252,10 @@ attune_status at_jit_get(at_jit_kernel **out, attune_device *device, const at_ke
   bool is_new = false;
   at_jit_kernel *kernel = NULL;
   *out = NULL;
-  attune_status status = at_cuda_check_fork(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check_fork(device));
   const at_kernel_key key = at_jit_key(source, "");
   pthread_mutex_lock(&table.lock);
-  status = claim(&kernel, &is_new, key, device, source);
+  attune_status status = claim(&kernel, &is_new, key, device, source);
   pthread_mutex_unlock(&table.lock);
   if (status == ATTUNE_OK && is_new) status = fulfil(kernel, source);
   if (status == ATTUNE_OK) *out = kernel;
@@ -286,8 +282,7 @@ static void get_one(void *of, int i) {
 
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device) {
   batch b = {requests, device};
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   at_compile_each(AT_COMPILE_SEARCH, at_cpu_count(), count, get_one, &b);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
@@ -303,8 +298,7 @@ static bool is_compiled(const attune_device *device, const at_kernel_source *sou
 }
 
 attune_status at_jit_compile(attune_device *device, const at_kernel_source *source, bool *made) {
-  const attune_status status = at_cuda_check_fork(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_check_fork(device));
   if (made) return at_jit_code_make(device, source, made);
   return is_compiled(device, source)
              ? ATTUNE_OK

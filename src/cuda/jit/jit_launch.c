@@ -62,9 +62,8 @@ static attune_status refuse_cluster(const at_jit_kernel *k, const shape *s) {
     return at_fail(ATTUNE_UNSUPPORTED,
                    "%s asks for clusters of %ux%ux%u blocks; %s offers none (compute capability 9.0 does)", k->name,
                    c.x, c.y, c.z, k->device->name);
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "%s asks for a grid of %ux%ux%u blocks in clusters of %ux%ux%u; should be whole clusters", k->name,
-                 g.x, g.y, g.z, c.x, c.y, c.z);
+  return AT_INVALID("%s asks for a grid of %ux%ux%u blocks in clusters of %ux%ux%u; should be whole clusters", k->name,
+                    g.x, g.y, g.z, c.x, c.y, c.z);
 }
 
 /* What fits() found, in words. */
@@ -72,8 +71,7 @@ static attune_status refuse(const at_jit_kernel *k, const shape *s) {
   const at_jit_limits *most = &k->code.limits;
   const dim3 b = s->block, g = s->grid;
   if (b.x == 0 || g.x == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s asks for %u blocks of %u threads; should be at least one of each",
-                   k->name, g.x, b.x);
+    return AT_INVALID("%s asks for %u blocks of %u threads; should be at least one of each", k->name, g.x, b.x);
   if (!is_within(b, most->block) || product(b) > most->threads)
     return at_fail(ATTUNE_UNSUPPORTED,
                    "%s asks for %ux%ux%u threads in a block; %s offers %ux%ux%u, and to this kernel %u in all", k->name,
@@ -117,12 +115,11 @@ static attune_status allow_cluster(at_jit_kernel *k, const shape *s) {
                          "cudaOccupancyMaxPotentialClusterSize");
   if (status != ATTUNE_OK) return status;
   if (most < 0 || blocks > (uint64_t)most)
-    return at_fail(
-        ATTUNE_UNSUPPORTED,
-        "%s asks for clusters of %ux%ux%u blocks; %s offers %d blocks with %u threads and %u bytes of dynamic "
-        "shared memory each",
-        k->name, s->cluster.x, s->cluster.y, s->cluster.z, k->device->name, most, (unsigned)product(s->block),
-        s->shared);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s asks for clusters of %ux%ux%u blocks; %s offers %d blocks with %u threads and %u bytes of "
+                   "dynamic shared memory each",
+                   k->name, s->cluster.x, s->cluster.y, s->cluster.z, k->device->name, most,
+                   (unsigned)product(s->block), s->shared);
   if (blocks > atomic_load(&k->cluster_allowed)) atomic_store(&k->cluster_allowed, (unsigned)blocks);
   return ATTUNE_OK;
 }
@@ -140,9 +137,8 @@ attune_status at_jit_check(at_jit_kernel *kernel, const at_jit_config *config) {
   const shape s = shape_of(config);
   if (!fits(&kernel->code.limits, &s)) return refuse(kernel, &s);
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, kernel->device);
-  if (status != ATTUNE_OK) return status;
-  status = admit(kernel, &s);
+  AT_TRY(at_cuda_enter_relaxed(&scope, kernel->device));
+  attune_status status = admit(kernel, &s);
   at_cuda_leave(&scope);
   return status;
 }
@@ -232,8 +228,8 @@ attune_status at_jit_launch(at_jit_kernel *kernel, const at_jit_config *config, 
                             attune_stream *stream) {
   const shape s = shape_of(config);
   if (AT_UNLIKELY(stream->device != kernel->device))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is loaded on %s; the stream should be of that, not of %s", kernel->name,
-                   kernel->device->name, stream->device->name);
+    return AT_INVALID("%s is loaded on %s; the stream should be of that, not of %s", kernel->name, kernel->device->name,
+                      stream->device->name);
   attune_status status = make_ready(kernel, &s);
   if (status == ATTUNE_OK && !atomic_load_explicit(&kernel->kept, memory_order_relaxed))
     status = track(kernel, at_cuda_native(stream));

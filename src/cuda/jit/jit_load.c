@@ -105,9 +105,9 @@ static attune_status make(at_jit_code *out, attune_device *device, const at_kern
 
 attune_status at_jit_load(at_jit_code *out, attune_device *device, const at_kernel_source *source) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"); /* makes the context, if need be */
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status =
+      at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"); /* makes the context, if need be */
   if (status == ATTUNE_OK) status = make(out, device, source);
   at_cuda_leave(&scope);
   return status;

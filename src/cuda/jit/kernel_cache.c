@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/array.h"
 #include "src/base/file_limit.h"
 
 #define XXH_INLINE_ALL
@@ -199,11 +200,7 @@ static size_t list_entries(DIR *listing, int folder, entry **out) {
       if (time(NULL) - info.st_mtim.tv_sec > TEMPORARY_SECONDS) (void)unlinkat(folder, item->d_name, 0);
       continue;
     }
-    if (count == room) {
-      entry *more = realloc(list, (room = room ? 2 * room : 64) * sizeof *list);
-      if (!more) break;
-      list = more;
-    }
+    if (!AT_ARRAY_ROOM(list, count, room)) break;
     list[count] = (entry){.time = info.st_mtim, .bytes = (uint64_t)info.st_size};
     (void)at_copy_text(list[count++].name, NAME_CHARS, item->d_name);
   }

@@ -72,8 +72,7 @@ static attune_status find(at_jit_kernel **out, attune_device *device) {
   *out = atomic_load_explicit(place, memory_order_acquire);
   if (*out) return ATTUNE_OK;
   const at_kernel_source source = at_fill_source();
-  const attune_status status = at_jit_get(out, device, &source);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_jit_get(out, device, &source));
   at_jit_keep(*out);
   atomic_store_explicit(place, *out, memory_order_release);
   return ATTUNE_OK;
@@ -101,9 +100,8 @@ static attune_status launch(attune_stream *stream, const attune_box_fill *f) {
 
 attune_status at_cuda_fill_box(attune_stream *stream, const attune_box_fill *fill) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = fill->element_bytes <= 4 ? set_slices(stream, fill) : launch(stream, fill);
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
+  attune_status status = fill->element_bytes <= 4 ? set_slices(stream, fill) : launch(stream, fill);
   at_cuda_leave(&scope);
   return status;
 }

@@ -20,12 +20,12 @@ attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out) {
 
 attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *words) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, event->device));
   cudaIpcEventHandle_t handle;
   cudaEvent_t native = NULL;
   memcpy(&handle, words, sizeof handle);
-  status = at_cuda_check(event->device, cudaIpcOpenEventHandle(&native, handle), "cudaIpcOpenEventHandle");
+  attune_status status =
+      at_cuda_check(event->device, cudaIpcOpenEventHandle(&native, handle), "cudaIpcOpenEventHandle");
   event->native = native;
   at_cuda_leave(&scope);
   return status;

@@ -13,9 +13,8 @@ static attune_status leave(at_cuda_scope *scope, attune_device *device, cudaErro
 
 attune_status at_cuda_managed_check(attune_device *device, bool advised) {
   int managed = 0, concurrent = 0;
-  attune_status status = at_cuda_attribute(device, cudaDevAttrManagedMemory, &managed);
-  if (status == ATTUNE_OK) status = at_cuda_attribute(device, cudaDevAttrConcurrentManagedAccess, &concurrent);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_attribute(device, cudaDevAttrManagedMemory, &managed));
+  AT_TRY(at_cuda_attribute(device, cudaDevAttrConcurrentManagedAccess, &concurrent));
   if (!managed) return at_fail(ATTUNE_UNSUPPORTED, "%s has no managed memory", device->name);
   if (advised && !concurrent)
     return at_fail(ATTUNE_UNSUPPORTED, "%s cannot use managed memory beside the CPU, so it takes no advice for it",
@@ -26,8 +25,7 @@ attune_status at_cuda_managed_check(attune_device *device, bool advised) {
 attune_status at_cuda_managed_alloc(attune_device *device, void **out, size_t bytes) {
   at_cuda_scope scope;
   *out = NULL;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   return leave(&scope, device, cudaMallocManaged(out, bytes, cudaMemAttachGlobal), "cudaMallocManaged");
 }
 
@@ -74,8 +72,7 @@ attune_status at_cuda_managed_advise(attune_device *device, void *pointer, size_
                                      const attune_managed_options *o) {
   at_cuda_scope scope;
   int places = 0;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = cudaGetDeviceCount(&places);
   if (error == cudaSuccess) error = advise_all(pointer, bytes, o, places);
   return leave(&scope, device, error, "cudaMemAdvise");
@@ -83,8 +80,7 @@ attune_status at_cuda_managed_advise(attune_device *device, void *pointer, size_
 
 attune_status at_cuda_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
   const int place = place_of(to);
 #if CUDART_VERSION >= 13000
   const struct cudaMemLocation location = {.type = place == cudaCpuDeviceId ? cudaMemLocationTypeHost
@@ -101,8 +97,7 @@ attune_status at_cuda_managed_prefetch(attune_stream *stream, void *pointer, siz
 
 static attune_device *device_of(int place) {
   attune_device *device = NULL;
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (place == cudaCpuDeviceId) (void)attune_device_get(&device, "host");
   if (place >= 0) device = at_cuda_device_at(place);
   (void)at_message_settle(&kept, ATTUNE_OK);
@@ -114,8 +109,7 @@ attune_status at_cuda_managed_state(attune_device *device, attune_managed_state 
   at_cuda_scope scope;
   int read_mostly = 0, preferred = cudaInvalidDeviceId, prefetched = cudaInvalidDeviceId,
       accessed_by[ATTUNE_MANAGED_DEVICES];
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error =
       cudaMemRangeGetAttribute(&read_mostly, sizeof(int), cudaMemRangeAttributeReadMostly, pointer, bytes);
   if (error == cudaSuccess)
@@ -125,8 +119,7 @@ attune_status at_cuda_managed_state(attune_device *device, attune_managed_state 
         cudaMemRangeGetAttribute(&prefetched, sizeof(int), cudaMemRangeAttributeLastPrefetchLocation, pointer, bytes);
   if (error == cudaSuccess)
     error = cudaMemRangeGetAttribute(accessed_by, sizeof accessed_by, cudaMemRangeAttributeAccessedBy, pointer, bytes);
-  status = leave(&scope, device, error, "cudaMemRangeGetAttribute");
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(leave(&scope, device, error, "cudaMemRangeGetAttribute"));
   out->read_mostly = read_mostly != 0;
   out->preferred = device_of(preferred);
   out->prefetched = device_of(prefetched);

@@ -21,9 +21,8 @@ attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uin
   at_cuda_scope scope;
   size_t available = 0, total = 0;
   *out_free = *out_total = 0;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = leave(&scope, device, cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = leave(&scope, device, cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   *out_free = available;
   *out_total = total;
   return status;
@@ -41,15 +40,13 @@ attune_status at_cuda_async_check(attune_device *device) {
 attune_status at_cuda_alloc_async(attune_stream *stream, void **out, size_t bytes) {
   at_cuda_scope scope;
   *out = NULL;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
   return leave(&scope, stream->device, cudaMallocAsync(out, bytes, at_cuda_native(stream)), "cudaMallocAsync");
 }
 
 attune_status at_cuda_free_async(attune_stream *stream, void *pointer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
   return leave(&scope, stream->device, cudaFreeAsync(pointer, at_cuda_native(stream)), "cudaFreeAsync");
 }
 
@@ -57,15 +54,13 @@ attune_status at_cuda_free_async(attune_stream *stream, void *pointer) {
 attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t bytes) {
   at_cuda_scope scope;
   *out = NULL;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   return leave(&scope, device, cudaHostAlloc(out, bytes, cudaHostAllocPortable), "cudaHostAlloc");
 }
 
 attune_status at_cuda_pinned_free(attune_device *device, void *pointer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   at_sync_waits(device, "pinned memory given back waits for the device's work");
   return leave(&scope, device, cudaFreeHost(pointer), "cudaFreeHost");
 }
@@ -73,9 +68,8 @@ attune_status at_cuda_pinned_free(attune_device *device, void *pointer) {
 attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned char out_handle[64]) {
   at_cuda_scope scope;
   cudaIpcMemHandle_t handle;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = leave(&scope, device, cudaIpcGetMemHandle(&handle, base), "cudaIpcGetMemHandle");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = leave(&scope, device, cudaIpcGetMemHandle(&handle, base), "cudaIpcGetMemHandle");
   if (status == ATTUNE_OK) memcpy(out_handle, &handle, sizeof handle);
   return status;
 }
@@ -85,15 +79,13 @@ attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle
   cudaIpcMemHandle_t native;
   memcpy(&native, handle, sizeof native);
   *out_base = NULL;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = cudaIpcOpenMemHandle(out_base, native, cudaIpcMemLazyEnablePeerAccess);
   return leave(&scope, device, error, "cudaIpcOpenMemHandle");
 }
 
 attune_status at_cuda_ipc_close(attune_device *device, void *base) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   return leave(&scope, device, cudaIpcCloseMemHandle(base), "cudaIpcCloseMemHandle");
 }

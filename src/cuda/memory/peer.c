@@ -16,28 +16,26 @@ attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device 
 /* CUDA's own call is for what cudaMalloc gave; mapped memory knows its readers page by page. */
 attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = cudaDeviceEnablePeerAccess(peer->ordinal, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
     (void)cudaGetLastError();
     error = cudaSuccess;
   }
-  status = at_cuda_check(device, error, "cudaDeviceEnablePeerAccess");
+  attune_status status = at_cuda_check(device, error, "cudaDeviceEnablePeerAccess");
   at_cuda_leave(&scope);
   return status == ATTUNE_OK ? at_cuda_vm_let_in(peer, device) : status;
 }
 
 attune_status at_cuda_peer_disable(attune_device *device, attune_device *peer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   cudaError_t error = cudaDeviceDisablePeerAccess(peer->ordinal);
   if (error == cudaErrorPeerAccessNotEnabled) {
     (void)cudaGetLastError();
     error = cudaSuccess;
   }
-  status = at_cuda_check(device, error, "cudaDeviceDisablePeerAccess");
+  attune_status status = at_cuda_check(device, error, "cudaDeviceDisablePeerAccess");
   at_cuda_leave(&scope);
   return status == ATTUNE_OK ? at_cuda_vm_shut_out(peer, device) : status;
 }

@@ -37,8 +37,7 @@ attune_status at_cuda_pointer_info(attune_device *device, attune_pointer_info *o
   struct cudaPointerAttributes found;
   at_cuda_scope scope;
   if (at_cuda_check_fork(device) != ATTUNE_OK || !at_cuda_is_initialized(device)) return ATTUNE_OK;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   const cudaError_t error = cudaPointerGetAttributes(&found, pointer);
   if (error != cudaSuccess) (void)cudaGetLastError();
   if (error == cudaSuccess && (size_t)found.type < AT_COUNT(kinds)) out->kind = kinds[found.type];
@@ -51,22 +50,19 @@ attune_status at_cuda_pointer_info(attune_device *device, attune_pointer_info *o
 /* Portable: for every device of the process. */
 attune_status at_cuda_pinned_register(attune_device *device, void *pointer, size_t bytes) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
   const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-  status = at_cuda_check(device, error, "cudaHostRegister");
+  attune_status status = at_cuda_check(device, error, "cudaHostRegister");
   at_cuda_leave(&scope);
   if (error == cudaErrorHostMemoryAlreadyRegistered)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "a part of the %zu bytes at %p is pinned already; should be pinned once",
-                   bytes, pointer);
+    return AT_INVALID("a part of the %zu bytes at %p is pinned already; should be pinned once", bytes, pointer);
   return status;
 }
 
 attune_status at_cuda_pinned_unregister(attune_device *device, void *pointer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaHostUnregister(pointer), "cudaHostUnregister");
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = at_cuda_check(device, cudaHostUnregister(pointer), "cudaHostUnregister");
   at_cuda_leave(&scope);
   return status;
 }

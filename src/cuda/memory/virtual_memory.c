@@ -74,11 +74,10 @@ static attune_status enter(at_cuda_scope *scope, attune_device *device) {
 
 attune_status at_cuda_vm_granularity(attune_device *device, size_t *out) {
   at_cuda_scope scope;
-  attune_status status = enter(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&scope, device));
   CUmemAllocationProp prop = memory_of(device, false);
-  status = check(device, calls.granularity(out, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
-                 "cuMemGetAllocationGranularity");
+  attune_status status = check(device, calls.granularity(out, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                               "cuMemGetAllocationGranularity");
   at_cuda_leave(&scope);
   return status;
 }
@@ -88,9 +87,8 @@ attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes
   at_cuda_scope scope;
   CUdeviceptr base = 0;
   *out = NULL;
-  attune_status status = enter(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaFree(NULL), "cudaFree");
+  AT_TRY(enter(&scope, device));
+  attune_status status = at_cuda_check(device, cudaFree(NULL), "cudaFree");
   if (status == ATTUNE_OK) status = check(device, calls.reserve(&base, bytes, 0, 0, 0), "cuMemAddressReserve");
   if (status == ATTUNE_OK) *out = (void *)(uintptr_t)base;
   at_cuda_leave(&scope);
@@ -226,9 +224,8 @@ attune_status at_cuda_vm_unmap(attune_device *device, void *address, size_t byte
   at_cuda_scope scope;
   at_cuda_page *page = (at_cuda_page *)(uintptr_t)handle;
   (void)address, (void)bytes; /* the page knows */
-  attune_status status = enter(&scope, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_wait_streams(device);
+  AT_TRY(enter(&scope, device));
+  attune_status status = at_cuda_wait_streams(device);
   if (status == ATTUNE_OK) status = detach(device, page);
   if (status == ATTUNE_OK) status = check(device, calls.destroy(page->memory), "cuMemRelease");
   at_cuda_leave(&scope);
@@ -286,15 +283,14 @@ static attune_status set_reader(attune_device *device, const attune_device *read
   CUmemAccessDesc desc = access_of(reader->ordinal);
   if (!in) desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   const uint64_t bit = UINT64_C(1) << reader->ordinal;
-  attune_status status = enter(&scope, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&scope, device));
   CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&state->pages_lock);
   for (const at_cuda_page *page = state->pages; page && result == CUDA_SUCCESS; page = page->next)
     result = calls.access(page->address, page->bytes, &desc, 1);
   if (result == CUDA_SUCCESS) state->readers = in ? state->readers | bit : state->readers & ~bit;
   pthread_mutex_unlock(&state->pages_lock);
-  status = check(device, result, "cuMemSetAccess");
+  attune_status status = check(device, result, "cuMemSetAccess");
   at_cuda_leave(&scope);
   return status;
 }

@@ -110,8 +110,7 @@ static at_jit_config config_of(uint64_t blocks, unsigned threads, size_t shared)
 /* The device is current. */
 static attune_status find_blocks(int *out, attune_device *device, at_jit_kernel *kernel, bool table) {
   const at_jit_config config = config_of(1, table ? TABLE_THREADS : THREADS, table ? TABLE_BYTES : 0);
-  const attune_status status = at_jit_check(kernel, &config);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_jit_check(kernel, &config));
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(out, (const void *)at_jit_native(kernel),
                                                                           (int)config.block[0], config.shared_bytes);
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -121,9 +120,8 @@ static attune_status find_blocks(int *out, attune_device *device, at_jit_kernel 
 static attune_status make(const loaded **out, attune_device *device, const variant *v) {
   at_jit_kernel *kernel = NULL;
   int blocks = 0;
-  attune_status status = compile(&kernel, device, v);
-  if (status != ATTUNE_OK) return status;
-  status = find_blocks(&blocks, device, kernel, v->entry == FILL_BY_TABLE);
+  AT_TRY(compile(&kernel, device, v));
+  attune_status status = find_blocks(&blocks, device, kernel, v->entry == FILL_BY_TABLE);
   loaded *made = status == ATTUNE_OK ? malloc(sizeof *made) : NULL;
   if (!made) {
     at_jit_release(kernel);
@@ -214,8 +212,7 @@ static attune_status run_fill(attune_stream *stream, const at_random_call *call)
   const bool table =
       is_half(call->dtype) && call->distribution == AT_NORMAL && call->count >= TABLE_COUNT && has_table_room(device);
   if (table) v.entry = FILL_BY_TABLE;
-  attune_status status = load(&kernel, device, &v);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(load(&kernel, device, &v));
   const unsigned threads = table ? TABLE_THREADS : THREADS, tile = threads * (table ? TABLE_UNROLL : v.unroll);
   const at_fill_call argument = {.call = *call, .keys = at_philox_key(call->seed)};
   return launch(stream, kernel, fill_grid(device, kernel, call, tile), threads, table ? TABLE_BYTES : 0, &argument);
@@ -235,8 +232,7 @@ static attune_status run_permutation(attune_stream *stream, const at_random_call
   const loaded *kernel = NULL;
   const bool rank = call->count <= AT_RANK_COUNT;
   const variant v = {.entry = rank ? RANK : PERMUTE, .kind = AT_PERMUTATION, .type = (uint8_t)call->dtype};
-  attune_status status = load(&kernel, stream->device, &v);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(load(&kernel, stream->device, &v));
   if (rank) return launch(stream, kernel, 1, AT_RANK_COUNT, 0, call);
   return launch(stream, kernel, grid_of(stream->device, kernel, call->count, THREADS), THREADS, 0, call);
 }
@@ -263,9 +259,8 @@ attune_status at_random_state_cuda(attune_stream *stream, uint64_t *state, uint6
   const variant v = {.entry = STATE, .kind = AT_UNIFORM, .type = AT_F32};
   const state_write write = {state, seed, offset};
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = load(&kernel, stream->device, &v);
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  attune_status status = load(&kernel, stream->device, &v);
   if (status == ATTUNE_OK) status = launch(stream, kernel, 1, 1, 0, &write);
   at_cuda_leave(&scope);
   return status;

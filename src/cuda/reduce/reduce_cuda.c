@@ -38,8 +38,7 @@ static attune_status find(at_jit_kernel **out, attune_device *device, attune_red
   *out = atomic_load_explicit(place, memory_order_acquire);
   if (*out) return ATTUNE_OK;
   const at_kernel_source source = at_reduce_source(reduction, as, wide);
-  const attune_status status = at_jit_get(out, device, &source);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_jit_get(out, device, &source));
   at_jit_keep(*out);
   atomic_store_explicit(place, *out, memory_order_release);
   return ATTUNE_OK;
@@ -62,9 +61,8 @@ attune_status at_reduce_cuda(attune_stream *stream, const at_reduce_call *call) 
   const size_t each = wide ? 16 / attune_dtype_size(as) : 1;
   const unsigned long long needed = given.count / each / THREADS + 1,
                            most = (unsigned long long)stream->device->properties.processors * BLOCKS_EACH;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  status = find(&kernel, stream->device, reduction, as, wide);
+  AT_TRY(at_cuda_enter_relaxed(&scope, stream->device));
+  attune_status status = find(&kernel, stream->device, reduction, as, wide);
   const at_jit_config config = AT_JIT_ROW((unsigned)(needed < most ? needed : most), THREADS);
   if (status == ATTUNE_OK) status = at_jit_launch(kernel, &config, &given, stream);
   at_cuda_leave(&scope);

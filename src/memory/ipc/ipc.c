@@ -88,21 +88,19 @@ static attune_status export_pages(attune_memory_handle *out, const at_segment *s
 attune_status attune_memory_export(attune_memory_handle *out, const void *pointer) {
   void *start = NULL;
   size_t bytes = 0;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_memory_handle");
+  AT_REQUIRE_AS(out, "point to an attune_memory_handle");
   *out = (attune_memory_handle){{0}, 0, 0};
-  attune_status status = attune_memory_range(pointer, &start, &bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_memory_range(pointer, &start, &bytes));
   const at_block *block = (const at_block *)at_address_table_find_surely((uintptr_t)pointer);
   const at_segment *segment = block->segment;
   const at_allocator *allocator = segment->heap->pool->allocator;
   attune_device *device = allocator->device;
   const bool pages = at_segment_expandable(segment);
-  status = at_needs(device, ipc);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_needs(device, ipc));
   const bool foreign = segment->heap->pool->own_allocator || allocator->has_own || segment->async;
-  status = pages     ? export_pages(out, segment, pointer, bytes)
-           : foreign ? export_foreign(out, device, segment, pointer)
-                     : export_segment(out, device, segment, pointer);
+  attune_status status = pages     ? export_pages(out, segment, pointer, bytes)
+                         : foreign ? export_foreign(out, device, segment, pointer)
+                                   : export_segment(out, device, segment, pointer);
   if (status == ATTUNE_OK)
     out->bytes = bytes;
   else
@@ -241,15 +239,13 @@ static attune_status open_base(attune_device *device, const attune_memory_handle
 static attune_status check_handle(const attune_device *device, const attune_memory_handle *handle, bool pages) {
   at_ipc_ticket ticket;
   if (handle->offset > PTRDIFF_MAX || handle->bytes == 0 || handle->bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
-                   (unsigned long long)handle->offset, (unsigned long long)handle->bytes);
+    return AT_INVALID("handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
+                      (unsigned long long)handle->offset, (unsigned long long)handle->bytes);
   attune_status status = at_needs(device, ipc);
   if (status != ATTUNE_OK || !pages) return status;
   memcpy(&ticket, handle->base, sizeof ticket);
   if (at_ipc_is_served_here(ticket.name))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "handle is of this process; should be one of another process, here the memory is used as it is");
+    return AT_INVALID("handle is of this process; should be one of another process, here the memory is used as it is");
   return at_ipc_check_ticket(&ticket);
 }
 
@@ -269,10 +265,10 @@ static attune_status import(void **out, attune_device *device, const attune_memo
 attune_status attune_memory_import(void **out, attune_device *device, const attune_memory_handle *handle) {
   at_ipc_ticket ticket;
   int socket = -1;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
+  AT_REQUIRE_AS(out, "point to a pointer");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_memory_export");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(handle, "be one of attune_memory_export");
   const bool pages = at_ipc_is_ticket(handle->base);
   attune_status status = check_handle(device, handle, pages);
   if (status != ATTUNE_OK) return status;
@@ -286,9 +282,9 @@ attune_status attune_memory_import(void **out, attune_device *device, const attu
 
 attune_status attune_memory_close(void *pointer, attune_device *device) {
   if (!pointer) return ATTUNE_OK;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status = at_fail(
-      ATTUNE_INVALID_ARGUMENT, "%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
+  AT_REQUIRE_DEVICE(device);
+  attune_status status =
+      AT_INVALID("%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
   pthread_mutex_lock(&lock);
   for (opened **link = &list; *link; link = &(*link)->next) {
     opened *o = *link;

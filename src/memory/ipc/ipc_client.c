@@ -26,10 +26,10 @@ bool at_ipc_is_same_user(int socket) {
 
 static attune_status fail_connect(const at_ipc_ticket *ticket, int error) {
   if (error == ECONNREFUSED || error == ENOENT)
-    return at_fail(ATTUNE_NOT_FOUND,
-                   "process %d, which exported the memory, has ended or is in another network namespace; should run, "
-                   "and share it",
-                   (int)ticket->process);
+    return at_fail(
+        ATTUNE_NOT_FOUND,
+        "process %d, which exported the memory, has ended or is in another network namespace; should run, and share it",
+        (int)ticket->process);
   if (error == EACCES || error == EPERM)
     return at_fail(ATTUNE_PERMISSION, "process %d, which exported the memory, cannot be asked: %s",
                    (int)ticket->process, strerror(error));

@@ -2,6 +2,7 @@
  * backtrace.c: return addresses, by the C library's backtrace where it has one, and their names, by dladdr. */
 #include "src/memory/malloc/backtrace.h"
 
+#include "src/base/array.h"
 #include "src/base/support.h"
 
 #include <dlfcn.h>
@@ -74,13 +75,7 @@ static frame_name *find(const at_backtrace_names *names, const void *address) {
 bool at_backtrace_names_want(at_backtrace_names *names, void *const *addresses, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (find(names, addresses[i])) continue;
-    if (names->count == names->room) {
-      const size_t room = names->room ? 2 * names->room : 256;
-      frame_name *more = realloc(names->names, room * sizeof *more);
-      if (!more) return false;
-      names->names = more;
-      names->room = room;
-    }
+    if (!AT_ARRAY_ROOM(names->names, names->count, names->room)) return false;
     names->names[names->count++] = (frame_name){.address = addresses[i]};
   }
   return true;

@@ -6,7 +6,7 @@
 
 /* The allocator of `device`, locked and in order. */
 static attune_status enter(at_allocator **out, attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   *out = at_allocator_of(device);
   if (!*out) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_lock(&(*out)->lock);
@@ -21,9 +21,8 @@ static attune_status leave(at_allocator *allocator, attune_status status) {
 attune_status attune_memory_empty_cache(attune_device *device) {
   attune_allocator own = {0};
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_allocator_check(allocator);
+  AT_TRY(enter(&allocator, device));
+  attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK && allocator->captures > 0)
     status =
         at_fail(ATTUNE_CAPTURING,
@@ -41,8 +40,7 @@ attune_status attune_memory_empty_cache(attune_device *device) {
 
 attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   allocator->limit = bytes ? bytes : UINT64_MAX;
   allocator->options.fraction = 0.0;
   return leave(allocator, ATTUNE_OK);
@@ -50,10 +48,9 @@ attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
 
 attune_status attune_memory_set_fraction(attune_device *device, double fraction) {
   if (!(fraction > 0.0 && fraction <= 1.0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "fraction is %g; should be above 0 and not above 1", fraction);
+    return AT_INVALID("fraction is %g; should be above 0 and not above 1", fraction);
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   allocator->options.fraction = fraction;
   at_allocator_apply(allocator);
   return leave(allocator, ATTUNE_OK);
@@ -91,12 +88,11 @@ static void change_backend(at_allocator *allocator, const at_memory_options *bef
 }
 
 attune_status attune_memory_configure(attune_device *device, const char *text) {
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "text is NULL; should be key:value,key:value");
+  AT_REQUIRE_AS(text, "be key:value,key:value");
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   at_memory_options next = allocator->options;
-  status = at_memory_options_parse(&next, text, "text");
+  attune_status status = at_memory_options_parse(&next, text, "text");
   if (status == ATTUNE_OK) status = check_change(allocator, &next);
   if (status == ATTUNE_OK) {
     const at_memory_options before = allocator->options;
@@ -111,8 +107,7 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
 
 attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {
   if (own && (!own->alloc || !own->free))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
-                   own->alloc ? "free" : "alloc");
+    return AT_INVALID("allocator has no %s function; should have both", own->alloc ? "free" : "alloc");
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -134,31 +129,28 @@ attune_status attune_memory_set_allocator(attune_device *device, const attune_al
 }
 
 attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
+  AT_REQUIRE_AS(out, "point to an attune_allocator");
   *out = (attune_allocator){0};
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   if (allocator->has_own) *out = allocator->own;
   return leave(allocator, ATTUNE_OK);
 }
 
 attune_status attune_memory_get_backend(attune_device *device, const char **out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   *out = at_allocator_backend(allocator);
   return leave(allocator, ATTUNE_OK);
 }
 
 attune_status attune_memory_get_fraction(attune_device *device, double *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a number");
+  AT_REQUIRE_AS(out, "point to a number");
   *out = 1.0;
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   const double most = (double)device->properties.memory_bytes, limit = (double)allocator->limit;
   if (allocator->options.fraction > 0.0)
     *out = allocator->options.fraction;
@@ -168,10 +160,9 @@ attune_status attune_memory_get_fraction(attune_device *device, double *out) {
 }
 
 attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user) {
-  if (!callback) return at_fail(ATTUNE_INVALID_ARGUMENT, "callback is NULL; should be a function");
+  AT_REQUIRE_AS(callback, "be a function");
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   if (allocator->callback_count == AT_CALLBACKS)
     return leave(allocator,
                  at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
@@ -182,10 +173,9 @@ attune_status attune_memory_add_callback(attune_device *device, attune_memory_ca
 
 attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback, void *user) {
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
-  status = at_fail(ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer",
-                   device->name);
+  AT_TRY(enter(&allocator, device));
+  attune_status status = at_fail(
+      ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer", device->name);
   for (int i = 0; i < allocator->callback_count; i++) {
     if (allocator->callbacks[i] != callback || allocator->callback_users[i] != user) continue;
     for (allocator->callback_count--; i < allocator->callback_count; i++) {
@@ -199,12 +189,11 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
 }
 
 attune_status attune_memory_record_history(attune_device *device, const attune_history_options *options) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   at_allocator *allocator = at_allocator_of(device);
   if (!allocator) return ATTUNE_OUT_OF_MEMORY;
   at_history *history = NULL;
-  attune_status status = at_history_make(&history, options);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_history_make(&history, options));
   pthread_mutex_lock(&allocator->lock);
   at_history *old = allocator->history;
   allocator->history = history;

@@ -28,7 +28,10 @@ struct at_history {
 static _Thread_local char note[NOTE_BYTES];
 
 void attune_memory_annotate(const char *text) {
-  (void)at_copy_text(note, sizeof note, text ? text : "");
+  char *end = note;
+  for (int i = 0; text && i < NOTE_BYTES - 1 && text[i]; i++)
+    if (text[i] >= 0x20 && text[i] < 0x7f) *end++ = text[i];
+  *end = '\0';
 }
 
 enum { USUAL_ENTRIES = 100000 };
@@ -53,10 +56,9 @@ attune_status at_history_make(at_history **out, const attune_history_options *op
   if (!options) return ATTUNE_OK;
   const size_t entries = options->entries ? options->entries : USUAL_ENTRIES;
   if (options->frames < 0 || options->frames > AT_BACKTRACE_MOST)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.frames is %d; should be 0 to %d", options->frames, AT_BACKTRACE_MOST);
+    return AT_INVALID("options.frames is %d; should be 0 to %d", options->frames, AT_BACKTRACE_MOST);
   if (options->skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only",
-                   options->skip);
+    return AT_INVALID("options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only", options->skip);
   *out = make(options, entries);
   if (!*out)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", entries,
@@ -93,17 +95,14 @@ static size_t first_of(const at_history *history) {
 /* A name is told without a line: what has symbols only has none. */
 static void write_frames(const at_history *history, size_t place, at_backtrace_names *names, at_json *out) {
   void **frames = names && history->depth > 0 ? history->frames + place * (size_t)history->depth : NULL;
-  at_json_list(out);
+  at_json_list(out, NULL);
   for (int i = 0; frames && i < history->records[place].frames; i++) {
     const char *function = NULL, *file = NULL;
     at_backtrace_names_look(names, frames[i], &function, &file);
-    at_json_object(out);
-    at_json_key(out, "filename");
-    at_json_word(out, file);
-    at_json_key(out, "line");
-    at_json_number(out, 0);
-    at_json_key(out, "name");
-    at_json_word(out, function);
+    at_json_object(out, NULL);
+    at_json_word(out, "filename", file);
+    at_json_number(out, "line", 0);
+    at_json_word(out, "name", function);
     at_json_object_end(out);
   }
   at_json_list_end(out);
@@ -117,7 +116,7 @@ void at_history_write_frames(const at_history *history, uint64_t number, uintptr
     write_frames(history, place, names, out);
     return;
   }
-  at_json_list(out);
+  at_json_list(out, NULL);
   at_json_list_end(out);
 }
 
@@ -126,26 +125,20 @@ static void write_record(const at_history *history, size_t place, at_backtrace_n
                                       "segment_free", "segment_map",    "segment_unmap",  "oom",
                                       "snapshot"};
   const record *r = &history->records[place];
-  at_json_object(out);
-  at_json_key(out, "action");
-  at_json_word(out, words[r->action]);
-  at_json_key(out, r->action == AT_ACTION_OOM ? "device_free" : "addr");
-  at_json_number(out, (int64_t)r->address);
-  at_json_key(out, "size");
-  at_json_number(out, (int64_t)r->bytes);
-  at_json_key(out, "stream");
-  at_json_number(out, (int64_t)r->stream);
-  at_json_key(out, "time_us");
-  at_json_number(out, r->time_us);
+  at_json_object(out, NULL);
+  at_json_word(out, "action", words[r->action]);
+  at_json_number(out, r->action == AT_ACTION_OOM ? "device_free" : "addr", (int64_t)r->address);
+  at_json_number(out, "size", (int64_t)r->bytes);
+  at_json_number(out, "stream", (int64_t)r->stream);
+  at_json_number(out, "time_us", r->time_us);
   at_json_key(out, "frames");
   write_frames(history, place, names, out);
-  at_json_key(out, "user_metadata");
-  at_json_word(out, r->note);
+  at_json_word(out, "user_metadata", r->note);
   at_json_object_end(out);
 }
 
 void at_history_write(const at_history *history, at_backtrace_names *names, at_json *out) {
-  at_json_list(out);
+  at_json_list(out, NULL);
   for (size_t i = history ? first_of(history) : 0; history && i < history->begun; i++)
     write_record(history, i % history->room, names, out);
   at_json_list_end(out);

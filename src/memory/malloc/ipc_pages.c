@@ -34,11 +34,10 @@ bool at_ipc_is_ticket(const unsigned char base[64]) {
 
 attune_status at_ipc_check_ticket(const at_ipc_ticket *ticket) {
   if (ticket->checksum != checksum_of(ticket))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is damaged; should be the bytes that attune_memory_export made");
+    return AT_INVALID("handle is damaged; should be the bytes that attune_memory_export made");
   if (ticket->version != AT_IPC_VERSION)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "handle is of version %u; should be %d: both processes need the same attune",
-                   (unsigned)ticket->version, AT_IPC_VERSION);
+    return AT_INVALID("handle is of version %u; should be %d: both processes need the same attune",
+                      (unsigned)ticket->version, AT_IPC_VERSION);
   return ATTUNE_OK;
 }
 
@@ -60,8 +59,7 @@ static attune_status try_page(const at_segment *segment, size_t page) {
 
 /* Lock held. */
 static attune_status add_range(range **out, const at_segment *segment, size_t first, size_t count) {
-  attune_status status = try_page(segment, first);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(try_page(segment, first));
   range *made = malloc(sizeof *made);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what other processes may open");
   *made = (range){.next = list, .segment = segment, .first = first, .count = count, .id = ++last_id};
@@ -126,9 +124,8 @@ static attune_status check_alive(const range *r, const at_ipc_question *question
   const at_segment *segment = r->segment;
   const size_t limit = r->count * segment->granule;
   if (question->offset >= limit || question->bytes > limit - question->offset)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
-                   (unsigned long long)question->offset, (unsigned long long)question->bytes);
+    return AT_INVALID("handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
+                      (unsigned long long)question->offset, (unsigned long long)question->bytes);
   const uintptr_t address = (uintptr_t)segment->base + r->first * segment->granule + question->offset;
   return is_allocation(segment->heap->pool->allocator, address, question->bytes) ? ATTUNE_OK : fail_freed();
 }

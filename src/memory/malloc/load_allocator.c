@@ -58,17 +58,14 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   at_library library = {0};
   alloc_fn alloc = NULL;
   free_fn free = NULL;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
+  AT_REQUIRE_AS(out, "point to an attune_allocator");
   *out = (attune_allocator){0};
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a shared object", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should name a shared object", path ? "empty" : "NULL");
   if (!alloc_name || !free_name)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should name a function",
-                   alloc_name ? "free_name" : "alloc_name");
+    return AT_INVALID("%s is NULL; should name a function", alloc_name ? "free_name" : "alloc_name");
   if (at_library_none())
     return at_fail(ATTUNE_UNSUPPORTED, "path %.150s cannot be opened: the program is linked with -static", path);
-  at_floating floating;
-  at_floating_enter(&floating);
+  const at_floating floating = at_floating_enter();
   library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   at_floating_leave(&floating);
   if (!library.handle) {

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
 /* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own
  * stream behind our back. */
@@ -16,9 +15,9 @@ static inline bool is_fast(at_stream_cache *front, attune_stream *stream) {
 }
 
 attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
-  if (AT_UNLIKELY(!out)) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
+  AT_REQUIRE_AS(out, "point to a pointer");
   *out = NULL;
-  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  AT_REQUIRE_STREAM(stream);
   if (AT_UNLIKELY(bytes == 0)) return ATTUNE_OK;
   at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
   if (AT_UNLIKELY(!front) && !(front = at_stream_cache_of(stream))) return ATTUNE_OUT_OF_MEMORY;
@@ -62,14 +61,14 @@ static attune_status lock_block(at_block **out, const void *pointer, const attun
   uintptr_t address = (uintptr_t)pointer;
   at_entry *entry = at_address_table_find_surely(address);
   if (entry && entry->kind == AT_ENTRY_PINNED)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned host memory; should be given to attune_pinned_free", pointer);
+    return AT_INVALID("%p is pinned host memory; should be given to attune_pinned_free", pointer);
   at_block *block = (at_block *)entry;
   at_stream_cache *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
   at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
   if (!allocator) return at_explain_foreign(NULL, address);
   if (stream && stream->device != allocator->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer,
-                   allocator->device->name, stream->device->name);
+    return AT_INVALID("%p is memory of %s, stream is of %s; should be of one device", pointer, allocator->device->name,
+                      stream->device->name);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   bool live = block && at_block_address(block) == address && at_block_get_state(block) == AT_BLOCK_LIVE;
@@ -130,13 +129,12 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   at_allocator *allocator = owner->allocator;
   attune_pool *pool = block->segment->heap->pool;
   if (bytes && bytes != block->requested)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes,
-                     block->requested, pointer);
+    status = AT_INVALID("bytes is %zu; should be %zu, as %p was allocated", bytes, block->requested, pointer);
   if (status == ATTUNE_OK) status = add_use(block, user);
   if (status == ATTUNE_OK) at_statistics_epoch(allocator);
   if (status == ATTUNE_OK && !claim(block, owner))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once",
-                     pointer, stream->device->name);
+    status = AT_INVALID("%p on %s was freed already, by another thread; should be freed once", pointer,
+                        stream->device->name);
   if (status == ATTUNE_OK) at_allocation_watch_end(allocator, block);
   const bool watched = at_instrumented_races() && status == ATTUNE_OK;
   if (watched) note_free(block, stream);
@@ -163,7 +161,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
 /* bytes = 0: not known. */
 static inline attune_status free_any(void *pointer, attune_stream *stream, size_t bytes) {
   if (!pointer) return ATTUNE_OK;
-  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  AT_REQUIRE_STREAM(stream);
   at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
   at_block *block = (at_block *)at_address_table_find((uintptr_t)pointer);
   if (AT_LIKELY(front && block && block->entry.kind == AT_ENTRY_BLOCK)) {
@@ -182,29 +180,26 @@ attune_status attune_free(void *pointer, attune_stream *stream) {
 
 attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes) {
   if (pointer && bytes == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
+    return AT_INVALID("bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
   return free_any(pointer, stream, bytes);
 }
 
 attune_status attune_record_use(void *pointer, attune_stream *stream) {
   at_block *block = NULL;
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  AT_REQUIRE_AS(pointer, "be what attune_alloc gave");
+  AT_REQUIRE_STREAM(stream);
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
-  attune_status status = lock_block(&block, pointer, stream);
-  if (status != ATTUNE_OK) return status;
-  status = add_use(block, user);
+  AT_TRY(lock_block(&block, pointer, stream));
+  attune_status status = add_use(block, user);
   pthread_mutex_unlock(&user->allocator->lock);
   return status;
 }
 
 attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes) {
   at_block *block = NULL;
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
-  attune_status status = lock_block(&block, pointer, NULL);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(pointer, "be what attune_alloc gave");
+  AT_TRY(lock_block(&block, pointer, NULL));
   if (out_base) *out_base = at_block_pointer(block);
   if (out_bytes) *out_bytes = block->rounded;
   pthread_mutex_unlock(&atomic_load_explicit(&block->front, memory_order_relaxed)->allocator->lock);

@@ -158,15 +158,14 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                    "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
                    (unsigned long long)device->properties.memory_bytes, device->name);
   if (allocator->has_own || request->pool->own_allocator)
-    return at_fail(
-        ATTUNE_OUT_OF_MEMORY,
-        "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
-        "attune%s",
-        device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved, text);
+    return at_fail(ATTUNE_OUT_OF_MEMORY,
+                   "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu "
+                   "bytes for attune%s",
+                   device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved,
+                   text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
-                 "them freed but in use by "
-                 "other streams%s; the device has %llu of %llu free",
+                 "them freed but in use by other streams%s; the device has %llu of %llu free",
                  request->bytes, device->name, (unsigned long long)front, kind, keeps, (unsigned long long)held,
                  (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
                  (unsigned long long)available, (unsigned long long)total);
@@ -215,10 +214,8 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_ca
   (void)at_reserve_refused(); /* of an earlier request */
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
-                   bytes, (ssize_t)bytes);
-  at_message kept; /* room is made for what did not fit at first */
-  at_message_keep(&kept);
+    return AT_INVALID("bytes is %zu, which is %zd converted to size_t; should be 0 or more", bytes, (ssize_t)bytes);
+  const at_message kept = at_message_keep(); /* room is made for what did not fit at first */
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK) status = check_front(front);

@@ -29,7 +29,7 @@ typedef struct setting {
 } setting;
 
 static attune_status refuse(const setting *s, const char *right) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: %s is \"%.100s\"; should be %s", s->source, s->key, s->value, right);
+  return AT_INVALID("%s: %s is \"%.100s\"; should be %s", s->source, s->key, s->value, right);
 }
 
 static attune_status read_mb(const setting *s, size_t *out, int64_t least, const char *right) {
@@ -201,7 +201,7 @@ static attune_status apply(setting *s) {
   if (strcmp(s->key, "nvtx") == 0) return read_bool(s, &o->nvtx);
   if (strncmp(s->key, "pinned_", 7) == 0 && apply_pinned(s, &status)) return status;
   if (is_idle(s->key)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
+  return AT_INVALID("%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
 }
 
 /* Copies up to one of `ends` (commas inside brackets are text), leaving blanks out; NULL when it does not fit. */
@@ -225,21 +225,17 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
   while (*at) {
     at = take(s.key, sizeof s.key, at, ":,");
     if (!at || *at != ':' || !s.key[0])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name,
-                     text);
+      return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name, text);
     at = take(s.value, sizeof s.value, at + 1, ",");
-    if (!at) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: the value of %s is longer than any", name, s.key);
-    attune_status status = apply(&s);
-    if (status != ATTUNE_OK) return status;
+    if (!at) return AT_INVALID("%s: the value of %s is longer than any", name, s.key);
+    AT_TRY(apply(&s));
     if (*at == ',') at++;
   }
   if (options.async && (options.nvtx || options.poison))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "%s: backend is cudaMallocAsync and %s is true; should be false: that memory is the driver's", name,
-                   options.nvtx ? "nvtx" : "poison");
+    return AT_INVALID("%s: backend is cudaMallocAsync and %s is true; should be false: that memory is the driver's",
+                      name, options.nvtx ? "nvtx" : "poison");
   if (options.nvtx && options.poison)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);
+    return AT_INVALID("%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);
   *out = options;
   return ATTUNE_OK;
 }

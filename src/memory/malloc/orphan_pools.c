@@ -82,8 +82,8 @@ static bool record_events(at_allocator *allocator, attune_pool *pool) {
 
 void at_pools_record_abandoned(at_allocator *allocator) {
   if (allocator->captures > 0 || allocator->abandoned == 0) return;
-  at_message kept; /* a query that is not ready leaves one; the caller's thread keeps its own */
-  at_message_keep(&kept);
+  /* a query that is not ready leaves one; the caller's thread keeps its own */
+  const at_message kept = at_message_keep();
   for (attune_pool *pool = allocator->common.next; pool && allocator->abandoned > 0; pool = pool->next) {
     if (pool->life != AT_POOL_ABANDONED || !record_events(allocator, pool)) continue;
     pool->life = pool->waits > 0 ? AT_POOL_WAITING : AT_POOL_IDLE;

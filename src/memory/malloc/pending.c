@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pending.c: freed blocks that other streams may still use. Each of those streams gets an event; the block is free when
  * all are reached. */
+#include "src/base/array.h"
 #include "src/memory/malloc/allocator.h"
 #include "src/stream/sync_debug.h"
 
@@ -17,17 +18,10 @@ static attune_event *take_event(at_allocator *allocator) {
 
 static void keep_event(at_allocator *allocator, attune_event *event) {
   if (!event) return;
-  if (allocator->event_count == allocator->event_room) {
-    size_t room = allocator->event_room ? 2 * allocator->event_room : 64;
-    attune_event **grown = realloc(allocator->events, room * sizeof(attune_event *));
-    if (!grown) {
-      attune_event_destroy(event);
-      return;
-    }
-    allocator->events = grown;
-    allocator->event_room = room;
-  }
-  allocator->events[allocator->event_count++] = event;
+  if (AT_ARRAY_ROOM(allocator->events, allocator->event_count, allocator->event_room))
+    allocator->events[allocator->event_count++] = event;
+  else
+    attune_event_destroy(event);
 }
 
 void at_pending_complete(at_allocator *allocator, at_block *block) {
@@ -143,8 +137,7 @@ static bool anything_waits(const at_allocator *allocator) {
 
 /* A query that is not ready leaves a message; the caller's thread keeps the one it had. */
 static void process(at_allocator *allocator) {
-  at_message kept;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (at_stream_cache *front = allocator->fronts; front; front = front->next)
     while (front->waiting && is_done(front->waiting)) finish(allocator, front);
   (void)at_message_settle(&kept, ATTUNE_OK);

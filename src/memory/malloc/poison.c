@@ -28,8 +28,7 @@ void at_poison_fill(at_block *block) {
 
 attune_status at_poison_check(const at_block *block, attune_stream *stream) {
   if (stream->device->backend.kind != ATTUNE_DEVICE_HOST || at_stream_capturing(stream)) return ATTUNE_OK;
-  attune_status status = stream->device->backend.stream->synchronize(stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(stream->device->backend.stream->synchronize(stream));
   const unsigned char *bytes = at_block_pointer(block);
   if (bytes[0] == AT_POISON && memcmp(bytes, bytes + 1, block->size - 1) == 0) return ATTUNE_OK;
   size_t at = 0;

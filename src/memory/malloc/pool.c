@@ -33,23 +33,20 @@ attune_status at_pool_create_private(attune_pool **out, attune_device *device) {
 
 attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options) {
   static const attune_pool_options defaults = ATTUNE_POOL_OPTIONS_INIT;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pool");
+  AT_REQUIRE_AS(out, "point to a pool");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   if (!options) options = &defaults;
   attune_pool form = {.use_on_oom = options->use_on_out_of_memory != 0, .no_split = options->no_split != 0};
   if (options->allocator) {
     if (!options->allocator->alloc || !options->allocator->free)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
-                     options->allocator->alloc ? "free" : "alloc");
+      return AT_INVALID("allocator has no %s function; should have both", options->allocator->alloc ? "free" : "alloc");
     form.own_allocator = true;
     form.raw = *options->allocator;
   }
   if (options->managed) {
-    if (options->allocator)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both allocator and managed; one of them should be NULL");
-    attune_status status = at_managed_make(&form.managed, device, options->managed);
-    if (status != ATTUNE_OK) return status;
+    if (options->allocator) return AT_INVALID("options has both allocator and managed; one of them should be NULL");
+    AT_TRY(at_managed_make(&form.managed, device, options->managed));
     form.own_allocator = true;
   }
   attune_status status = make_pool(out, device, &form, false);
@@ -89,13 +86,11 @@ void attune_pool_destroy(attune_pool *pool) {
 }
 
 static attune_status check_pair(const attune_pool *pool, const attune_stream *stream) {
-  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
+  AT_REQUIRE_STREAM(stream);
   if (stream->device == pool->allocator->device) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is of device %s, stream of %s; should be of one device",
-                 pool->allocator->device->name, stream->device->name);
+  return AT_INVALID("pool is of device %s, stream of %s; should be of one device", pool->allocator->device->name,
+                    stream->device->name);
 }
 
 static void set_flag(at_stream_cache *front, unsigned flag, bool on) {
@@ -106,8 +101,7 @@ static void set_flag(at_stream_cache *front, unsigned flag, bool on) {
 }
 
 attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
-  attune_status status = check_pair(pool, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_pair(pool, stream));
   at_stream_cache *front = at_stream_cache_of(stream);
   if (!front) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;
@@ -125,8 +119,7 @@ attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
 }
 
 attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
-  attune_status status = check_pair(pool, stream);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_pair(pool, stream));
   at_stream_cache *front = at_stream_cache_of(stream);
   if (!front) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;
@@ -139,11 +132,8 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (begun) return ATTUNE_OK;
-  if (depth == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream uses no pool; attune_pool_begin should come first, once for each end");
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "pool is not what the stream uses; should be that of the latest attune_pool_begin");
+  if (depth == 0) return AT_INVALID("stream uses no pool; attune_pool_begin should come first, once for each end");
+  return AT_INVALID("pool is not what the stream uses; should be that of the latest attune_pool_begin");
 }
 
 /* The pool is held by the graph too, but a failed capture may let go of it first. */

@@ -16,7 +16,7 @@ static at_pinned_block *spare;
 static at_pinned_block *last_made; /* all of them */
 
 attune_status at_pinned_check(const attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   return at_needs(device, pinned);
 }
 
@@ -99,9 +99,8 @@ static void make_free(at_pinned_cache *cache, at_pinned_block *block) {
 
 /* Lock held. */
 static void process(at_pinned_cache *cache) {
-  at_message kept;
   if (!cache->waiting) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   for (at_pinned_block **link = &cache->waiting; *link;) {
     at_pinned_block *block = *link;
     if (!is_done(block)) {
@@ -192,13 +191,12 @@ static at_pinned_block *take_cached(at_pinned_cache *cache, size_t size) {
 }
 
 attune_status attune_pinned_alloc(void **out, attune_device *device, size_t bytes) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
+  AT_REQUIRE_AS(out, "point to a pointer");
   *out = NULL;
   attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK || bytes == 0) return status;
   if (bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
-                   bytes, (ssize_t)bytes);
+    return AT_INVALID("bytes is %zu, which is %zd converted to size_t; should be 0 or more", bytes, (ssize_t)bytes);
   if (bytes > (size_t)1 << (AT_PINNED_CLASSES - 1))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
   const at_pinned_form form = at_pinned_form_of(device);
@@ -242,15 +240,13 @@ bool at_pinned_find(attune_pointer_info *out, uintptr_t address) {
 static attune_status explain(uintptr_t address) {
   attune_pointer_info registered;
   if (at_pinned_registry_find(&registered, address))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "%p lies in memory that the program registered; should be given to attune_pinned_unregister",
-                   (void *)address);
+    return AT_INVALID("%p lies in memory that the program registered; should be given to attune_pinned_unregister",
+                      (void *)address);
   for (const at_pinned_block *block = last_made; block; block = block->made) {
     uintptr_t begin = atomic_load(&block->entry.address);
     if (begin == 0 || address - begin >= block->size) continue;
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "%p lies %zu bytes inside the pinned memory that begins at %p; should be its start", (void *)address,
-                   address - begin, (void *)begin);
+    return AT_INVALID("%p lies %zu bytes inside the pinned memory that begins at %p; should be its start",
+                      (void *)address, address - begin, (void *)begin);
   }
   return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave",
                  (void *)address);
@@ -262,28 +258,24 @@ static attune_status find(at_pinned_block **out, void *pointer) {
   at_pinned_block *block = (at_pinned_block *)entry;
   if (!entry) return explain((uintptr_t)pointer);
   if (entry->kind != AT_ENTRY_PINNED)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of a device; should be given to attune_free", pointer);
-  if (!block->live)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned memory that was freed already; should be freed once",
-                   pointer);
+    return AT_INVALID("%p is memory of a device; should be given to attune_free", pointer);
+  if (!block->live) return AT_INVALID("%p is pinned memory that was freed already; should be freed once", pointer);
   *out = block;
   return ATTUNE_OK;
 }
 
 attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   at_pinned_block *block = NULL;
-  if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_pinned_alloc gave");
+  AT_REQUIRE_STREAM(stream);
+  AT_REQUIRE_AS(pointer, "be what attune_pinned_alloc gave");
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
   at_pinned_lock();
   attune_status status = find(&block, pointer);
   bool known = false;
   if (status == ATTUNE_OK && block->device != stream->device)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned for %s, stream is of %s; should be of one device", pointer,
-                     block->device->name, stream->device->name);
+    status = AT_INVALID("%p is pinned for %s, stream is of %s; should be of one device", pointer, block->device->name,
+                        stream->device->name);
   for (const at_pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
     known |= use->front == user;
   if (status == ATTUNE_OK && !known) {
@@ -344,11 +336,10 @@ static attune_status release(at_pinned_cache *cache, at_pinned_block *list, attu
 
 /* Not while a capture is under way, which that would break. */
 static void release_leaving(at_pinned_cache *cache, attune_device *device) {
-  at_message kept;
   at_pinned_block *list = cache->leaving;
   if (!list || __atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0) return;
   cache->leaving = NULL;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   (void)release(cache, list, device);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }

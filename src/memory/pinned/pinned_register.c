@@ -10,35 +10,31 @@
 
 static attune_status check(const attune_device *device, const void *pointer, size_t bytes) {
   attune_pointer_info info;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of the program");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(pointer, "be memory of the program");
   if (bytes == 0 || (uintptr_t)pointer > UINTPTR_MAX - bytes)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be the size of what pointer points to", bytes);
+    return AT_INVALID("bytes is %zu; should be the size of what pointer points to", bytes);
   const void *const ends[] = {pointer, (const char *)pointer + bytes - 1};
   for (int i = 0; i < 2; i++) {
-    attune_status status = attune_pointer_get_info(&info, ends[i]);
-    if (status != ATTUNE_OK) return status;
+    AT_TRY(attune_pointer_get_info(&info, ends[i]));
     if (info.kind == ATTUNE_KIND_UNKNOWN)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "there is no memory at %p; should be memory of the program", ends[i]);
+      return AT_INVALID("there is no memory at %p; should be memory of the program", ends[i]);
     if (info.kind == ATTUNE_KIND_PINNED && info.base)
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "%p is pinned already, with the %zu bytes from %p on; should be registered once", ends[i],
-                     info.bytes, info.base);
+      return AT_INVALID("%p is pinned already, with the %zu bytes from %p on; should be registered once", ends[i],
+                        info.bytes, info.base);
     if (info.kind != ATTUNE_KIND_HOST || info.held)
-      return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "%p is pinned, or memory of attune or of a device, already; should be memory of the program alone",
-                     ends[i]);
+      return AT_INVALID(
+          "%p is pinned, or memory of attune or of a device, already; should be memory of the program alone", ends[i]);
   }
   return ATTUNE_OK;
 }
 
 attune_status attune_pinned_register(attune_device *device, void *pointer, size_t bytes) {
-  attune_status status = check(device, pointer, bytes);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check(device, pointer, bytes));
   at_pinned_registry *r = malloc(sizeof *r);
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what is pinned");
   *r = (at_pinned_registry){.begin = (uintptr_t)pointer, .bytes = bytes, .device = device};
-  status = at_pinned_registry_claim(r);
+  attune_status status = at_pinned_registry_claim(r);
   if (status != ATTUNE_OK) {
     free(r);
     return status;
@@ -55,10 +51,8 @@ attune_status attune_pinned_register(attune_device *device, void *pointer, size_
 
 attune_status attune_pinned_unregister(void *pointer) {
   at_pinned_registry *r = NULL;
-  at_message kept; /* what is looked for and found is no failure */
-  if (!pointer)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_pinned_register was given");
-  at_message_keep(&kept);
+  AT_REQUIRE_AS(pointer, "be what attune_pinned_register was given");
+  const at_message kept = at_message_keep(); /* what is looked for and found is no failure */
   attune_status status = at_pinned_registry_release(&r, pointer);
   if (status == ATTUNE_OK) status = r->device->backend.pinned->unpin(r->device, pointer);
   if (r) {

@@ -22,9 +22,8 @@ attune_status at_pinned_registry_claim(at_pinned_registry *wanted) {
   at_pinned_lock();
   for (const at_pinned_registry *r = ranges; r; r = r->next)
     if (wanted->begin < r->begin + r->bytes && r->begin < wanted->begin + wanted->bytes)
-      status = at_fail(ATTUNE_INVALID_ARGUMENT,
-                       "a part of the %zu bytes at %p is registered already, from %p on; should be registered once",
-                       wanted->bytes, (void *)wanted->begin, (void *)r->begin);
+      status = AT_INVALID("a part of the %zu bytes at %p is registered already, from %p on; should be registered once",
+                          wanted->bytes, (void *)wanted->begin, (void *)r->begin);
   if (status == ATTUNE_OK) {
     wanted->next = ranges;
     ranges = wanted;
@@ -46,8 +45,7 @@ attune_status at_pinned_registry_release(at_pinned_registry **out, const void *p
       ATTUNE_NOT_FOUND, "%p is not registered memory; should be what attune_pinned_register was given", pointer);
   at_pinned_lock();
   if (at_pinned_registry_find(&inside, (uintptr_t)pointer))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p lies in the memory registered at %p; should be its start", pointer,
-                     inside.base);
+    status = AT_INVALID("%p lies in the memory registered at %p; should be its start", pointer, inside.base);
   for (at_pinned_registry *r = ranges; r; r = r->next) {
     if (!r->pinned || r->begin != (uintptr_t)pointer) continue;
     r->pinned = false;

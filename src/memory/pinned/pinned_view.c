@@ -4,9 +4,8 @@
 #include "src/memory/report/snapshot_file.h"
 
 attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pinned_statistics");
-  attune_status status = at_pinned_check(device);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(out, "point to an attune_pinned_statistics");
+  AT_TRY(at_pinned_check(device));
   at_pinned_lock();
   *out = at_pinned_cache_of(device)->statistics;
   at_pinned_unlock();
@@ -14,8 +13,7 @@ attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_
 }
 
 static attune_status reset(attune_device *device, bool peaks) {
-  attune_status status = at_pinned_check(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_pinned_check(device));
   at_pinned_lock();
   attune_pinned_statistics *s = &at_pinned_cache_of(device)->statistics;
   attune_memory_figure *const figures[] = {&s->allocation,   &s->allocated_bytes, &s->active,
@@ -118,9 +116,8 @@ static void write_history(attune_device *device, at_backtrace_names *names, at_j
 
 static void write_settings(attune_device *device, at_json *out) {
   (void)device;
-  at_json_object(out);
-  at_json_key(out, "backend");
-  at_json_word(out, "pinned");
+  at_json_object(out, NULL);
+  at_json_word(out, "backend", "pinned");
   at_json_object_end(out);
 }
 

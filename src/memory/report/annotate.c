@@ -26,9 +26,8 @@ void at_annotate_block(at_allocator *allocator, const at_block *block) {
 /* What the block's own stream was given before the free may run still, and is no use after free: it is waited for, but
  * in a capture. Other streams are done. A failure shows itself to the device's next user. */
 static void wait_for_work(at_allocator *allocator, const at_stream_cache *front) {
-  at_message kept;
   if (front->life != AT_STREAM_CACHE_OPEN || at_stream_capturing(front->stream)) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   if (allocator->device->backend.stream->synchronize(front->stream) != ATTUNE_OK)
     (void)at_message_settle(&kept, ATTUNE_OK);
 }

@@ -5,7 +5,7 @@
 static _Thread_local bool telling; /* this thread runs an observer */
 
 static attune_status enter(at_allocator **out, attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   *out = at_allocator_of(device);
   if (!*out) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_lock(&(*out)->lock);
@@ -14,7 +14,7 @@ static attune_status enter(at_allocator **out, attune_device *device) {
 
 attune_status attune_memory_add_observer(attune_device *device, attune_memory_observer observer, void *user) {
   at_allocator *allocator = NULL;
-  if (!observer) return at_fail(ATTUNE_INVALID_ARGUMENT, "observer is NULL; should be a function");
+  AT_REQUIRE_AS(observer, "be a function");
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   if (allocator->observer_count < AT_CALLBACKS) {
@@ -52,7 +52,6 @@ attune_status attune_memory_remove_observer(attune_device *device, attune_memory
 void at_observers_tell(at_allocator *allocator, const attune_memory_failure *failure) {
   attune_memory_observer observers[AT_CALLBACKS];
   void *users[AT_CALLBACKS];
-  at_message kept;
   if (telling) return;
   pthread_mutex_lock(&allocator->lock);
   const int count = allocator->observer_count;
@@ -62,7 +61,7 @@ void at_observers_tell(at_allocator *allocator, const attune_memory_failure *fai
   }
   pthread_mutex_unlock(&allocator->lock);
   if (count == 0) return;
-  at_message_keep(&kept);
+  const at_message kept = at_message_keep();
   telling = true;
   for (int i = 0; i < count; i++) observers[i](users[i], allocator->device, failure);
   telling = false;

@@ -18,9 +18,9 @@ static attune_pool_info look(const attune_pool *pool) {
 }
 
 attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pool_info");
+  AT_REQUIRE_AS(out, "point to an attune_pool_info");
   *out = (attune_pool_info){{0, 0}, 0, 0, 0, 0};
-  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
   pthread_mutex_lock(&pool->allocator->lock);
   *out = look(pool);
   pthread_mutex_unlock(&pool->allocator->lock);
@@ -29,8 +29,7 @@ attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
 
 attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {
   attune_pool_info info;
-  attune_status status = attune_pool_get_info(pool, &info);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_pool_get_info(pool, &info));
   if (out_reserved) *out_reserved = info.reserved_bytes;
   if (out_allocated) *out_allocated = info.allocated_bytes;
   return ATTUNE_OK;
@@ -53,8 +52,8 @@ static attune_status list_pools(attune_pool_info **out, size_t *out_count, at_al
 attune_status attune_memory_each_pool(attune_device *device, attune_pool_fn fn, void *user) {
   attune_pool_info *all = NULL;
   size_t count = 0;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function");
+  AT_REQUIRE_DEVICE(device);
+  AT_REQUIRE_AS(fn, "be a function");
   at_allocator *allocator = at_allocator_of(device);
   if (!allocator) return ATTUNE_OUT_OF_MEMORY;
   attune_status status = list_pools(&all, &count, allocator);

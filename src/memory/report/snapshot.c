@@ -127,23 +127,15 @@ static void write_history(attune_device *device, at_backtrace_names *names, at_j
 static void write_settings(attune_device *device, at_json *out) {
   const at_allocator *allocator = at_allocator_of(device);
   const at_memory_options *options = &allocator->options;
-  at_json_object(out);
-  at_json_key(out, "max_split_size");
-  at_json_number(out, options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
-  at_json_key(out, "max_non_split_rounding_size");
-  at_json_number(out, (int64_t)options->max_non_split_rounding);
-  at_json_key(out, "garbage_collection_threshold");
-  at_json_real(out, options->collect_above);
-  at_json_key(out, "expandable_segments");
-  at_json_truth(out, options->expandable);
-  at_json_key(out, "large_segment_size");
-  at_json_number(out, (int64_t)options->large_segment);
-  at_json_key(out, "backend");
-  at_json_word(out, at_allocator_backend(allocator));
-  at_json_key(out, "poison");
-  at_json_truth(out, options->poison);
-  at_json_key(out, "nvtx");
-  at_json_truth(out, options->nvtx);
+  at_json_object(out, NULL);
+  at_json_number(out, "max_split_size", options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
+  at_json_number(out, "max_non_split_rounding_size", (int64_t)options->max_non_split_rounding);
+  at_json_real(out, "garbage_collection_threshold", options->collect_above, 6);
+  at_json_truth(out, "expandable_segments", options->expandable);
+  at_json_number(out, "large_segment_size", (int64_t)options->large_segment);
+  at_json_word(out, "backend", at_allocator_backend(allocator));
+  at_json_truth(out, "poison", options->poison);
+  at_json_truth(out, "nvtx", options->nvtx);
   at_json_object_end(out);
 }
 
@@ -168,17 +160,17 @@ static const at_snapshot_source source = {.is_there = is_there,
 
 attune_status attune_memory_snapshot(char **out, attune_device *device) {
   size_t bytes = 0;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   return at_snapshot_make(out, &bytes, &source, device, NULL);
 }
 
 attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
   size_t bytes = 0;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
   return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool);
 }
 

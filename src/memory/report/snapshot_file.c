@@ -21,32 +21,20 @@ typedef struct subjects {
 } subjects;
 
 void at_snapshot_segment_open(const at_snapshot_segment *segment, at_json *out) {
-  at_json_object(out);
-  at_json_key(out, "device");
-  at_json_number(out, segment->device);
-  at_json_key(out, "address");
-  at_json_number(out, (int64_t)segment->address);
-  at_json_key(out, "total_size");
-  at_json_number(out, (int64_t)segment->total);
-  at_json_key(out, "allocated_size");
-  at_json_number(out, (int64_t)segment->allocated);
-  at_json_key(out, "active_size");
-  at_json_number(out, (int64_t)segment->active);
-  at_json_key(out, "requested_size");
-  at_json_number(out, (int64_t)segment->requested);
-  at_json_key(out, "stream");
-  at_json_number(out, (int64_t)segment->stream);
-  at_json_key(out, "segment_type");
-  at_json_word(out, segment->type);
-  at_json_key(out, "segment_pool_id");
-  at_json_pair(out, (int64_t)segment->pool[0], (int64_t)segment->pool[1]);
-  at_json_key(out, "is_expandable");
-  at_json_truth(out, segment->expandable);
-  at_json_key(out, "frames");
-  at_json_list(out);
+  at_json_object(out, NULL);
+  at_json_number(out, "device", segment->device);
+  at_json_number(out, "address", (int64_t)segment->address);
+  at_json_number(out, "total_size", (int64_t)segment->total);
+  at_json_number(out, "allocated_size", (int64_t)segment->allocated);
+  at_json_number(out, "active_size", (int64_t)segment->active);
+  at_json_number(out, "requested_size", (int64_t)segment->requested);
+  at_json_number(out, "stream", (int64_t)segment->stream);
+  at_json_word(out, "segment_type", segment->type);
+  at_json_pair(out, "segment_pool_id", (int64_t)segment->pool[0], (int64_t)segment->pool[1]);
+  at_json_truth(out, "is_expandable", segment->expandable);
+  at_json_list(out, "frames");
   at_json_list_end(out);
-  at_json_key(out, "blocks");
-  at_json_list(out);
+  at_json_list(out, "blocks");
 }
 
 void at_snapshot_segment_close(at_json *out) {
@@ -55,15 +43,11 @@ void at_snapshot_segment_close(at_json *out) {
 }
 
 void at_snapshot_block_write(const at_snapshot_block *block, at_backtrace_names *names, at_json *out) {
-  at_json_object(out);
-  at_json_key(out, "address");
-  at_json_number(out, (int64_t)block->address);
-  at_json_key(out, "size");
-  at_json_number(out, (int64_t)block->bytes);
-  at_json_key(out, "requested_size");
-  at_json_number(out, (int64_t)block->requested);
-  at_json_key(out, "state");
-  at_json_word(out, block->state);
+  at_json_object(out, NULL);
+  at_json_number(out, "address", (int64_t)block->address);
+  at_json_number(out, "size", (int64_t)block->bytes);
+  at_json_number(out, "requested_size", (int64_t)block->requested);
+  at_json_word(out, "state", block->state);
   at_json_key(out, "frames");
   at_history_write_frames(block->history, block->recorded, block->address, names, out);
   at_json_object_end(out);
@@ -88,16 +72,14 @@ static attune_status find_subjects(subjects *out, const at_snapshot_source *sour
  * number. Lock held. */
 static void write_all(const at_snapshot_source *source, const subjects *of, const attune_pool *only,
                       at_backtrace_names *names, at_json *out) {
-  at_json_object(out);
-  at_json_key(out, "segments");
-  at_json_list(out);
+  at_json_object(out, NULL);
+  at_json_list(out, "segments");
   for (int i = 0; i < of->count; i++) source->write_segments(of->devices[i], only, of->numbers[i], names, out);
   at_json_list_end(out);
-  at_json_key(out, "device_traces");
-  at_json_list(out);
+  at_json_list(out, "device_traces");
   for (int i = 0, next = 0; i < of->count; i++) {
     for (; next < of->numbers[i]; next++) {
-      at_json_list(out);
+      at_json_list(out, NULL);
       at_json_list_end(out);
     }
     source->write_history(of->devices[i], names, out);
@@ -108,11 +90,10 @@ static void write_all(const at_snapshot_source *source, const subjects *of, cons
   if (of->count > 0) {
     source->write_settings(of->devices[0], out);
   } else {
-    at_json_object(out);
+    at_json_object(out, NULL);
     at_json_object_end(out);
   }
-  at_json_key(out, "external_annotations");
-  at_json_list(out);
+  at_json_list(out, "external_annotations");
   at_json_list_end(out);
   at_json_object_end(out);
 }
@@ -129,8 +110,7 @@ static void want_names(const at_snapshot_source *source, const subjects *of, at_
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
                                const attune_pool *only) {
   subjects of;
-  attune_status status = find_subjects(&of, source, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(find_subjects(&of, source, device));
   at_backtrace_names *names = at_backtrace_names_make();
   if (!names) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of a snapshot");
   at_json values = {.depth = 0};
@@ -157,8 +137,7 @@ static attune_status fail_file(const char *path, const char *what, int error) {
 attune_status at_snapshot_save(const char *path, const at_snapshot_source *source, attune_device *device) {
   char *bytes = NULL;
   size_t count = 0;
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL);
   if (status != ATTUNE_OK) return status;
   errno = 0;

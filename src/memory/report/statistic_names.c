@@ -54,15 +54,11 @@ static void tell_memory(listener *to, const attune_memory_statistics *s) {
   for (int i = 6; i < 9; i++) tell_twelve(to, names[i], figures[i]);
 }
 
-static attune_status check(attune_statistic_fn fn) {
-  return fn ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function");
-}
-
 attune_status attune_memory_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
   attune_memory_statistics s;
   listener to = {.fn = fn, .user = user};
-  attune_status status = check(fn);
-  if (status == ATTUNE_OK) status = attune_memory_get_statistics(device, &s);
+  AT_REQUIRE_AS(fn, "be a function");
+  attune_status status = attune_memory_get_statistics(device, &s);
   if (status == ATTUNE_OK) tell_memory(&to, &s);
   return status;
 }
@@ -98,8 +94,8 @@ static void tell_pinned(listener *to, const attune_pinned_statistics *s) {
 attune_status attune_pinned_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
   attune_pinned_statistics s;
   listener to = {.fn = fn, .user = user};
-  attune_status status = check(fn);
-  if (status == ATTUNE_OK) status = attune_pinned_get_statistics(device, &s);
+  AT_REQUIRE_AS(fn, "be a function");
+  attune_status status = attune_pinned_get_statistics(device, &s);
   if (status == ATTUNE_OK) tell_pinned(&to, &s);
   return status;
 }

@@ -101,7 +101,7 @@ static void gather(at_allocator *allocator, attune_memory_statistics *out) {
 
 /* The allocator of `device`, locked and useful; NULL with a status. */
 static attune_status enter(at_allocator **out, attune_device *device) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  AT_REQUIRE_DEVICE(device);
   *out = at_allocator_of(device);
   if (!*out) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_lock(&(*out)->lock);
@@ -110,9 +110,8 @@ static attune_status enter(at_allocator **out, attune_device *device) {
 
 attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out) {
   at_allocator *allocator = NULL;
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_memory_statistics");
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_REQUIRE_AS(out, "point to an attune_memory_statistics");
+  AT_TRY(enter(&allocator, device));
   gather(allocator, out);
   for (int which = 0; which < AT_COUNTS; which++)
     subtract(which == AT_COUNT_ALLOCATIONS ? out->allocation
@@ -129,8 +128,7 @@ attune_status attune_memory_get_statistics(attune_device *device, attune_memory_
 attune_status attune_memory_reset_peaks(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   gather(allocator, &now);
   for (int i = 0; i < 3; i++) {
     allocator->held[AT_COUNT_ALLOCATIONS][i].peak = now.allocation[i].current;
@@ -163,8 +161,7 @@ static void set_zero(attune_memory_figure *figures, int count) {
 attune_status attune_memory_reset_accumulated(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  attune_status status = enter(&allocator, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(enter(&allocator, device));
   gather(allocator, &now);
   set_base(allocator->held[AT_COUNT_ALLOCATIONS], now.allocation);
   set_base(allocator->held[AT_COUNT_BYTES], now.allocated_bytes);

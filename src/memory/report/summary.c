@@ -56,11 +56,10 @@ static void write_short(at_string_builder *text, const attune_memory_statistics 
 }
 
 attune_status attune_memory_summary(char **out, attune_device *device, int brief) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
   attune_memory_statistics s;
-  attune_status status = attune_memory_get_statistics(device, &s);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(attune_memory_get_statistics(device, &s));
   at_string_builder text = {0};
   at_string_builder_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n",
               device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,

@@ -9,6 +9,7 @@
 
 #include "ops/elementwise/ir/evaluate.h"
 #include "ops/elementwise/host/interpret.h"
+#include "src/base/splitmix64.h"
 
 typedef struct graph {
   at_expression e;
@@ -72,20 +73,12 @@ static inline attune_dtype graph_result(at_function f, attune_dtype dtype) {
 
 /* ---- numbers ---- */
 
-static inline uint64_t draw_bits(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15u;
-  uint64_t x = *state;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
-
 /* One element: mostly moderate numbers, sometimes any bits, special values or small whole numbers. */
 static inline void draw_element(void *out, attune_dtype dtype, uint64_t *state) {
   static const double special[] = {0.0,       -0.0, 1.0,   -1.0,    0.5,  2.0,  INFINITY,
                                    -INFINITY, NAN,  1e-40, -1e-310, 3e38, 1e308};
-  const uint64_t how = draw_bits(state) % 8;
-  uint64_t bits[2] = {draw_bits(state), draw_bits(state)};
+  const uint64_t how = at_splitmix64(state) % 8;
+  uint64_t bits[2] = {at_splitmix64(state), at_splitmix64(state)};
   const size_t size = attune_dtype_size(dtype);
   if (dtype == ATTUNE_BOOL) {
     bits[0] &= 1u;

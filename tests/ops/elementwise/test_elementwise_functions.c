@@ -49,8 +49,8 @@ static void fill_sweep(void *out, attune_dtype dtype, int64_t n, uint64_t *state
   for (int64_t i = 0; i < n; i++) {
     char *to = (char *)out + i * (int64_t)size;
     const uint32_t narrow =
-        (uint32_t)((uint64_t)i * (UINT64_C(0xffffffff) / (uint64_t)n)) ^ (uint32_t)(draw_bits(state) & 0xff);
-    const uint64_t wide = (uint64_t)i * (UINT64_MAX / (uint64_t)n) ^ (draw_bits(state) >> 24);
+        (uint32_t)((uint64_t)i * (UINT64_C(0xffffffff) / (uint64_t)n)) ^ (uint32_t)(at_splitmix64(state) & 0xff);
+    const uint64_t wide = (uint64_t)i * (UINT64_MAX / (uint64_t)n) ^ (at_splitmix64(state) >> 24);
     if (dtype == ATTUNE_F32 && i % 2 == 0)
       memcpy(to, &narrow, sizeof narrow);
     else if (dtype == ATTUNE_F64 && i % 2 == 0)
@@ -332,7 +332,7 @@ static void hard_power(int64_t i, uint64_t *state, float *x, float *y) {
                                   -3.0f,          INFINITY,    -INFINITY,    NAN,      0.5f,      -0.5f, 0x1p-149f,
                                   -0x1p-149f,     0x1p-126f,   3.4e38f,      -3.4e38f, -7.0f,     1e30f, 0x1.fffffep-1f,
                                   0x1.000002p+0f, 16777215.0f, -16777215.0f, 1e-30f,   8388607.5f};
-  const uint64_t bits = draw_bits(state);
+  const uint64_t bits = at_splitmix64(state);
   const double share = (double)(uint32_t)bits * 0x1p-32;
   *x = at_f32_of_bits((uint32_t)(bits >> 32) & 0x7fffffffu);
   if (i % 4 == 1) *x = 1.0f + (float)((int)(bits >> 40 & 0x3ffff) - 0x20000) * 0x1p-23f;

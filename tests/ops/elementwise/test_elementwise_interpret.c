@@ -65,16 +65,16 @@ static void pattern_strides(at_view *view, uint64_t pattern, bool writable) {
 static void check_pattern(const at_expression *e, const at_interpreter *p, const at_shape *shape, uint64_t *state) {
   static float memory[4][ROOM], expected[ROOM];
   at_view output = {.data = memory[3] + ROOM / 2, .dtype = ATTUNE_F32, .shape = *shape}, inputs[2];
-  pattern_strides(&output, draw_bits(state), true);
+  pattern_strides(&output, at_splitmix64(state), true);
   for (int i = 0; i < 2; i++) {
     inputs[i] = (at_view){.data = memory[i] + ROOM / 2, .dtype = ATTUNE_F32, .shape = *shape};
-    const uint64_t less = draw_bits(state);
+    const uint64_t less = at_splitmix64(state);
     for (int d = 0; d < shape->dims; d++)
       if (less >> d & 1u && less & 64u) inputs[i].shape.sizes[d] = 1;
-    pattern_strides(&inputs[i], draw_bits(state), false);
+    pattern_strides(&inputs[i], at_splitmix64(state), false);
   }
   for (int k = 0; k < ROOM; k++) memory[3][k] = expected[k] = -77.0f;
-  run_views(p, &output, 1, inputs, 2, (at_interpreter_call){.threads = 1 + (int)(draw_bits(state) % 3), .block = 16});
+  run_views(p, &output, 1, inputs, 2, (at_interpreter_call){.threads = 1 + (int)(at_splitmix64(state) % 3), .block = 16});
   at_view wanted = output;
   wanted.data = expected + ROOM / 2;
   OK(at_evaluate_views(e, &wanted, inputs, NULL, NULL, AT_ROUND_NODES));
@@ -97,8 +97,8 @@ static void strides(void **unused) {
                         &state);
   }
   for (int k = 0; k < pattern_count; k++) {
-    at_shape shape = {.dims = (int)(draw_bits(&state) % 5)};
-    for (int d = 0; d < shape.dims; d++) shape.sizes[d] = 1 + (int64_t)(draw_bits(&state) % 5);
+    at_shape shape = {.dims = (int)(at_splitmix64(&state) % 5)};
+    for (int d = 0; d < shape.dims; d++) shape.sizes[d] = 1 + (int64_t)(at_splitmix64(&state) % 5);
     check_pattern(e, p, &shape, &state);
   }
   at_interpreter_destroy(p);
@@ -241,7 +241,7 @@ enum { GRAPH_NODES = 40, GRAPH_ELEMENTS = 150 };
 
 static int pick(const graph *g, attune_dtype dtype, uint64_t *state) {
   for (int tries = 0; tries < 20; tries++) {
-    const int i = (int)(draw_bits(state) % (uint64_t)g->e.node_count);
+    const int i = (int)(at_splitmix64(state) % (uint64_t)g->e.node_count);
     if (g->nodes[i].dtype == dtype) return i;
   }
   return -1;
@@ -249,7 +249,7 @@ static int pick(const graph *g, attune_dtype dtype, uint64_t *state) {
 
 static void make_graph(graph *g, uint64_t *state) {
   graph_start(g);
-  for (int i = 0; i < 5; i++) graph_input(g, (attune_dtype)(1 + draw_bits(state) % AT_DTYPE_LAST));
+  for (int i = 0; i < 5; i++) graph_input(g, (attune_dtype)(1 + at_splitmix64(state) % AT_DTYPE_LAST));
   graph_add(g, (at_node){.kind = AT_NODE_ELEMENT, .dtype = ATTUNE_I64});
   graph_add(g, (at_node){.kind = AT_NODE_POSITION, .dtype = ATTUNE_I64, .index = 1});
   g->e.uniform_count = g->e.normal_count = 1;
@@ -258,11 +258,11 @@ static void make_graph(graph *g, uint64_t *state) {
   graph_add(g, (at_node){.kind = AT_NODE_CONSTANT, .dtype = ATTUNE_F32, .constant = {.re = 0.75}});
   graph_add(g, (at_node){.kind = AT_NODE_CONSTANT, .dtype = ATTUNE_I32, .constant = {.integer = -3}});
   while (g->e.node_count < GRAPH_NODES) {
-    const at_function f = (at_function)(draw_bits(state) % AT_FN_COUNT);
-    const int any = (int)(draw_bits(state) % (uint64_t)g->e.node_count);
+    const at_function f = (at_function)(at_splitmix64(state) % AT_FN_COUNT);
+    const int any = (int)(at_splitmix64(state) % (uint64_t)g->e.node_count);
     const attune_dtype dtype = (attune_dtype)g->nodes[any].dtype;
-    if (draw_bits(state) % 4 == 0) {
-      graph_cast(g, (attune_dtype)(1 + draw_bits(state) % AT_DTYPE_LAST), any);
+    if (at_splitmix64(state) % 4 == 0) {
+      graph_cast(g, (attune_dtype)(1 + at_splitmix64(state) % AT_DTYPE_LAST), any);
       continue;
     }
     const attune_dtype result = graph_result(f, dtype);
@@ -283,7 +283,7 @@ static void values_of_all(graph *g, char *const *values, const at_view *inputs, 
   for (int from = 0; from < GRAPH_NODES;) {
     at_view outputs[AT_EXPRESSION_OUTPUTS];
     g->e.output_count = 0;
-    const int many = 1 + (int)(draw_bits(state) % AT_EXPRESSION_OUTPUTS);
+    const int many = 1 + (int)(at_splitmix64(state) % AT_EXPRESSION_OUTPUTS);
     for (int i = 0; i < many && from < GRAPH_NODES; i++, from++) {
       outputs[i] = at_view_packed(values[from], (attune_dtype)g->nodes[from].dtype, shape);
       graph_output(g, from);
@@ -291,7 +291,7 @@ static void values_of_all(graph *g, char *const *values, const at_view *inputs, 
     at_interpreter *p;
     OK(at_interpreter_create(&p, &g->e, NULL, NULL));
     run_views(p, outputs, g->e.output_count, inputs, 5,
-              (at_interpreter_call){.draws = draws, .threads = 2, .block = 16 * (int)(draw_bits(state) % 4)});
+              (at_interpreter_call){.draws = draws, .threads = 2, .block = 16 * (int)(at_splitmix64(state) % 4)});
     at_interpreter_destroy(p);
   }
 }

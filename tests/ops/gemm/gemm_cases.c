@@ -2,6 +2,7 @@
  * gemm_cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so
  * that each pair of values meets many times without a list of all products. */
 #include "tests/ops/gemm/gemm_cases.h"
+#include "src/base/splitmix64.h"
 
 #include <stdio.h>
 
@@ -27,16 +28,8 @@ int at_gemm_case_count(void) {
   return KIND_COUNT * TRANSPOSES * LAYOUTS * SHAPE_COUNT;
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t next(uint64_t *state) {
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static int draw(uint64_t *state, int count) {
-  return (int)(next(state) % (uint64_t)count);
+  return (int)(at_splitmix64(state) % (uint64_t)count);
 }
 
 /* Leading dimension and stride of one matrix, `inner` elements side by side, `outer` of them: packed, padded, or the
@@ -74,7 +67,7 @@ static void draw_matrices(uint64_t *state, at_gemm_case *c) {
 void at_gemm_case_at(int index, at_gemm_case *out) {
   static const double alphas[] = {1.0, 1.0, -1.5, -1.5, 0.0}, betas[] = {1.0, -1.5, 0.0};
   uint64_t state = (uint64_t)index * 0x9E3779B97F4A7C15u + 12345;
-  next(&state);
+  at_splitmix64(&state);
   const dtypes kind = KINDS[index % KIND_COUNT];
   const int transposes = index / KIND_COUNT % TRANSPOSES, layout = index / KIND_COUNT / TRANSPOSES % LAYOUTS;
   const int shape = index / KIND_COUNT / TRANSPOSES / LAYOUTS, batch = SHAPES[shape].batch;
@@ -101,7 +94,7 @@ void at_gemm_case_at(int index, at_gemm_case *out) {
   out->alignment = AT_ALIGNMENT;
   for (int i = draw(&state, 7); i > 0 && out->alignment > (in > result ? in : result); i--) out->alignment /= 2;
   draw_matrices(&state, out);
-  out->seed = next(&state);
+  out->seed = at_splitmix64(&state);
   snprintf(out->name, sizeof out->name, "%d: %s:%s %c%c %s %dx%dx%d", index, attune_dtype_name(kind.in),
            attune_dtype_name(kind.out), p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', layout ? "row" : "column",
            SHAPES[shape].m, SHAPES[shape].n, SHAPES[shape].k);

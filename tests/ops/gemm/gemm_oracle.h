@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/splitmix64.h"
 #include "tests/ops/gemm/gemm_cases.h"
 
 #if defined(__has_feature)
@@ -113,27 +114,20 @@ typedef struct oracle {
   bool rounds_product;        /* ... and may it? */
 } oracle;
 
-static inline double oracle_uniform(uint64_t *state) {
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 static inline double oracle_normal(uint64_t *state) {
-  const double u = oracle_uniform(state), v = oracle_uniform(state);
+  const double u = at_splitmix64_uniform(state), v = at_splitmix64_uniform(state);
   return sqrt(-2.0 * log(1.0 - u)) * cos(6.283185307179586 * v);
 }
 
 static inline double oracle_draw(uint64_t *state, at_gemm_data data, attune_dtype dtype) {
-  if (data == AT_DATA_UNIFORM) return oracle_uniform(state);
+  if (data == AT_DATA_UNIFORM) return at_splitmix64_uniform(state);
   if (data == AT_DATA_NORMAL) return oracle_normal(state);
   if (data == AT_DATA_WIDE) { /* no product overflows the narrowest output */
     const double exponent =
-        dtype == ATTUNE_F16 ? -10.0 + 12.0 * oracle_uniform(state) : -20.0 + 40.0 * oracle_uniform(state);
-    return (oracle_uniform(state) < 0.5 ? -1.0 : 1.0) * exp2(exponent);
+        dtype == ATTUNE_F16 ? -10.0 + 12.0 * at_splitmix64_uniform(state) : -20.0 + 40.0 * at_splitmix64_uniform(state);
+    return (at_splitmix64_uniform(state) < 0.5 ? -1.0 : 1.0) * exp2(exponent);
   }
-  const double dice = oracle_uniform(state);
+  const double dice = at_splitmix64_uniform(state);
   if (dice < 0.002) return (double)NAN;
   if (dice < 0.006) return dice < 0.004 ? (double)INFINITY : -(double)INFINITY;
   return dice < 0.05 ? 0.0 : oracle_normal(state);

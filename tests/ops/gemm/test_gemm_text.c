@@ -9,16 +9,14 @@
 
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
+#include "src/base/splitmix64.h"
 
 enum { PROBLEMS = 100000 };
 
 static uint64_t random_state = 20240229;
 
 static uint64_t draw(uint64_t count) {
-  uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (z ^ (z >> 31)) % count;
+  return at_splitmix64(&random_state) % count;
 }
 
 /* Small sizes most of the time, so that problems are near each other; now and then large ones. */

@@ -6,6 +6,7 @@
  *                                                             seeds (100) */
 #include <attune/graph.h>
 
+#include "src/base/splitmix64.h"
 #include "src/host/host.h"
 #include "src/memory/malloc/allocator.h"
 
@@ -78,11 +79,7 @@ static void die(const char *format, ...) {
 }
 
 static uint64_t draw(uint64_t below) {
-  random_state += UINT64_C(0x9e3779b97f4a7c15);
-  uint64_t x = random_state;
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (x ^ (x >> 31)) % below;
+  return at_splitmix64(&random_state) % below;
 }
 
 typedef struct gate {

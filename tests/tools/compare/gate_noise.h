@@ -5,6 +5,7 @@
 #define AT_TESTS_GATE_NOISE_H
 
 #include "tests/tools/compare/gate_fixture.h"
+#include "src/base/splitmix64.h"
 
 #include <math.h>
 
@@ -30,10 +31,7 @@ typedef struct suite {
 static uint64_t noise_state = 1;
 
 static inline double noise_uniform(void) {
-  uint64_t z = noise_state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+  return ((double)(at_splitmix64(&noise_state) >> 11) + 0.5) * 0x1p-53;
 }
 
 static inline double noise_normal(void) {

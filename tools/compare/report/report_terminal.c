@@ -2,6 +2,7 @@
  * report_terminal.c: a case's history drawn with characters: a mark a run, half a line high where the terminal has UTF-8, the
  * medians between changes as lines, a vertical line at each change. The scale reaches from the least to the greatest time,
  * not from 0: a change of 3 % must be seen. */
+#include "tools/compare/ranks/rank_test.h"
 #include "tools/compare/report/report_text.h"
 
 #include <math.h>
@@ -103,11 +104,6 @@ static char *cell(const history_canvas *canvas, int line, int column) {
   return &canvas->cells[line * canvas->columns + column];
 }
 
-static int by_value(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 /* The median of points [from, to) as a line. */
 static void mark_median(const history_canvas *canvas, size_t from, size_t to) {
   double *values = malloc((to - from + 1) * sizeof *values);
@@ -115,7 +111,7 @@ static void mark_median(const history_canvas *canvas, size_t from, size_t to) {
   for (size_t i = from; values && i < to; i++)
     if (is_time(canvas->history->points[i].ns)) values[count++] = canvas->history->points[i].ns;
   if (count) {
-    qsort(values, count, sizeof *values, by_value);
+    gate_sort(values, (int)count);
     const int line = half_line(canvas, values[count / 2]) / 2;
     for (int column = column_of(canvas, from); column <= column_of(canvas, to - 1); column++)
       *cell(canvas, line, column) |= MEDIAN;

@@ -13,21 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/splitmix64.h"
 #include "tools/compare/message.h"
 
 enum { LEAST_SEGMENT = 3, SHUFFLES_MOST = 1999, SHUFFLES_LEAST = 199 };
 
-/* splitmix64 */
-static uint64_t draw(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 static void shuffle(double *values, size_t count, uint64_t *state) {
   for (size_t i = count; i > 1; i--) {
-    const size_t k = (size_t)(draw(state) % i);
+    const size_t k = (size_t)(at_splitmix64(state) % i);
     const double kept = values[i - 1];
     values[i - 1] = values[k];
     values[k] = kept;

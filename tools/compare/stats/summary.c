@@ -10,25 +10,14 @@
 
 #define TO_DEVIATION 1.4826 /* of a normal distribution, by the median absolute deviation */
 
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Sorts them. */
-static double median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, by_size);
-  return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
-}
-
 void gate_case_summary(const gate_case *c, double *ns, double *spread) {
   double *values = gate_alloc((size_t)c->visit_count, sizeof *values), middle = 0, deviation = 0;
   int count = 0;
   for (int i = 0; i < c->visit_count; i++)
     if (c->visits[i].sample_count > 0) values[count++] = gate_visit_value(&c->visits[i]);
-  if (count) middle = median(values, count);
+  if (count) middle = gate_median(values, count);
   for (int i = 0; i < count; i++) values[i] = fabs(values[i] - middle);
-  if (count) deviation = TO_DEVIATION * median(values, count) / middle;
+  if (count) deviation = TO_DEVIATION * gate_median(values, count) / middle;
   free(values);
   if (ns) *ns = middle;
   if (spread) *spread = deviation;
@@ -45,7 +34,7 @@ double gate_case_ratio(const gate_case *c, const gate_case *other) {
     i += mine->round <= theirs->round;
     j += theirs->round <= mine->round;
   }
-  const double ratio = count ? median(ratios, count) : 0;
+  const double ratio = count ? gate_median(ratios, count) : 0;
   free(ratios);
   return ratio;
 }
