@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
 
   attune_device *device = NULL;
   attune_tuner *tuner = NULL;
-  attune_gemm_problem problem;
+  attune_gemm_problem problem = {0};
   attune_decision decision;
   check(attune_device_get(&device, "best"));
   check(attune_tuner_create(&tuner, &options));

@@ -124,7 +124,7 @@ void bench_markdown_close(void) {
 }
 
 void bench_head(const char *title, attune_device *device, const char *libraries, const char *method) {
-  attune_device_properties here, cpu;
+  attune_device_properties here = {0}, cpu = {0};
   attune_device *host = NULL;
   char date[32];
   const time_t now = time(NULL);

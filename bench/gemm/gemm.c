@@ -53,7 +53,7 @@ static options read_options(int argc, char **argv) {
 
 static void open_platform(bench_platform *platform, const options *o) {
   bench_check(attune_device_get(&platform->device, o->device), "--device");
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
   if (properties.kind == ATTUNE_DEVICE_HOST) {
     bench_host_open(platform, o->blas);

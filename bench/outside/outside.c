@@ -84,7 +84,7 @@ static outside_options read_options(int argc, char **argv) {
 /* The places of this kind of device, where none are given. */
 static void fill_places(outside_options *o) {
   attune_device *device = NULL;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get(&device, o->device), "--device");
   bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
   o->host = properties.kind == ATTUNE_DEVICE_HOST;

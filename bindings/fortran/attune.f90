@@ -48,6 +48,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_gemm_problem
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     integer(c_int) :: dtype = attune_f32
     integer(c_int) :: dtype_out = 0
     integer(c_int) :: layout = attune_column_major
@@ -69,6 +70,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_gemm_operands
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     real(c_double) :: alpha = 1
     type(c_ptr) :: a = c_null_ptr
     type(c_ptr) :: b = c_null_ptr
@@ -95,6 +97,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_elementwise_operands
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     type(c_ptr) :: outputs = c_null_ptr
     integer(c_int) :: output_count = 0
     type(c_ptr) :: inputs = c_null_ptr
@@ -106,6 +109,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_tune_options
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     real(c_double) :: budget_ms = 0
     real(c_double) :: most_ms = 0
     integer(c_int) :: force = 0
@@ -113,6 +117,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_tuner_options
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     type(c_ptr) :: database = c_null_ptr
     type(c_ptr) :: system_database = c_null_ptr
     integer(c_int) :: mode = 0

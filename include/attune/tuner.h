@@ -57,6 +57,7 @@ typedef enum attune_measure {
 
 /* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
 typedef struct attune_tuner_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   /* The user database, read and written. NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db. "" or ":memory:": none.
    * The first write makes the file; the folder of a named one must exist. */
   const char *database;
@@ -76,7 +77,7 @@ typedef struct attune_tuner_options {
 
 /* The defaults. */
 #define ATTUNE_TUNER_OPTIONS_INIT \
-  { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
+  { sizeof(attune_tuner_options), NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
 /* A new tuner into *out; options NULL: all defaults. The caller destroys it. The tuner finds the plans of the first
  * 32,768 problems without a lock. Of further problems it keeps the latest 1,024 plans, found under a lock, and those
@@ -210,6 +211,7 @@ typedef struct attune_decision {
 
 /* How attune_tune measures; start from ATTUNE_TUNE_OPTIONS_INIT, or from zeros. */
 typedef struct attune_tune_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   double budget_ms; /* of this problem; 0 or less: the tuner's */
   /* Above 0: at most so many milliseconds in all, at most 1e12. A problem takes what it needs, and where that is more,
    * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than
@@ -223,7 +225,7 @@ typedef struct attune_tune_options {
   int no_wait;
 } attune_tune_options;
 /* The usual: the tuner's budget, a winner that holds is kept. */
-#define ATTUNE_TUNE_OPTIONS_INIT {0, 0, 0, 0}
+#define ATTUNE_TUNE_OPTIONS_INIT {sizeof(attune_tune_options), 0, 0, 0, 0}
 
 /* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
  * *out (may be NULL). options NULL: the usual. A stored winner that is complete and sure is returned without measuring,

@@ -3,12 +3,11 @@
 #include <attune/details.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 #ifdef AT_WITH_CUDA
 #include "src/cuda/jit/kernel_compile.h"
 #include "src/cuda/library/visible_devices.h"
 #endif
-
-#include <string.h>
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 #define NULL_DEVICE "device is NULL; should be one of attune_device_get"
@@ -16,11 +15,13 @@
 attune_status attune_device_get_details(attune_device *device, attune_device_details *out) {
   if (!device) return FAIL(NULL_DEVICE);
   if (!out) return FAIL("out is NULL; should point to an attune_device_details");
-  memset(out, 0, sizeof *out);
-  int64_t *numbers = (int64_t *)out;
-  for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
-  if (device->properties.kind == ATTUNE_DEVICE_HOST) out->tf32 = 0;
-  return device->backend.device->details(device, out);
+  attune_device_details full = {0};
+  int64_t *numbers = &full.warp_size;
+  const size_t count = (offsetof(attune_device_details, uuid) - offsetof(attune_device_details, warp_size)) / sizeof *numbers;
+  for (size_t i = 0; i < count; i++) numbers[i] = ATTUNE_NOT_KNOWN;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST) full.tf32 = 0;
+  attune_status status = device->backend.device->details(device, &full);
+  return status == ATTUNE_OK ? AT_GIVE(out, &full) : status;
 }
 
 attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out) {

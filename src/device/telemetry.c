@@ -3,6 +3,7 @@
 #include <attune/telemetry.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 
 static attune_status check_device(const attune_device *device) {
   if (device) return ATTUNE_OK;
@@ -13,10 +14,12 @@ attune_status attune_device_get_telemetry(attune_device *device, attune_telemetr
   attune_status status = check_device(device);
   if (status != ATTUNE_OK) return status;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_telemetry");
-  int64_t *fields = (int64_t *)out;
-  for (size_t i = 0; i < sizeof *out / sizeof *fields; i++) fields[i] = ATTUNE_NOT_KNOWN;
-  device->backend.telemetry->read(device, out);
-  return ATTUNE_OK;
+  attune_telemetry full;
+  int64_t *fields = &full.busy_percent;
+  const size_t count = (sizeof full - offsetof(attune_telemetry, busy_percent)) / sizeof *fields;
+  for (size_t i = 0; i < count; i++) fields[i] = ATTUNE_NOT_KNOWN;
+  device->backend.telemetry->read(device, &full);
+  return AT_GIVE(out, &full);
 }
 
 attune_status attune_device_each_process(attune_device *device, attune_device_process_fn fn, void *user) {

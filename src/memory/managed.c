@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/allocator.h"
 #include "src/trace/instrument.h"
 
@@ -45,15 +46,17 @@ static attune_status check_options(attune_device *device, const attune_managed_o
 
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
   *out = NULL;
+  attune_managed_options full;
   attune_status status = check_device(device);
-  if (status == ATTUNE_OK) status = check_options(device, options, is_advised(options));
+  if (status == ATTUNE_OK) status = AT_TAKE(&full, options);
+  if (status == ATTUNE_OK) status = check_options(device, &full, is_advised(&full));
   if (status != ATTUNE_OK) return status;
-  const size_t count = (size_t)options->accessed_by_count;
+  const size_t count = (size_t)full.accessed_by_count;
   struct at_managed *made = malloc(sizeof *made + count * sizeof *made->accessed_by);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
-  made->options = *options;
+  made->options = full;
   made->options.accessed_by = made->accessed_by;
-  if (count) memcpy(made->accessed_by, options->accessed_by, count * sizeof *made->accessed_by);
+  if (count) memcpy(made->accessed_by, full.accessed_by, count * sizeof *made->accessed_by);
   *out = made;
   return ATTUNE_OK;
 }
@@ -80,8 +83,10 @@ attune_status attune_managed_advise(attune_device *device, void *pointer, size_t
   if (status == ATTUNE_OK) status = check_range(pointer, bytes);
   if (status != ATTUNE_OK) return status;
   if (!advice) return at_fail(ATTUNE_INVALID_ARGUMENT, "advice is NULL; should point to an attune_managed_options");
-  status = check_options(device, advice, true);
-  return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, advice) : status;
+  attune_managed_options full;
+  status = AT_TAKE(&full, advice);
+  if (status == ATTUNE_OK) status = check_options(device, &full, true);
+  return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, &full) : status;
 }
 
 attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
@@ -105,9 +110,10 @@ attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size
 attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,
                                        size_t bytes) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_managed_state");
-  memset(out, 0, sizeof *out);
-  attune_status status = check_device(device);
+  attune_managed_state full = {0};
+  attune_status status = AT_CLEAR(out);
+  if (status == ATTUNE_OK) status = check_device(device);
   if (status == ATTUNE_OK) status = check_range(pointer, bytes);
-  if (status != ATTUNE_OK) return status;
-  return device->backend.managed->state(device, out, pointer, bytes);
+  if (status == ATTUNE_OK) status = device->backend.managed->state(device, &full, pointer, bytes);
+  return status == ATTUNE_OK ? AT_GIVE(out, &full) : status;
 }

@@ -149,7 +149,7 @@ static void a_long_problem_is_tuned(void **state) {
   OK(call(tuner, attune_stream_default(device), &s));
   assert_true(is_right(&s));
   assert_string_equal(at_plan_table_find(&tuner->plans, &s.key)->configuration.text, "ns=50000");
-  attune_recheck recheck;
+  attune_recheck recheck = {0};
   OK(attune_verify(tuner, device, text, 0.0, &recheck));
   assert_int_equal(recheck.verdict, ATTUNE_VERDICT_HOLDS);
   assert_string_equal(recheck.stored.problem, text);
@@ -287,7 +287,7 @@ static void messages_cut_long_problems(void **state) {
   (void)state;
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  attune_recheck recheck;
+  attune_recheck recheck = {0};
   FAILS(attune_verify(tuner, device, wide_text(text, ELEMENTS, LETTERS, 6), 0.0, &recheck), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), "no stored winner of wide 30 16:8 strict "));
   assert_non_null(strstr(attune_last_message(), "... holds on host; tune it first"));

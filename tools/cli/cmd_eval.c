@@ -312,7 +312,7 @@ static int open_tuner(evaluating *e) {
 
 /* A stream of its own, since a default one cannot be captured; on the host the default one, which runs calls at once. */
 static int open_stream(evaluating *e) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   attune_status status = attune_device_get_properties(e->device, &p);
   if (status == ATTUNE_OK && p.kind == ATTUNE_DEVICE_HOST) {
     e->stream = attune_stream_default(e->device);

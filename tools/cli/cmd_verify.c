@@ -162,7 +162,7 @@ static void run_all(const options *o, attune_tuner *tuner, attune_device *device
   const double start = cli_now_s();
   for (size_t i = 0; i < wanted; i++) {
     const char *problem = p->texts[(first + i * p->count / wanted) % p->count];
-    attune_recheck c;
+    attune_recheck c = {0};
     if (o->budget_s > 0 && cli_now_s() - start > o->budget_s) {
       r->left++;
       continue;

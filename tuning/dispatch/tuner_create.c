@@ -8,6 +8,7 @@
 
 #include "src/process/cancel.h"
 #include "src/base/settings.h"
+#include "src/base/struct_size.h"
 #include "tuning/compile/deferred_decision.h"
 #include "tuning/plans/call_cache.h"
 #include "tuning/workload/recording.h"
@@ -175,17 +176,17 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
 
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count) {
-  static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options full, *o = &full;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
   *out = NULL;
   if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
   at_message kept;
   at_message_keep(&kept);
   const int cancel = at_cancel_hold();
-  const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
-  attune_status status = t ? check_options(o) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  attune_status status = t ? AT_TAKE(o, options) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  if (status == ATTUNE_OK) status = check_options(o);
   if (status == ATTUNE_OK) status = at_settings_read(settings);
   if (status == ATTUNE_OK) {
     t->ops = ops;

@@ -18,7 +18,7 @@ static attune_status fail_room(size_t size) {
 }
 
 attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   const attune_status status = attune_device_get_properties(device, &p);
   if (status != ATTUNE_OK) return status;
   size_t at = 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/base/struct_size.h"
 #include "src/process/cancel.h"
 #include "src/device/device_lease.h"
 #include "src/process/exit.h"
@@ -406,13 +407,13 @@ attune_status at_tune_call(attune_tuner *tuner, const at_op *op, const void *pro
 
 attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
                           const attune_tune_options *options, attune_decision *out) {
-  static const attune_tune_options usual = ATTUNE_TUNE_OPTIONS_INIT;
-  const attune_tune_options *o = options ? options : &usual;
+  attune_tune_options full, *o = &full;
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner    ? "tuner"
                    : !device ? "device"
                              : "problem");
+  if (AT_TAKE(o, options) != ATTUNE_OK) return ATTUNE_INVALID_ARGUMENT;
   if (!(o->budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
                    o->budget_ms);

@@ -36,14 +36,15 @@ class Contract(ctypes.Structure):
 
 
 class GemmProblem(ctypes.Structure):
-    _fields_ = [("dtype", _int), ("dtype_out", _int), ("layout", _int), ("trans_a", _int), ("trans_b", _int),
+    _fields_ = [("size", _size), ("dtype", _int), ("dtype_out", _int), ("layout", _int), ("trans_a", _int),
+                ("trans_b", _int),
                 ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64), ("ldd", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64), ("stride_d", _i64), ("contract", Contract)]
 
 
 class GemmOperands(ctypes.Structure):
-    _fields_ = [("alpha", _double), ("a", _pointer), ("b", _pointer),
+    _fields_ = [("size", _size), ("alpha", _double), ("a", _pointer), ("b", _pointer),
                 ("beta", _double), ("c", _pointer), ("d", _pointer)]
 
 
@@ -57,7 +58,7 @@ class Scalar(ctypes.Structure):
 
 
 class ElementwiseOperands(ctypes.Structure):
-    _fields_ = [("outputs", ctypes.POINTER(Tensor)), ("output_count", _int),
+    _fields_ = [("size", _size), ("outputs", ctypes.POINTER(Tensor)), ("output_count", _int),
                 ("inputs", ctypes.POINTER(Tensor)), ("input_count", _int),
                 ("scalars", ctypes.POINTER(Scalar)), ("scalar_count", _int),
                 ("generator", _pointer), ("accuracy", _int)]
@@ -69,8 +70,8 @@ class ElementwiseWords(ctypes.Structure):
 
 
 class TunerOptions(ctypes.Structure):
-    _fields_ = [("database", _text), ("system_database", _text), ("mode", _int), ("budget_ms", _double),
-                ("total_budget_ms", _double), ("measure", _int)]
+    _fields_ = [("size", _size), ("database", _text), ("system_database", _text), ("mode", _int),
+                ("budget_ms", _double), ("total_budget_ms", _double), ("measure", _int)]
 
 
 class Decision(ctypes.Structure):
@@ -85,23 +86,26 @@ class Decision(ctypes.Structure):
 
 
 class TuneOptions(ctypes.Structure):
-    _fields_ = [("budget_ms", _double), ("most_ms", _double), ("force", _int), ("no_wait", _int)]
+    _fields_ = [("size", _size), ("budget_ms", _double), ("most_ms", _double), ("force", _int), ("no_wait", _int)]
 
 
 class DeviceProperties(ctypes.Structure):
-    _fields_ = [("kind", _int), ("name", _char * 128), ("memory_bytes", ctypes.c_uint64), ("processors", _int),
+    _fields_ = [("size", _size), ("kind", _int), ("name", _char * 128), ("memory_bytes", ctypes.c_uint64),
+                ("processors", _int),
                 ("capability_major", _int), ("capability_minor", _int), ("cache_bytes", ctypes.c_uint64),
                 ("driver_version", _int), ("features", _char * 128)]
 
 
 class PointerInfo(ctypes.Structure):
-    _fields_ = [("kind", _int), ("device", _pointer), ("base", _pointer), ("bytes", _size), ("held", _int)]
+    _fields_ = [("size", _size), ("kind", _int), ("device", _pointer), ("base", _pointer), ("bytes", _size),
+                ("held", _int)]
 
 
 STRUCTS = {"attune_contract": Contract, "attune_gemm_problem": GemmProblem, "attune_gemm_operands": GemmOperands,
            "attune_tensor": Tensor, "attune_scalar": Scalar, "attune_elementwise_operands": ElementwiseOperands,
            "attune_elementwise_words": ElementwiseWords, "attune_tuner_options": TunerOptions,
-           "attune_tune_options": TuneOptions, "attune_decision": Decision, "attune_device_properties": DeviceProperties,
+           "attune_tune_options": TuneOptions, "attune_decision": Decision,
+           "attune_device_properties": DeviceProperties,
            "attune_pointer_info": PointerInfo}
 STATUSES = {word: getattr(_errors, word.upper()) for word in
             ("ok", "invalid_argument", "out_of_memory", "unsupported", "not_found", "not_ready", "device_error",

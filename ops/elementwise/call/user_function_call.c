@@ -8,6 +8,7 @@
 #include "ops/elementwise/ir/user_function.h"
 #include "ops/elementwise/call/dispatch.h"
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
@@ -22,8 +23,10 @@ typedef struct named {
 } named;
 
 /* Counts and pointers that are wrong stay so, and are told of later. */
-static void name_operands(named *out, const attune_elementwise_operands *o) {
-  out->operands = *o;
+static attune_status name_operands(named *out, const attune_elementwise_operands *operands) {
+  attune_elementwise_operands *o = &out->operands;
+  const attune_status status = AT_TAKE(o, operands);
+  if (status != ATTUNE_OK) return status;
   out->operands.generator = NULL;
   if (o->inputs && o->input_count > 0 && o->input_count <= AT_EXPRESSION_INPUTS) {
     memcpy(out->inputs, o->inputs, (size_t)o->input_count * sizeof *o->inputs);
@@ -35,6 +38,7 @@ static void name_operands(named *out, const attune_elementwise_operands *o) {
     for (int i = 0; i < o->scalar_count; i++) out->scalars[i].name = scalar_names[i];
     out->operands.scalars = out->scalars;
   }
+  return ATTUNE_OK;
 }
 
 static attune_status check(const attune_tuner *tuner, const attune_stream *stream,
@@ -55,8 +59,8 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
   attune_status status = check(tuner, stream, operands);
   if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
-  name_operands(&n, operands);
-  status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  status = name_operands(&n, operands);
+  if (status == ATTUNE_OK) status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -71,8 +75,8 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
   attune_status status = check(tuner, stream, operands);
   if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
-  name_operands(&n, operands);
-  status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  status = name_operands(&n, operands);
+  if (status == ATTUNE_OK) status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -85,8 +89,8 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
   if (size > 0) out[0] = '\0';
   attune_status status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
-  name_operands(&n, operands);
-  status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  status = name_operands(&n, operands);
+  if (status == ATTUNE_OK) status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
   at_user_function_release(raw);
   return status;
 }

@@ -4,6 +4,7 @@
 #include <attune/memory.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 #include "src/process/floating.h"
 #include "src/process/library.h"
 
@@ -59,7 +60,8 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   alloc_fn alloc = NULL;
   free_fn free = NULL;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
-  *out = (attune_allocator){0};
+  attune_status status = AT_CLEAR(out);
+  if (status != ATTUNE_OK) return status;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a shared object", path ? "empty" : "NULL");
   if (!alloc_name || !free_name)
@@ -75,13 +77,12 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
     const char *why = dlerror();
     return at_fail(ATTUNE_NOT_FOUND, "path %.150s cannot be opened: %.250s", path, why ? why : "no reason given");
   }
-  attune_status status = find(&library, path, alloc_name, &alloc);
+  status = find(&library, path, alloc_name, &alloc);
   if (status == ATTUNE_OK) status = find(&library, path, free_name, &free);
   pair *functions = status == ATTUNE_OK ? keep(alloc, free) : NULL;
   if (!functions) {
     at_library_close(&library);
     return status != ATTUNE_OK ? status : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note an allocator");
   }
-  *out = (attune_allocator){.user = functions, .alloc = call_alloc, .free = call_free};
-  return ATTUNE_OK;
+  return AT_GIVE(out, &((attune_allocator){.user = functions, .alloc = call_alloc, .free = call_free}));
 }

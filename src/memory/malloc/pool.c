@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool.c: pools beside the common one, and what a capture means for the allocator. */
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/stream_cache.h"
 
 #include "src/stream/capture.h"
@@ -31,28 +32,27 @@ attune_status at_pool_create_private(attune_pool **out, attune_device *device) {
   return make_pool(out, device, &(attune_pool){0}, true);
 }
 
+static attune_status take_allocator(attune_pool *form, const attune_allocator *allocator) {
+  attune_status status = AT_TAKE(&form->raw, allocator);
+  if (status != ATTUNE_OK || (form->raw.alloc && form->raw.free)) return status;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
+                 form->raw.alloc ? "free" : "alloc");
+}
+
 attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options) {
-  static const attune_pool_options defaults = ATTUNE_POOL_OPTIONS_INIT;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pool");
   *out = NULL;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!options) options = &defaults;
-  attune_pool form = {.use_on_oom = options->use_on_out_of_memory != 0, .no_split = options->no_split != 0};
-  if (options->allocator) {
-    if (!options->allocator->alloc || !options->allocator->free)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
-                     options->allocator->alloc ? "free" : "alloc");
-    form.own_allocator = true;
-    form.raw = *options->allocator;
-  }
-  if (options->managed) {
-    if (options->allocator)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both allocator and managed; one of them should be NULL");
-    attune_status status = at_managed_make(&form.managed, device, options->managed);
-    if (status != ATTUNE_OK) return status;
-    form.own_allocator = true;
-  }
-  attune_status status = make_pool(out, device, &form, false);
+  attune_pool_options full;
+  attune_status status = AT_TAKE(&full, options);
+  attune_pool form = {.use_on_oom = full.use_on_out_of_memory != 0, .no_split = full.no_split != 0};
+  if (status == ATTUNE_OK && full.allocator) status = take_allocator(&form, full.allocator);
+  if (status == ATTUNE_OK && full.managed && full.allocator)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "options has both allocator and managed; one of them should be NULL");
+  if (status == ATTUNE_OK && full.managed) status = at_managed_make(&form.managed, device, full.managed);
+  if (status != ATTUNE_OK) return status;
+  form.own_allocator = full.allocator || full.managed;
+  status = make_pool(out, device, &form, false);
   if (status != ATTUNE_OK) free(form.managed);
   return status;
 }

@@ -9,7 +9,7 @@
 #include "src/memory/pinned/pinned_registry.h"
 
 static attune_status check(const attune_device *device, const void *pointer, size_t bytes) {
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of the program");
   if (bytes == 0 || (uintptr_t)pointer > UINTPTR_MAX - bytes)

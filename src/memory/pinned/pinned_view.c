@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pinned_view.c: what the cache of pinned memory tells: statistics, history, snapshots. */
+#include "src/base/struct_size.h"
 #include "src/memory/pinned/pinned_cache.h"
 #include "src/memory/report/snapshot_file.h"
 
@@ -8,9 +9,9 @@ attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_
   attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK) return status;
   at_pinned_lock();
-  *out = at_pinned_cache_of(device)->statistics;
+  status = AT_GIVE(out, &at_pinned_cache_of(device)->statistics);
   at_pinned_unlock();
-  return ATTUNE_OK;
+  return status;
 }
 
 static attune_status reset(attune_device *device, bool peaks) {

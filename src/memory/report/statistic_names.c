@@ -59,7 +59,7 @@ static attune_status check(attune_statistic_fn fn) {
 }
 
 attune_status attune_memory_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   listener to = {.fn = fn, .user = user};
   attune_status status = check(fn);
   if (status == ATTUNE_OK) status = attune_memory_get_statistics(device, &s);
@@ -96,7 +96,7 @@ static void tell_pinned(listener *to, const attune_pinned_statistics *s) {
 }
 
 attune_status attune_pinned_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   listener to = {.fn = fn, .user = user};
   attune_status status = check(fn);
   if (status == ATTUNE_OK) status = attune_pinned_get_statistics(device, &s);

@@ -58,7 +58,7 @@ static void write_short(at_string_builder *text, const attune_memory_statistics 
 attune_status attune_memory_summary(char **out, attune_device *device, int brief) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   attune_status status = attune_memory_get_statistics(device, &s);
   if (status != ATTUNE_OK) return status;
   at_string_builder text = {0};

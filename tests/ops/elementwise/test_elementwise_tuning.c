@@ -178,7 +178,7 @@ static void tuned_and_found_again(void **state) {
   (void)state;
   call k;
   attune_decision d;
-  attune_recheck r;
+  attune_recheck r = {0};
   begin(&k, 3000);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_explain(tuner, host, text_of("x * y + x", &k), &d));

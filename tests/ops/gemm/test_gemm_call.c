@@ -273,7 +273,7 @@ static void tiny_and_untuned(void **state) {
   static const char *const others[] = {"gemm f32 nn 1x6x6 strict", "gemm f32 nn 9x6x6 strict",
                                        "gemm f32 nn 6x6x17 strict", "gemm f32 nn 6x6x6 strict beta",
                                        "gemm bf16 nn 6x6x6 strict"};
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   attune_tuner *off = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_decision decision, vendor;

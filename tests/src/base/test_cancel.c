@@ -33,7 +33,7 @@ static void tune(void) {
                     NULL);
 }
 static void verify(void) {
-  attune_recheck out;
+  attune_recheck out = {0};
   (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, &out);
 }
 static void explain(void) {

@@ -55,7 +55,7 @@ static void arguments(void **state) {
 
 static void stored_winners(void **state) {
   (void)state;
-  attune_recheck recheck;
+  attune_recheck recheck = {0};
   SAYS(attune_verify(tuner, host, PROBLEM, 0.0, &recheck), PROBLEM, "tune it first");
 }
 

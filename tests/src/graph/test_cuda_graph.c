@@ -301,7 +301,7 @@ static void captures_can_be_asked_for(void **state) {
   scene s = new_scene();
   attune_stream *other = new_stream();
   attune_graph *graph = new_graph();
-  attune_capture_info info, apart;
+  attune_capture_info info = {0}, apart = {0};
   cudaGraph_t own = NULL;
   OK(attune_stream_capture_info(s.stream, &info));
   assert_true(info.state == ATTUNE_CAPTURE_NONE && info.id == 0 && !info.graph);

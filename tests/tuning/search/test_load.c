@@ -255,7 +255,7 @@ static void a_broken_winner_goes(void **state) {
 
 static attune_recheck verify(void) {
   attune_tuner *tuner = tuner_of();
-  attune_recheck out;
+  attune_recheck out = {0};
   OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, &out));
   attune_tuner_destroy(tuner);
   return out;
@@ -293,7 +293,7 @@ static void what_does_not_hold_is_doubted(void **state) {
 static void a_tuner_doubts_its_own_winner(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of();
-  attune_recheck out;
+  attune_recheck out = {0};
   attune_decision d;
   OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   toy_searches = 0;

@@ -206,7 +206,7 @@ static void the_guess_is_watched(void **state) {
 /* Nothing is stored of it, so nothing is verified. */
 static void what_was_measured_elsewhere_is_not_verified(void **state) {
   (void)state;
-  attune_recheck check;
+  attune_recheck check = {0};
   (void)tune_with(2, TWO, false);
   cpus = 1;
   attune_tuner *tuner = open_tuner();
