@@ -102,7 +102,7 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
     bench_row *row = &rows[i];
     bench_problem_read(&row->problem, entry);
     bench_measure(platform, &row->problem, o->rounds, row);
-    bench_check(attune_explain(platform->tuner, platform->device, entry->problem, &row->decision), entry->problem);
+    bench_explain(&row->decision, platform->tuner, platform->device, entry->problem);
     bench_report_row(platform, row);
     if (csv) bench_report_csv_row(csv, platform, row);
     if (!row->agrees)

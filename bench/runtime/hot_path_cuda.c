@@ -176,9 +176,9 @@ static void close_scene(scene *s) {
 /* What runs for a side, so that the rows say which implementation they are of. */
 static const char *choice_of(const scene *s, const side *of, char *out, size_t size) {
   char text[256];
-  attune_decision decision;
+  bench_choice decision;
   bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
-  bench_check(attune_explain(of->tuner, s->device, text, &decision), "attune_explain");
+  bench_explain(&decision, of->tuner, s->device, text);
   snprintf(out, size, "%s%s%.160s", decision.implementation, decision.configuration[0] ? " " : "",
            decision.configuration);
   return out;

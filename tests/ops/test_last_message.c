@@ -3,6 +3,7 @@
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>

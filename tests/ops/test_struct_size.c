@@ -27,6 +27,10 @@ static attune_status take_tune_options(void *s) {
   return attune_tune(tuner, host, "gemm f32 nn 2x2x2 strict", s, NULL);
 }
 
+static attune_status take_search_options(void *s) {
+  return attune_tuner_set_search(tuner, s);
+}
+
 static attune_status take_capture_options(void *s) {
   attune_graph *graph = NULL;
   attune_stream *on = NULL;
@@ -262,6 +266,24 @@ static attune_status give_problem(void *s) {
   return attune_gemm_problem_parse(s, "gemm f32 nn 4x4x4 strict");
 }
 
+static attune_status give_search(void *s) {
+  return attune_tuner_get_search(tuner, s);
+}
+
+static attune_status give_decision(void *s) {
+  attune_decision *decision = NULL;
+  OK(attune_decision_create(&decision, NULL));
+  OK(attune_explain(tuner, host, "gemm f32 nn 4x4x4 strict", decision));
+  const attune_status status = attune_decision_get_info(decision, s);
+  attune_decision_destroy(decision);
+  return status;
+}
+
+static attune_status give_recheck(void *s) {
+  OK(attune_tune(tuner, host, "gemm f32 nn 2x2x2 strict", &(attune_tune_options){.budget_ms = 20.0}, NULL));
+  return attune_verify(tuner, host, "gemm f32 nn 2x2x2 strict", 5.0, NULL, s);
+}
+
 static attune_status give_pool(void *s) {
   attune_pool *pool = NULL;
   OK(attune_pool_create(&pool, host, NULL));
@@ -332,6 +354,7 @@ typedef struct row {
 static const row rows[] = {
     TAKES(attune_tuner_options, take_tuner_options),
     TAKES(attune_tune_options, take_tune_options),
+    TAKES(attune_search_options, take_search_options),
     TAKES(attune_capture_options, take_capture_options),
     TAKES(attune_graph_callable_options, take_callable_options),
     TAKES(attune_event_options, take_event_options),
@@ -368,6 +391,9 @@ static const row rows[] = {
     GIVES(attune_pointer_info, give_pointer),
     GIVES(attune_allocator, give_allocator),
     GIVES(attune_gemm_problem, give_problem),
+    GIVES(attune_search_options, give_search),
+    GIVES(attune_decision_info, give_decision),
+    GIVES(attune_recheck, give_recheck),
     GIVES(attune_pool_info, give_pool),
     GIVES(attune_node, give_node),
 };
@@ -394,7 +420,7 @@ static void each_size(void **unused) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const row *r = &rows[i];
     const attune_status usual = call_with(r, r->own, r->own, 0);
-    if (usual != ATTUNE_OK && usual != ATTUNE_UNSUPPORTED) fail_msg("%s: %s", r->name, attune_last_message());
+    if (usual != ATTUNE_OK && usual != ATTUNE_UNSUPPORTED && usual != ATTUNE_NOT_FOUND) fail_msg("%s: %s", r->name, attune_last_message());
     const struct {
       size_t bytes, size;
       unsigned char surplus;

@@ -236,23 +236,27 @@ void attune_tuner_destroy(attune_tuner *t) {
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
-attune_status attune_tuner_set_search(attune_tuner *t, const char *text) {
-  if (!t || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "text" : "tuner");
+attune_status attune_tuner_set_search(attune_tuner *t, const attune_search_options *options) {
+  attune_search_options full;
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+  attune_status status = AT_TAKE(&full, options);
+  if (status == ATTUNE_OK) status = at_search_settings_check(&full);
+  if (status != ATTUNE_OK) return status;
   pthread_mutex_lock(&t->lock);
-  const attune_status status = at_search_settings_parse(&t->search, text, "text");
+  t->search = full;
   pthread_mutex_unlock(&t->lock);
-  return status;
+  return ATTUNE_OK;
 }
 
-attune_status attune_tuner_get_search(attune_tuner *t, char *out, size_t size) {
+attune_status attune_tuner_get_search(attune_tuner *t, attune_search_options *out) {
   if (!t || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "out" : "tuner");
-  const at_search_settings settings = at_tuner_search(t);
-  return at_search_settings_write(&settings, out, size);
+  const attune_search_options settings = at_tuner_search(t);
+  return AT_GIVE(out, &settings);
 }
 
-at_search_settings at_tuner_search(attune_tuner *t) {
+attune_search_options at_tuner_search(attune_tuner *t) {
   pthread_mutex_lock(&t->lock);
-  const at_search_settings settings = t->search;
+  const attune_search_options settings = t->search;
   pthread_mutex_unlock(&t->lock);
   return settings;
 }

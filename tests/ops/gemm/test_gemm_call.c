@@ -2,6 +2,7 @@
  * test_gemm_call.c: the public calls of GEMM: each bad argument has its status and a message that names it, and the
  * next call works; plans refuse operands they were not made for; row-major, pointers off alignment, explain. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <float.h>
 

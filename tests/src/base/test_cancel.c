@@ -2,6 +2,7 @@
  * test_cancel.c: a thread that is cancelled while it is inside a call ends behind it: the others can make the same call
  * after that. A lock that is left held would make them wait for ever, so each wait here has an end. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,7 +35,7 @@ static void tune(void) {
 }
 static void verify(void) {
   attune_recheck out = {0};
-  (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, &out);
+  (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, NULL, &out);
 }
 static void explain(void) {
   attune_decision out;

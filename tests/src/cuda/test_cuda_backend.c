@@ -2,6 +2,7 @@
  * test_cuda_backend.c: on a GPU: the driver's stream-ordered allocator in place of the cache, memory that the process pinned,
  * a context that the program made by the driver's API, the stream's handle of cuBLAS, captures that look at their inputs. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

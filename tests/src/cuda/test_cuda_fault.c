@@ -5,6 +5,7 @@
 #include <attune/graph.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>

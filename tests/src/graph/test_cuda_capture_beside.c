@@ -7,6 +7,7 @@
 #include <attune/pinned.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
 #include <limits.h>

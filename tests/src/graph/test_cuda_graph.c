@@ -2,6 +2,7 @@
  * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
  * GEMMs, copies, random numbers and streams that fork. */
 #include "tests/support/cuda_graph.h"
+#include "tuning/store/decision.h"
 #include "tests/support/gpu.h"
 
 static void replay_is_eager(void **state) {

@@ -2,6 +2,7 @@
  * test_graph_memory.c: what a graph allocates and multiplies, on the host: memory that lives with the graph, is shared
  * among graphs and goes with the last of them; GEMMs that never tune in a capture. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 #include <attune/graph.h>

@@ -2,6 +2,7 @@
  * test_dispatch.c: what runs for a problem, in each mode: the stored winner, the measured one, a guess; once among
  * threads and processes; and that whatever fails on the way leaves the default running. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/workload.h>
 
@@ -262,9 +263,9 @@ static void a_near_problem_lends_its_winner(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  OK(attune_tuner_set_search(tuner, "guess:false"));
+  OK(attune_tuner_set_search(tuner, &(attune_search_options){.no_guess = 1}));
   assert_runs(tuner, TOY("f32 11x7"), "base", ATTUNE_SOURCE_DEFAULT);
-  OK(attune_tuner_set_search(tuner, "guess:true"));
+  OK(attune_tuner_set_search(tuner, NULL));
   assert_runs(tuner, TOY("f32 10x7"), "spin", ATTUNE_SOURCE_NEIGHBOUR);
   assert_runs(tuner, TOY("f32 9x64"), "base", ATTUNE_SOURCE_DEFAULT); /* far */
   assert_runs(tuner, TOY("f64 10x7"), "base", ATTUNE_SOURCE_DEFAULT); /* of another family */

@@ -7,6 +7,7 @@
 #include <attune/warm.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 #include "tests/support/gpu.h"
 

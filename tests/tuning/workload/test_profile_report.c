@@ -2,6 +2,7 @@
  * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the
  * report is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
