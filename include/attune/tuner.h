@@ -55,7 +55,8 @@ typedef enum attune_measure {
   ATTUNE_MEASURE_HOT_EAGER = 4
 } attune_measure;
 
-/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
+/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. The operator
+ * has the last word: the variables that ATTUNE_OVERRIDE lists ("mode,db") count even where the program sets the field. */
 typedef struct attune_tuner_options {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   /* The user database, read and written. NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db. "" or ":memory:": none.
@@ -108,7 +109,8 @@ ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
  * attune_tuner_database_status. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
 
-/* Changes what a miss does, from now on. Errors: INVALID_ARGUMENT. Any thread. */
+/* Changes what a miss does, from now on; does nothing where ATTUNE_OVERRIDE lists the mode. Errors: INVALID_ARGUMENT. Any
+ * thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
 
 /* The current mode; 0 for NULL. Any thread. */

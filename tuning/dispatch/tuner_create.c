@@ -36,8 +36,8 @@ static attune_status check_options(const attune_tuner_options *o) {
 
 /* Where the databases are, for when they are opened. */
 static attune_status note_paths(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  t->named = o->database || s->database_named;
-  t->user_path = strdup(o->database ? o->database : s->database);
+  t->named = o->database || s->database_named; /* an override names it, too */
+  t->user_path = strdup(o->database && !s->override_database ? o->database : s->database);
   t->system_path = strdup(o->system_database ? o->system_database : "");
   return t->user_path && t->system_path ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
 }
@@ -161,10 +161,11 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
     return status;
   }
   t->id = atomic_fetch_add(&tuners, 1) + 1;
-  t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
+  t->budget_ns = (o->budget_ms > 0.0 && !settings->override_budget ? o->budget_ms : settings->budget_ms) * 1e6;
   t->total_budget_ns = o->total_budget_ms * 1e6;
   t->measure = o->measure;
-  atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
+  t->mode_fixed = settings->override_mode;
+  atomic_store(&t->mode, (int)(o->mode && !t->mode_fixed ? o->mode : settings->mode));
   atomic_store(&t->compile, (int)settings->compile);
   atomic_store(&t->flushed_ns, at_now_ns());
   pthread_mutex_init(&t->lock, NULL);
@@ -274,6 +275,7 @@ attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
   if (!mode_known(mode))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
                    (int)mode);
+  if (t->mode_fixed) return ATTUNE_OK;
   at_message kept;
   at_message_keep(&kept);
   if (mode != ATTUNE_MODE_OFF) at_tuner_open(t);

@@ -22,6 +22,7 @@ struct attune_tuner {
   const at_op *const *ops; /* constant */
   int op_count;
   _Atomic int mode;       /* attune_mode */
+  bool mode_fixed;        /* by ATTUNE_OVERRIDE: the program does not change it */
   _Atomic int compile;    /* attune_compile */
   double budget_ns;       /* constant: most for one problem */
   double total_budget_ns; /* constant: most for all; 0: no limit */
