@@ -55,8 +55,9 @@ typedef enum attune_measure {
   ATTUNE_MEASURE_HOT_EAGER = 4
 } attune_measure;
 
-/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. The operator
- * has the last word: the variables that ATTUNE_OVERRIDE lists ("mode,db") count even where the program sets the field. */
+/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. The
+ * operator has the last word: the variables that ATTUNE_OVERRIDE lists ("mode,db") count even where the program sets
+ * the field. */
 typedef struct attune_tuner_options {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   /* The user database, read and written. NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db. "" or ":memory:": none.
@@ -109,8 +110,8 @@ ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
  * attune_tuner_database_status. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
 
-/* Changes what a miss does, from now on; does nothing where ATTUNE_OVERRIDE lists the mode. Errors: INVALID_ARGUMENT. Any
- * thread. */
+/* Changes what a miss does, from now on; does nothing where ATTUNE_OVERRIDE lists the mode. Errors: INVALID_ARGUMENT.
+ * Any thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
 
 /* The current mode; 0 for NULL. Any thread. */
@@ -125,17 +126,19 @@ typedef struct attune_search_options {
   double warmup_ms;    /* and for so long at least, 0.001 to 10000; a budget that is set ends them */
   double candidate_ms; /* of the race for each candidate in it, at most, 0.001 to 1e6 */
   int configurations;  /* tried of one implementation before the neighbours of the best, 1 to 256 */
-  int rotate_mb;       /* over which operands rotate where times are cold, so that caches do not have them, 1 to 1000000 */
-  double tolerance;    /* only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows;
-                          the default is taken as it is */
-  int no_guess; /* nonzero: a problem without a winner runs the default, not a similar problem's winner nor a rule's choice */
+  int rotate_mb;       /* over which operands rotate where times are cold, so that caches lack them, 1 to 1000000 */
+  /* Only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows; the default is
+   * taken as it is. */
+  double tolerance;
+  /* Nonzero: a problem without a winner runs the default, not a similar problem's winner nor a rule's choice. */
+  int no_guess;
 } attune_search_options;
 /* The usual. */
 #define ATTUNE_SEARCH_OPTIONS_INIT {sizeof(attune_search_options), 0, 0, 0.0, 0.0, 0, 0, 0.0, 0}
 
-/* Sets how this tuner searches, from the next search on; options NULL: as usual. ATTUNE_SEARCH sets it at first, as text:
- * "rounds:9,warmup_ms:2", with guess:false for no_guess. attune_verify measures by the same settings: use those that the
- * winners were tuned with. Errors: INVALID_ARGUMENT (names the field). Any thread. */
+/* Sets how this tuner searches, from the next search on; options NULL: as usual. ATTUNE_SEARCH sets it at first, as
+ * text: "rounds:9,warmup_ms:2", with guess:false for no_guess. attune_verify measures by the same settings: use those
+ * that the winners were tuned with. Errors: INVALID_ARGUMENT (names the field). Any thread. */
 ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const attune_search_options *options);
 
 /* The settings into *out. Errors: INVALID_ARGUMENT. Any thread. */
@@ -177,7 +180,8 @@ typedef enum attune_source {
 /* A problem's text, with the end, is at most this long. */
 #define ATTUNE_PROBLEM_CHARS 4096
 
-/* A choice and the evidence for it, which calls fill. A second call replaces what it had. Used by one thread at a time. */
+/* A choice and the evidence for it, which calls fill. A second call replaces what it had. Used by one thread at a
+ * time. */
 typedef struct attune_decision attune_decision;
 
 /* A decision into *out: a copy of `from`, or NULL: an empty one, to be filled. The caller destroys it. Errors:
@@ -187,11 +191,12 @@ ATTUNE_API attune_status attune_decision_create(attune_decision **out, const att
 /* Releases it and its texts. NULL does nothing. */
 ATTUNE_API void attune_decision_destroy(attune_decision *decision);
 
-/* What a decision says. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the host they are
- * what a program sees. The winner's time includes attune's dispatch; the default's is that of the vendor's own call, with
- * nothing of attune around it. So the best choice may be slower than the default; one that is the default itself, called
- * through attune, is never reported as faster. If a candidate keeps more CPUs busy than the machine can sustain, its time
- * is the one it takes on those that the machine does sustain. Texts are never NULL after attune_decision_get_info. */
+/* What a decision says. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the host they
+ * are what a program sees. The winner's time includes attune's dispatch; the default's is that of the vendor's own
+ * call, with nothing of attune around it. So the best choice may be slower than the default; one that is the default
+ * itself, called through attune, is never reported as faster. If a candidate keeps more CPUs busy than the machine can
+ * sustain, its time is the one it takes on those that the machine does sustain. Texts are never NULL after
+ * attune_decision_get_info. */
 typedef struct attune_decision_info {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   const char *device;
@@ -256,13 +261,13 @@ typedef struct attune_tune_options {
 /* The usual: the tuner's budget, a winner that holds is kept. */
 #define ATTUNE_TUNE_OPTIONS_INIT {sizeof(attune_tune_options), 0, 0, 0, 0}
 
-/* Tunes `problem` (its text) on `device` now, whatever the mode, stores the winner and fills
- * `out` (may be NULL). options NULL: the usual. A stored winner that is complete and sure is returned without measuring,
- * unless options->force, or if what it was compared with has changed since (attune_decision_info.changed). A stored winner
- * is never replaced by weaker evidence: then it stays and is returned, and its note says so. Complete and sure is
- * stronger than complete, complete is stronger than incomplete. Between equals the new one is taken unless its error is
- * clearly larger; even then if the stored winner, which is always raced again, gains clearly less than it claims. One
- * that fails or is wrong now never stays. Runs on memory and streams of its own.
+/* Tunes `problem` (its text) on `device` now, whatever the mode, stores the winner and fills `out` (may be NULL).
+ * options NULL: the usual. A stored winner that is complete and sure is returned without measuring, unless
+ * options->force, or if what it was compared with has changed since (attune_decision_info.changed). A stored winner is
+ * never replaced by weaker evidence: then it stays and is returned, and its note says so. Complete and sure is stronger
+ * than complete, complete is stronger than incomplete. Between equals the new one is taken unless its error is clearly
+ * larger; even then if the stored winner, which is always raced again, gains clearly less than it claims. One that
+ * fails or is wrong now never stays. Runs on memory and streams of its own.
  *
  * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again.
  * Where too many were disturbed the winner is unsure, never complete and sure.
@@ -276,9 +281,9 @@ typedef struct attune_tune_options {
  * operation in mode tune waits 50 ms for other processes at most, then runs the default, and a later call tunes.
  *
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (a budget was spent
- * while another process still measured; the message names it; with no_wait also: another process or thread
- * measures the problem), DEVICE_ERROR (also: the process is ending). BUDGET_EXHAUSTED also: most_ms is too short to
- * measure the default and to verify its numbers. Any thread. */
+ * while another process still measured; the message names it; with no_wait also: another process or thread measures the
+ * problem), DEVICE_ERROR (also: the process is ending). BUDGET_EXHAUSTED also: most_ms is too short to measure the
+ * default and to verify its numbers. Any thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
                                      const attune_tune_options *options, attune_decision *out);
 
@@ -303,13 +308,13 @@ typedef struct attune_recheck {
 } attune_recheck;
 
 /* Times the stored winner of `problem`, which is put into `stored` (may be NULL), again, beside the default and with
- * operands at new places in memory, and checks its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
- * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
- * the next attune_tune measures its problem again; out->marked says that it is. One of a database that may not be
- * written, or of the system database, is not. Nothing else is stored. The settings of attune_tuner_set_search hold
- * here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run),
- * OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in
- * turns as attune_tune does. */
+ * operands at new places in memory, and checks its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the
+ * time of 150 calls). A winner of the user database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as
+ * unsure, with a note: it still runs, and the next attune_tune measures its problem again; out->marked says that it is.
+ * One of a database that may not be written, or of the system database, is not. Nothing else is stored. The settings of
+ * attune_tuner_set_search hold here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or
+ * it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR.
+ * Any thread; measures in turns as attune_tune does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_decision *stored, attune_recheck *out);
 

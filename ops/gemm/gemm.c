@@ -128,7 +128,8 @@ _Static_assert(sizeof(attune_gemm_problem) == 16 + sizeof(at_signature_words) &&
 AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_use use) {
   at_call_signature a;
   a.words.pair[0] = at_signature_pair_load(&p->dtype);
-  for (size_t i = 1; i < AT_SIGNATURE_PAIRS; i++) a.words.pair[i] = at_signature_pair_load((const char *)p + 16 + 16 * i);
+  for (size_t i = 1; i < AT_SIGNATURE_PAIRS; i++)
+    a.words.pair[i] = at_signature_pair_load((const char *)p + 16 + 16 * i);
   const uint64_t bits = (uint64_t)use.alignment | (uint64_t)use.c << 8 | (uint64_t)(unsigned)p->trans_b << 16;
   a.use = at_call_signature_use(AT_OP_GEMM, bits, false);
   a.more = (uint64_t)(unsigned)p->trans_a << 17;
@@ -137,8 +138,8 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
   return a;
 }
 
-/* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed where
- * nothing like the call is remembered. */
+/* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
+ * where nothing like the call is remembered. */
 static __attribute__((noinline)) attune_status call_other_size(attune_tuner *tuner, attune_stream *stream,
                                                                const attune_gemm_problem *problem,
                                                                const attune_gemm_operands *operands) {
@@ -340,8 +341,8 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
  * again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
-      AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(o->size > sizeof *o) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) ||
-      AT_UNLIKELY(tiny(&o->alpha)) ||
+      AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(o->size > sizeof *o) ||
+      AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
       AT_UNLIKELY(!at_gemm_apart_at_once(plan, o, false)) || AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
   return plan->launch(plan, o, stream);

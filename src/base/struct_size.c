@@ -21,7 +21,7 @@ static attune_status check_unknown(const unsigned char *given, size_t size, size
   for (size_t i = own; i < size; i++)
     if (given[i])
       return at_fail(ATTUNE_INVALID_ARGUMENT,
-                     "%s->size is %zu; this attune, %s, knows %zu bytes of it, and the fields behind them should be zero",
+                     "%s->size is %zu; this attune, %s, knows %zu bytes of it, and fields behind them should be zero",
                      name, size, attune_version(), own);
   return ATTUNE_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * struct_size.h: the `size` that public structs begin with (attune/types.h): structs of programs that were compiled with
- * other headers become the library's own, and results go back as far as the program has room. */
+ * struct_size.h: the `size` that public structs begin with (attune/types.h): structs of programs that were compiled
+ * with other headers become the library's own, and results go back as far as the program has room. */
 #ifndef AT_STRUCT_SIZE_H
 #define AT_STRUCT_SIZE_H
 

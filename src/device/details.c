@@ -17,8 +17,8 @@ attune_status attune_device_get_details(attune_device *device, attune_device_det
   if (!out) return FAIL("out is NULL; should point to an attune_device_details");
   attune_device_details full = {0};
   int64_t *numbers = &full.warp_size;
-  const size_t count = (offsetof(attune_device_details, uuid) - offsetof(attune_device_details, warp_size)) / sizeof *numbers;
-  for (size_t i = 0; i < count; i++) numbers[i] = ATTUNE_NOT_KNOWN;
+  const size_t from = offsetof(attune_device_details, warp_size), to = offsetof(attune_device_details, uuid);
+  for (size_t i = 0; i < (to - from) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
   if (device->properties.kind == ATTUNE_DEVICE_HOST) full.tf32 = 0;
   attune_status status = device->backend.device->details(device, &full);
   return status == ATTUNE_OK ? AT_GIVE(out, &full) : status;

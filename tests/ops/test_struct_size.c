@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_struct_size.c: programs compiled with other headers: each call that takes or fills a struct with a `size` is made
- * with the library's own size, with 0, with a shorter and a longer struct, and with what is no size. Structs lie at the
+ * test_struct_size.c: programs compiled with other headers: each call that takes or fills a struct with a `size` is
+ * made with the library's own size, with 0, with a shorter and a longer struct, and with what is no size. Structs lie at the
  * end of their memory, so that the address sanitizer sees a byte too many. */
 #include "tests/support/check.h"
 
@@ -398,8 +398,8 @@ static const row rows[] = {
     GIVES(attune_node, give_node),
 };
 
-/* The call with a struct of `bytes` bytes that says `size`; bytes behind the library's own are `surplus`. A result's are
- * as they were. */
+/* The call with a struct of `bytes` bytes that says `size`; bytes behind the library's own are `surplus`. A result's
+ * are as they were. */
 static attune_status call_with(const row *r, size_t bytes, size_t size, unsigned char surplus) {
   unsigned char *whole = calloc(1, r->own), *s = calloc(1, bytes);
   assert_true(whole && s);
@@ -420,7 +420,8 @@ static void each_size(void **unused) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const row *r = &rows[i];
     const attune_status usual = call_with(r, r->own, r->own, 0);
-    if (usual != ATTUNE_OK && usual != ATTUNE_UNSUPPORTED && usual != ATTUNE_NOT_FOUND) fail_msg("%s: %s", r->name, attune_last_message());
+    if (usual != ATTUNE_OK && usual != ATTUNE_UNSUPPORTED && usual != ATTUNE_NOT_FOUND)
+      fail_msg("%s: %s", r->name, attune_last_message());
     const struct {
       size_t bytes, size;
       unsigned char surplus;

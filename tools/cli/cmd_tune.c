@@ -97,7 +97,8 @@ static double look_ms(const tune_run *run, const tune_item *it) {
 
 /* Another process measured it since this run began: that winner is taken, complete or not. */
 static bool others_winner(tune_run *run, tune_item *it) {
-  return !run->options->force && is_known(run, it) && is_measured(&it->decision) && it->decision.tuned_at > run->start_time;
+  return !run->options->force && is_known(run, it) && is_measured(&it->decision) &&
+         it->decision.tuned_at > run->start_time;
 }
 
 static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool force, attune_decision *out) {

@@ -60,7 +60,8 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
   if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   status = name_operands(&n, operands);
-  if (status == ATTUNE_OK) status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run(tuner, stream, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -76,7 +77,8 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
   if (status == ATTUNE_OK) status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   status = name_operands(&n, operands);
-  if (status == ATTUNE_OK) status = at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run_plan_create(out, tuner, stream, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -90,7 +92,8 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
   attune_status status = at_user_function_get(&raw, source, name);
   if (status != ATTUNE_OK) return status;
   status = name_operands(&n, operands);
-  if (status == ATTUNE_OK) status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run_format(out, size, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }
