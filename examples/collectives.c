@@ -16,7 +16,7 @@ static void check(attune_status status) {
 
 /* All GPUs, else the host. */
 static int find_devices(attune_device *devices[MOST]) {
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   int found = 0;
   for (int i = 0; i < attune_device_count() && found < MOST; i++) {
     check(attune_device_at(&devices[found], i));

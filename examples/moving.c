@@ -19,7 +19,7 @@ int main(void) {
   attune_device *device = NULL;
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   float *block = NULL;
   for (int i = 0; i < ROWS * COLUMNS; i++) {
     matrix[i / COLUMNS][i % COLUMNS] = (float)i;
@@ -45,7 +45,7 @@ int main(void) {
   check(attune_stream_synchronize(stream));
   printf("row 2: %g %g ... %g\n", (double)out[2][0], (double)out[2][1], (double)out[2][BLOCK - 1]);
 
-  attune_node node;
+  attune_node node = {0};
   attune_node_parameters copy = {0};
   for (size_t i = 0; i < attune_graph_node_count(graph); i++) {
     check(attune_graph_get_node(&node, graph, i));

@@ -30,15 +30,19 @@ int main(int argc, char **argv) {
 
   attune_device *device = NULL;
   attune_tuner *tuner = NULL;
-  attune_gemm_problem problem;
-  attune_decision decision;
+  attune_gemm_problem problem = {0};
+  attune_decision_info found = ATTUNE_DECISION_INFO_INIT;
+  attune_decision *decision = NULL;
   check(attune_device_get(&device, "best"));
   check(attune_tuner_create(&tuner, &options));
   check(attune_gemm_problem_parse(&problem, text));
-  check(attune_tune(tuner, device, text, &(attune_tune_options){.budget_ms = 1000.0}, &decision));
-  printf("%s on %s: %s %s, %.0f ns; the default %s takes %.0f ns (%d candidates, %.0f ms)\n", decision.problem,
-         decision.device, decision.implementation, decision.configuration, decision.time_ns,
-         decision.default_implementation, decision.default_time_ns, decision.candidates, decision.tuning_ms);
+  check(attune_decision_create(&decision, NULL));
+  check(attune_tune(tuner, device, text, &(attune_tune_options){.budget_ms = 1000.0}, decision));
+  check(attune_decision_get_info(decision, &found));
+  printf("%s on %s: %s %s, %.0f ns; the default %s takes %.0f ns (%d candidates, %.0f ms)\n", found.problem,
+         found.device, found.implementation, found.configuration, found.time_ns, found.default_implementation,
+         found.default_time_ns, found.candidates, found.tuning_ms);
+  attune_decision_destroy(decision);
 
   attune_stream *stream = NULL;
   attune_plan *plan = NULL;

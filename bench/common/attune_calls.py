@@ -17,7 +17,7 @@ GUESSES = ("default", "neighbour")  # sources of a decision that nothing was mea
 
 class Telemetry(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in (
-        "busy_percent", "memory_busy_percent", "memory_used_bytes", "memory_total_bytes", "temperature_c",
+        "size", "busy_percent", "memory_busy_percent", "memory_used_bytes", "memory_total_bytes", "temperature_c",
         "temperature_slow_c", "power_mw", "power_limit_mw", "clock_mhz", "clock_most_mhz", "memory_clock_mhz",
         "memory_clock_most_mhz", "slowdown")]
 
@@ -73,7 +73,8 @@ class Gemm:
     def run(self, a, b, d):
         """D = op(A) op(B), by address."""
         at = self.attune
-        _c.check(self.gemm(at.tuner, at.stream, self.reference, ctypes.byref(_c.GemmOperands(1.0, a, b, 0.0, None, d))))
+        operands = _c.GemmOperands(alpha=1.0, a=a, b=b, d=d)
+        _c.check(self.gemm(at.tuner, at.stream, self.reference, ctypes.byref(operands)))
 
 
 def tensor(name, pointer, dtype, sizes, strides=None):
@@ -92,8 +93,9 @@ class Call:
         self.attune, self.what = attune, (expression.encode(),)
         self.kept = [output, *inputs]
         words = (_c.Scalar * max(1, len(scalars)))(*[_c.Scalar(n.encode(), 0, v, 0, 0) for n, v in scalars])
-        self.operands = _c.ElementwiseOperands((_c.Tensor * 1)(output), 1, (_c.Tensor * max(1, len(inputs)))(*inputs),
-                                               len(inputs), words, len(scalars), attune.generator if draws else None, 0)
+        self.operands = _c.ElementwiseOperands(0, (_c.Tensor * 1)(output), 1,
+                                               (_c.Tensor * max(1, len(inputs)))(*inputs), len(inputs), words,
+                                               len(scalars), attune.generator if draws else None, 0)
         self.reference = ctypes.byref(self.operands)
         self.plan = ctypes.c_void_p()
 

@@ -26,6 +26,24 @@ void bench_check(attune_status status, const char *what) {
   if (status != ATTUNE_OK) bench_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
 }
 
+void bench_explain(bench_choice *out, attune_tuner *tuner, attune_device *device, const char *problem) {
+  attune_decision_info d = ATTUNE_DECISION_INFO_INIT;
+  attune_decision *decision = NULL;
+  bench_check(attune_decision_create(&decision, NULL), "attune_decision_create");
+  bench_check(attune_explain(tuner, device, problem, decision), problem);
+  bench_check(attune_decision_get_info(decision, &d), problem);
+  *out = (bench_choice){.source = d.source,
+                        .time_ns = d.time_ns,
+                        .default_time_ns = d.default_time_ns,
+                        .tuning_ms = d.tuning_ms,
+                        .unsure = d.unsure != 0};
+  snprintf(out->problem, sizeof out->problem, "%.255s", d.problem);
+  snprintf(out->implementation, sizeof out->implementation, "%.31s", d.implementation);
+  snprintf(out->configuration, sizeof out->configuration, "%.191s", d.configuration);
+  snprintf(out->note, sizeof out->note, "%.127s", d.note);
+  attune_decision_destroy(decision);
+}
+
 /* --- options --- */
 
 void bench_bad_usage(const char *what, const char *usage) {
@@ -124,7 +142,7 @@ void bench_markdown_close(void) {
 }
 
 void bench_head(const char *title, attune_device *device, const char *libraries, const char *method) {
-  attune_device_properties here, cpu;
+  attune_device_properties here = {0}, cpu = {0};
   attune_device *host = NULL;
   char date[32];
   const time_t now = time(NULL);

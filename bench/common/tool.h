@@ -12,6 +12,17 @@ void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 /* Ends the program when attune failed. */
 void bench_check(attune_status status, const char *what);
 
+/* Of a decision, what benchmarks say. */
+typedef struct bench_choice {
+  char problem[256], implementation[32], configuration[192], note[128];
+  attune_source source;
+  double time_ns, default_time_ns, tuning_ms;
+  bool unsure;
+} bench_choice;
+
+/* attune_explain; ends the program when attune failed. */
+void bench_explain(bench_choice *out, attune_tuner *tuner, attune_device *device, const char *problem);
+
 /* "--name VALUE". `out` by kind: FLAG, without a value: bool; TEXT: const char *; NUMBER: double; WHOLE: int. */
 typedef struct bench_option {
   const char *name;

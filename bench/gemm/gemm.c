@@ -53,7 +53,7 @@ static options read_options(int argc, char **argv) {
 
 static void open_platform(bench_platform *platform, const options *o) {
   bench_check(attune_device_get(&platform->device, o->device), "--device");
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
   if (properties.kind == ATTUNE_DEVICE_HOST) {
     bench_host_open(platform, o->blas);
@@ -102,7 +102,7 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
     bench_row *row = &rows[i];
     bench_problem_read(&row->problem, entry);
     bench_measure(platform, &row->problem, o->rounds, row);
-    bench_check(attune_explain(platform->tuner, platform->device, entry->problem, &row->decision), entry->problem);
+    bench_explain(&row->decision, platform->tuner, platform->device, entry->problem);
     bench_report_row(platform, row);
     if (csv) bench_report_csv_row(csv, platform, row);
     if (!row->agrees)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "bench/common/problem.h"
+#include "bench/common/tool.h"
 
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
@@ -75,7 +76,7 @@ typedef struct bench_figure {
 
 typedef struct bench_row {
   bench_problem problem;
-  attune_decision decision;
+  bench_choice decision;
   bench_figure figures[BENCH_WAYS];
   int best;         /* the peer whose ratio is least; 0: no peer can do the problem */
   double agreement; /* largest difference from the peer as a fraction of what rounding explains; negative: no peer */

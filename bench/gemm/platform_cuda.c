@@ -111,7 +111,7 @@ void bench_cuda_open(bench_platform *platform) {
   cuda_state *cuda = calloc(1, sizeof *cuda);
   if (cuda == NULL) bench_die("out of memory");
   platform->state = cuda;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
   bench_cuda_must(cudaSetDevice(bench_ordinal(platform->device)), "cudaSetDevice");
   bench_cuda_must(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");

@@ -37,7 +37,7 @@ static bool blas_prepare(bench_platform *platform, bench_way *way, const bench_p
 
 static bool blas_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   const host_state *state = platform->state;
-  const attune_gemm_operands operands = {1.0, set->a, set->b, 0.0, NULL, set->d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
   (void)way;
   bench_cblas_run(&state->blas, &platform->problem->gemm, &operands, false);
   return true;
@@ -47,7 +47,7 @@ static bool blas_enqueue(bench_platform *platform, bench_way *way, const bench_s
 static bool plan_prepare(bench_platform *platform, bench_way *way, const bench_problem *problem,
                          const bench_set *example) {
   host_state *state = platform->state;
-  const attune_gemm_operands operands = {1.0, example->a, example->b, 0.0, NULL, example->d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = example->a, .b = example->b, .d = example->d};
   (void)way;
   return attune_gemm_plan_create(&state->plan, platform->tuner, platform->stream, &problem->given, &operands) ==
          ATTUNE_OK;
@@ -55,7 +55,7 @@ static bool plan_prepare(bench_platform *platform, bench_way *way, const bench_p
 
 static bool plan_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   const host_state *state = platform->state;
-  const attune_gemm_operands operands = {1.0, set->a, set->b, 0.0, NULL, set->d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
   (void)way;
   return attune_gemm_plan_run(state->plan, platform->stream, &operands) == ATTUNE_OK;
 }

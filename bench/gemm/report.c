@@ -32,7 +32,7 @@ static void figure_text(char *out, size_t size, const bench_figure *figure) {
 }
 
 static void choice_text(char *out, size_t size, const bench_row *row) {
-  const attune_decision *d = &row->decision;
+  const bench_choice *d = &row->decision;
   const char *state = d->source == ATTUNE_SOURCE_DEFAULT || d->source == ATTUNE_SOURCE_NEIGHBOUR ? " (not tuned)" : "";
   snprintf(out, size, "%s%s%s%s%s", d->implementation, d->configuration[0] != 0 ? " " : "", d->configuration, state,
            row->agrees ? "" : " RESULTS DIFFER");
@@ -66,7 +66,7 @@ static void add_ratio(bench_ratios *ratios, double ratio, double floor_ratio, co
 }
 
 void bench_summary_add(bench_summary *summary, const bench_platform *platform, const bench_row *row) {
-  const attune_decision *d = &row->decision;
+  const bench_choice *d = &row->decision;
   const bench_figure *usual = &row->figures[BENCH_DEFAULT], *best = &row->figures[row->best];
   if (d->source == ATTUNE_SOURCE_DEFAULT || d->source == ATTUNE_SOURCE_NEIGHBOUR) summary->untuned++;
   summary->tuning_s += d->tuning_ms * 1e-3;

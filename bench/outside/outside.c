@@ -84,7 +84,7 @@ static outside_options read_options(int argc, char **argv) {
 /* The places of this kind of device, where none are given. */
 static void fill_places(outside_options *o) {
   attune_device *device = NULL;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get(&device, o->device), "--device");
   bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
   o->host = properties.kind == ATTUNE_DEVICE_HOST;
@@ -142,7 +142,7 @@ static void print_row(const outside_options *o, const bench_problem *problem, si
   for (int i = 0; i < o->spacing_count; i++)
     at += (size_t)snprintf(ratios + at, sizeof ratios - at, " %.3f |", row->ratio[i]);
   if (row->claim > 0) snprintf(claim, sizeof claim, "%.3f", row->claim);
-  const attune_decision *d = &row->decision;
+  const bench_choice *d = &row->decision;
   bench_line("| %s | %s | %zu | %.4g | %.4g | %s |%s %s %s%s |", problem->name,
              strncmp(d->problem, "gemm ", 5) == 0 ? d->problem + 5 : d->problem, alignment, row->attune_ns * 1e-3,
              row->vendor_ns * 1e-3, claim, ratios, d->implementation, d->configuration, row->again ? " (again)" : "");

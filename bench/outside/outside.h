@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "bench/common/problem.h"
+#include "bench/common/tool.h"
 
 #define OUTSIDE_MAX_PLACES 8 /* alignments, and spacings */
 
@@ -23,7 +24,7 @@ typedef struct outside_side {
   bool (*open)(struct outside_side *side, const bench_problem *problem, bench_place place);
   double (*sample)(struct outside_side *side, int way); /* nanoseconds a call */
   /* The text of the problem as attune sees it at this place, and what it chose. */
-  void (*explain)(struct outside_side *side, attune_decision *out);
+  void (*explain)(struct outside_side *side, bench_choice *out);
   void (*close)(struct outside_side *side);
   void (*end)(struct outside_side *side);
   void *state;
@@ -49,7 +50,7 @@ typedef struct outside_row {
   double attune_ns, vendor_ns;      /* at the first spacing */
   double claim;                     /* of tuning; 0: not tuned */
   bool again;                       /* some were taken again */
-  attune_decision decision;
+  bench_choice decision;
 } outside_row;
 
 /* outside_row.c: the side of these options, opened. */

@@ -152,13 +152,13 @@ static double cuda_sample(outside_side *side, int way) {
   return bench_windows_time(&cuda->ways[way], &cuda->turn, cuda->native, cuda->start, cuda->stop) / cuda->calls;
 }
 
-static void cuda_explain(outside_side *side, attune_decision *out) {
+static void cuda_explain(outside_side *side, bench_choice *out) {
   cuda_state *cuda = side->state;
   const attune_gemm_operands operands = operands_of(cuda, 0);
   char text[256];
   bench_check(attune_gemm_problem_format(text, sizeof text, &cuda->problem->given, &operands),
               "attune_gemm_problem_format");
-  bench_check(attune_explain(cuda->tuner, cuda->device, text, out), text);
+  bench_explain(out, cuda->tuner, cuda->device, text);
 }
 
 static void cuda_close(outside_side *side) {

@@ -75,7 +75,7 @@ static double host_sample(outside_side *side, int way) {
   return run(way == OUTSIDE_ATTUNE ? &host->attune : &host->vendor, host->slice_ms);
 }
 
-static void host_explain(outside_side *side, attune_decision *out) {
+static void host_explain(outside_side *side, bench_choice *out) {
   host_state *host = side->state;
   char answer[1024];
   int source = 0, at = 0;

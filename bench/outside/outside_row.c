@@ -48,7 +48,7 @@ bool outside_measure(outside_side *side, const outside_options *o, const bench_p
       row->attune_ns = attune_ns;
       row->vendor_ns = vendor_ns;
       side->explain(side, &row->decision);
-      const attune_decision *d = &row->decision;
+      const bench_choice *d = &row->decision;
       if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure)
         row->claim = d->default_time_ns / d->time_ns;
     }

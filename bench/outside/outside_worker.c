@@ -73,10 +73,10 @@ static double run(const worker *w, double ms) {
 
 static void explain(const worker *w) {
   char text[256];
-  attune_decision d;
+  bench_choice d;
   bench_check(attune_gemm_problem_format(text, sizeof text, &w->problem.given, &w->operands),
               "attune_gemm_problem_format");
-  bench_check(attune_explain(w->tuner, w->device, text, &d), text);
+  bench_explain(&d, w->tuner, w->device, text);
   printf("%d %.3f %.3f %s %s|%s\n", (int)d.source, d.time_ns, d.unsure ? 0.0 : d.default_time_ns, d.implementation,
          d.configuration[0] ? d.configuration : "-", text);
 }

@@ -83,7 +83,7 @@ static void open_scene(scene *s) {
   bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
   s->stream = attune_stream_default(host);
   s->launch = no_op_launch;
-  s->operands = (attune_gemm_operands){1.0, data[0], data[1], 0.0, NULL, data[2]};
+  s->operands = (attune_gemm_operands){.alpha = 1.0, .a = data[0], .b = data[1], .d = data[2]};
   for (int i = 0; i < MANY_PROBLEMS; i++) {
     s->problems[i] = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
     s->problems[i].m = 64 + i;

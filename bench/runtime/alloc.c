@@ -16,7 +16,7 @@ static void give(attune_stream *stream, void **block) {
 /* Replays on one stream; *reserved the most that was taken from the device. */
 static void replay(attune_device *device, const alloc_trace *trace, const char *settings) {
   attune_stream *stream = NULL;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   void **blocks = calloc(trace->ids, sizeof *blocks);
   if (!blocks) bench_die("no memory to replay");
   bench_check(attune_memory_empty_cache(device), "attune_memory_empty_cache");

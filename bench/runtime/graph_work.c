@@ -39,7 +39,8 @@ attune_status graph_work_give(void *user, attune_stream *stream) {
   graph_work *work = user;
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < GRAPH_GEMMS && status == ATTUNE_OK; i++) {
-    attune_gemm_operands operands = {1e-3, work->a, i % 2 ? work->y : work->x, 0.0, NULL, i % 2 ? work->x : work->y};
+    attune_gemm_operands operands = {
+        .alpha = 1e-3, .a = work->a, .b = i % 2 ? work->y : work->x, .d = i % 2 ? work->x : work->y};
     status = attune_gemm(work->tuner, stream, &work->problem, &operands);
   }
   return status;

@@ -64,7 +64,7 @@ static void multiply(const char *path, int64_t count) {
 static void time_open(const char *path, double *open_ms, double *look_ms) {
   attune_tuner *tuner = NULL;
   attune_device *host = NULL;
-  attune_decision decision;
+  bench_choice decision;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = path;
   options.mode = ATTUNE_MODE_CACHED;
@@ -72,7 +72,7 @@ static void time_open(const char *path, double *open_ms, double *look_ms) {
   int64_t start = at_now_ns();
   bench_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
   int64_t opened = at_now_ns();
-  bench_check(attune_explain(tuner, host, problem, &decision), "attune_explain");
+  bench_explain(&decision, tuner, host, problem);
   *look_ms = (double)(at_now_ns() - opened) * 1e-6;
   *open_ms = (double)(opened - start) * 1e-6;
   if (decision.source != ATTUNE_SOURCE_STORED) bench_die("the stored winner was not found: %s", decision.note);

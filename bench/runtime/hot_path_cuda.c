@@ -148,7 +148,7 @@ static void open_scene(scene *s) {
   s->problem = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
   s->problem.dtype = ATTUNE_BF16;
   s->problem.m = s->problem.n = s->problem.k = SIZE;
-  s->operands = (attune_gemm_operands){1.0, buffers[0], buffers[1], 0.0, NULL, buffers[2]};
+  s->operands = (attune_gemm_operands){.alpha = 1.0, .a = buffers[0], .b = buffers[1], .d = buffers[2]};
   s->blas = open_handle(s);
   s->like_own = open_handle(s);
   bench_check(attune_alloc(&s->workspace, s->stream, ATTUNE_WORKSPACE_DEFAULT), "attune_alloc");
@@ -176,9 +176,9 @@ static void close_scene(scene *s) {
 /* What runs for a side, so that the rows say which implementation they are of. */
 static const char *choice_of(const scene *s, const side *of, char *out, size_t size) {
   char text[256];
-  attune_decision decision;
+  bench_choice decision;
   bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
-  bench_check(attune_explain(of->tuner, s->device, text, &decision), "attune_explain");
+  bench_explain(&decision, of->tuner, s->device, text);
   snprintf(out, size, "%s%s%.160s", decision.implementation, decision.configuration[0] ? " " : "",
            decision.configuration);
   return out;
@@ -197,7 +197,7 @@ void hot_report_cuda(void) {
   char choice[224];
   int count = 0;
   if (attune_device_get(&s.device, "cuda:0") != ATTUNE_OK) return;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   bench_check(attune_device_get_properties(s.device, &properties), "attune_device_get_properties");
   open_scene(&s);
   ways[count++] = (way){"cublasGemmEx, called by the program", call_program};

@@ -120,7 +120,7 @@ static bool open_own(scene *s, own *o) {
   uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
   at_configuration configuration;
   const at_implementation *implementation = at_registry_find(&at_gemm_op, o->implementation, s->device);
-  o->operands = (attune_gemm_operands){1.0, s->buffers[0], s->buffers[1], 0.0, NULL, s->buffers[2]};
+  o->operands = (attune_gemm_operands){.alpha = 1.0, .a = s->buffers[0], .b = s->buffers[1], .d = s->buffers[2]};
   bench_check(attune_gemm_problem_format(text, sizeof text, &o->problem, &o->operands), "attune_gemm_problem_format");
   bench_check(at_gemm_op.problem->parse(text, problem), text);
   at_gemm_op.problem->fold(problem, s->device);

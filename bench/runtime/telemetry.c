@@ -19,7 +19,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 static double ask(attune_device *device) {
-  attune_telemetry told;
+  attune_telemetry told = {0};
   const double start = bench_now_ns();
   bench_check(attune_device_get_telemetry(device, &told), "attune_device_get_telemetry");
   return bench_now_ns() - start;

@@ -48,6 +48,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_gemm_problem
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     integer(c_int) :: dtype = attune_f32
     integer(c_int) :: dtype_out = 0
     integer(c_int) :: layout = attune_column_major
@@ -69,6 +70,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_gemm_operands
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     real(c_double) :: alpha = 1
     type(c_ptr) :: a = c_null_ptr
     type(c_ptr) :: b = c_null_ptr
@@ -95,6 +97,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_elementwise_operands
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     type(c_ptr) :: outputs = c_null_ptr
     integer(c_int) :: output_count = 0
     type(c_ptr) :: inputs = c_null_ptr
@@ -106,6 +109,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_tune_options
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     real(c_double) :: budget_ms = 0
     real(c_double) :: most_ms = 0
     integer(c_int) :: force = 0
@@ -113,6 +117,7 @@ module attune
   end type
 
   type, bind(C), public :: attune_tuner_options
+    integer(c_size_t) :: size = 0 ! as of version 0.1
     type(c_ptr) :: database = c_null_ptr
     type(c_ptr) :: system_database = c_null_ptr
     integer(c_int) :: mode = 0
@@ -121,34 +126,64 @@ module attune
     integer(c_int) :: measure = attune_measure_auto
   end type
 
-  ! Texts end with a zero byte: attune_text(decision%implementation).
-  type, bind(C), public :: attune_decision
-    character(c_char) :: device(16)
-    character(c_char) :: implementation(32)
-    integer(c_int) :: implementation_version
-    character(c_char) :: configuration(192)
-    integer(c_int) :: source
-    real(c_double) :: time_ns
-    real(c_double) :: spread
-    integer(c_int) :: samples
-    character(c_char) :: default_implementation(48)
-    real(c_double) :: default_time_ns
-    character(c_char) :: runner_up(32)
-    character(c_char) :: runner_up_configuration(192)
-    real(c_double) :: runner_up_time_ns
-    character(c_char) :: measure(16)
-    integer(c_int) :: candidates
-    integer(c_int) :: rejected
-    integer(c_int) :: disturbed
-    real(c_double) :: max_error
-    real(c_double) :: tuning_ms
-    integer(c_int) :: complete
-    integer(c_int64_t) :: tuned_at
-    character(c_char) :: note(128)
-    real(c_double) :: placement_spread
-    integer(c_int) :: unsure
-    character(c_char) :: changed(256)
-    character(c_char) :: problem(attune_problem_chars)
+  type, bind(C), public :: attune_decision_info
+    integer(c_size_t) :: size = 0
+    type(c_ptr) :: device = c_null_ptr
+    type(c_ptr) :: implementation = c_null_ptr
+    integer(c_int) :: implementation_version = 0
+    integer(c_int) :: source = 0
+    type(c_ptr) :: configuration = c_null_ptr
+    real(c_double) :: time_ns = 0
+    real(c_double) :: spread = 0
+    type(c_ptr) :: default_implementation = c_null_ptr
+    real(c_double) :: default_time_ns = 0
+    type(c_ptr) :: runner_up = c_null_ptr
+    type(c_ptr) :: runner_up_configuration = c_null_ptr
+    real(c_double) :: runner_up_time_ns = 0
+    type(c_ptr) :: measure = c_null_ptr
+    integer(c_int) :: samples = 0
+    integer(c_int) :: candidates = 0
+    integer(c_int) :: rejected = 0
+    integer(c_int) :: disturbed = 0
+    real(c_double) :: max_error = 0
+    real(c_double) :: tuning_ms = 0
+    integer(c_int64_t) :: tuned_at = 0
+    integer(c_int) :: complete = 0
+    integer(c_int) :: unsure = 0
+    type(c_ptr) :: note = c_null_ptr
+    real(c_double) :: placement_spread = 0
+    type(c_ptr) :: changed = c_null_ptr
+    type(c_ptr) :: problem = c_null_ptr
+  end type
+
+  ! A choice and the evidence for it.
+  type, public :: attune_decision
+    character(:), allocatable :: device
+    character(:), allocatable :: implementation
+    integer(c_int) :: implementation_version = 0
+    integer(c_int) :: source = 0
+    character(:), allocatable :: configuration
+    real(c_double) :: time_ns = 0
+    real(c_double) :: spread = 0
+    character(:), allocatable :: default_implementation
+    real(c_double) :: default_time_ns = 0
+    character(:), allocatable :: runner_up
+    character(:), allocatable :: runner_up_configuration
+    real(c_double) :: runner_up_time_ns = 0
+    character(:), allocatable :: measure
+    integer(c_int) :: samples = 0
+    integer(c_int) :: candidates = 0
+    integer(c_int) :: rejected = 0
+    integer(c_int) :: disturbed = 0
+    real(c_double) :: max_error = 0
+    real(c_double) :: tuning_ms = 0
+    integer(c_int64_t) :: tuned_at = 0
+    integer(c_int) :: complete = 0
+    integer(c_int) :: unsure = 0
+    character(:), allocatable :: note
+    real(c_double) :: placement_spread = 0
+    character(:), allocatable :: changed
+    character(:), allocatable :: problem
   end type
 
   ! ---- Handles ----
@@ -249,18 +284,32 @@ module attune
       type(c_ptr), value :: tuner
     end subroutine
     integer(c_int) function attune_tune_c(tuner, device, problem, options, out) bind(C, name="attune_tune")
-      import :: c_int, c_char, c_ptr, attune_tune_options, attune_decision
+      import :: c_int, c_char, c_ptr, attune_tune_options
       type(c_ptr), value :: tuner, device
       character(c_char), intent(in) :: problem(*)
       type(attune_tune_options), intent(in) :: options
-      type(attune_decision), intent(out) :: out
+      type(c_ptr), value :: out
     end function
     integer(c_int) function attune_explain_c(tuner, device, problem, out) bind(C, name="attune_explain")
-      import :: c_int, c_char, c_ptr, attune_decision
+      import :: c_int, c_char, c_ptr
       type(c_ptr), value :: tuner, device
       character(c_char), intent(in) :: problem(*)
-      type(attune_decision), intent(out) :: out
+      type(c_ptr), value :: out
     end function
+    integer(c_int) function attune_decision_create_c(out, from) bind(C, name="attune_decision_create")
+      import :: c_int, c_ptr
+      type(c_ptr), intent(out) :: out
+      type(c_ptr), value :: from
+    end function
+    integer(c_int) function attune_decision_get_info_c(decision, out) bind(C, name="attune_decision_get_info")
+      import :: c_int, c_ptr, attune_decision_info
+      type(c_ptr), value :: decision
+      type(attune_decision_info), intent(inout) :: out
+    end function
+    subroutine attune_decision_destroy_c(decision) bind(C, name="attune_decision_destroy")
+      import :: c_ptr
+      type(c_ptr), value :: decision
+    end subroutine
     integer(c_int) function attune_device_get_c(out, name) bind(C, name="attune_device_get")
       import :: c_int, c_char, c_ptr
       type(c_ptr), intent(out) :: out
@@ -482,10 +531,52 @@ contains
     integer(c_int), intent(out), optional :: status
     character(*), intent(out), optional :: message
     type(attune_tune_options) :: options
+    type(c_ptr) :: held
+    integer(c_int) :: code
     if (present(budget_ms)) options%budget_ms = budget_ms
     if (present(force)) options%force = merge(1, 0, force)
-    call settle(attune_tune_c(tuner%handle, device%handle, trim(problem) // c_null_char, options, decision), &
-      status, message)
+    code = attune_decision_create_c(held, c_null_ptr)
+    if (code == attune_ok) &
+      code = attune_tune_c(tuner%handle, device%handle, trim(problem) // c_null_char, options, held)
+    call take(decision, held)
+    call settle(code, status, message)
+  end subroutine
+
+  ! What a decision of C says; it is released.
+  subroutine take(decision, held)
+    type(attune_decision), intent(out) :: decision
+    type(c_ptr), intent(in) :: held
+    type(attune_decision_info) :: info
+    if (c_associated(held)) then
+      if (attune_decision_get_info_c(held, info) /= attune_ok) info = attune_decision_info()
+    end if
+    decision%device = text_at(info%device)
+    decision%implementation = text_at(info%implementation)
+    decision%implementation_version = info%implementation_version
+    decision%source = info%source
+    decision%configuration = text_at(info%configuration)
+    decision%time_ns = info%time_ns
+    decision%spread = info%spread
+    decision%default_implementation = text_at(info%default_implementation)
+    decision%default_time_ns = info%default_time_ns
+    decision%runner_up = text_at(info%runner_up)
+    decision%runner_up_configuration = text_at(info%runner_up_configuration)
+    decision%runner_up_time_ns = info%runner_up_time_ns
+    decision%measure = text_at(info%measure)
+    decision%samples = info%samples
+    decision%candidates = info%candidates
+    decision%rejected = info%rejected
+    decision%disturbed = info%disturbed
+    decision%max_error = info%max_error
+    decision%tuning_ms = info%tuning_ms
+    decision%tuned_at = info%tuned_at
+    decision%complete = info%complete
+    decision%unsure = info%unsure
+    decision%note = text_at(info%note)
+    decision%placement_spread = info%placement_spread
+    decision%changed = text_at(info%changed)
+    decision%problem = text_at(info%problem)
+    call attune_decision_destroy_c(held)
   end subroutine
 
   ! Which candidate runs for a problem on a device, and by what margin. Measures nothing.
@@ -496,7 +587,12 @@ contains
     type(attune_decision), intent(out) :: decision
     integer(c_int), intent(out), optional :: status
     character(*), intent(out), optional :: message
-    call settle(attune_explain_c(tuner%handle, device%handle, trim(problem) // c_null_char, decision), status, message)
+    type(c_ptr) :: held
+    integer(c_int) :: code
+    code = attune_decision_create_c(held, c_null_ptr)
+    if (code == attune_ok) code = attune_explain_c(tuner%handle, device%handle, trim(problem) // c_null_char, held)
+    call take(decision, held)
+    call settle(code, status, message)
   end subroutine
 
   ! ---- How arrays lie ----

@@ -4,8 +4,8 @@
 
 int main(void) {
   attune_stream *stream = interop_begin();
-  attune_device_properties about;
-  attune_device_details details;
+  attune_device_properties about = {0};
+  attune_device_details details = {0};
   OK(attune_device_get_properties(interop_device, &about));
   OK(attune_device_get_details(interop_device, &details));
   if (details.cooperative_launch != 1) interop_skip("the device has no cooperative launch");

@@ -6,8 +6,8 @@
 
 static void one(int ordinal) {
   struct cudaDeviceProp about;
-  attune_device_properties ours;
-  attune_device_details details;
+  attune_device_properties ours = {0};
+  attune_device_details details = {0};
   char name[16], pci[32] = "";
   int found = -1, current = -1, count = 0;
   snprintf(name, sizeof name, "cuda:%d", ordinal);
@@ -52,7 +52,7 @@ static void pairs(int count) {
 int main(void) {
   attune_stream *stream = interop_begin();
   int count = 0, runtime = 0, driver = 0;
-  attune_device_properties about;
+  attune_device_properties about = {0};
   CUDA(cudaGetDeviceCount(&count));
   MUST(attune_device_count() == count + 1);
   CUDA(cudaRuntimeGetVersion(&runtime));

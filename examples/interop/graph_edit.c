@@ -48,7 +48,7 @@ static void order(attune_stream *stream) {
   size_t count = 0;
   OK(attune_graph_get_edges(graph, edges, 4, &count));
   MUST(count == 1);
-  attune_node from;
+  attune_node from = {0};
   OK(attune_graph_get_node(&from, graph, edges[0].from));
   const int first = fills[0] == (cudaGraphNode_t)from.native ? 0 : 1;
   change_order(native, fills[first], fills[1 - first]);

@@ -48,7 +48,7 @@ static int add_in_capture(attune_stream *stream) {
   const cudaGraphEdgeData *edges = NULL;
   size_t count = 0;
   cudaGraphNode_t node = NULL;
-  attune_capture_info info;
+  attune_capture_info info = {0};
   const struct cudaHostNodeParams call = {.fn = count_call, .userData = NULL};
   CUDA(cudaStreamGetCaptureInfo(interop_native(stream), &status, &id, &graph, &before, &edges, &count));
   OK(attune_stream_capture_info(stream, &info));

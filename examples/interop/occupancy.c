@@ -16,7 +16,7 @@ int main(void) {
   attune_stream *stream = interop_begin();
   const cudaKernel_t kernel = kernels_load(KERNELS_HEAD KERNEL_TWICE, "twice");
   struct cudaFuncAttributes about;
-  attune_device_details details;
+  attune_device_details details = {0};
   int blocks = 0, same = 0, count = COUNT;
   size_t shared = 0;
 

@@ -65,7 +65,7 @@ static void streams_of_the_program(void) {
 
 int main(void) {
   attune_stream *stream = interop_begin();
-  attune_device_details details;
+  attune_device_details details = {0};
   unsigned flags = 0;
   OK(attune_device_get_details(interop_device, &details));
   CUDA(cudaStreamGetFlags(interop_native(stream), &flags));

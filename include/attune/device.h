@@ -38,6 +38,7 @@ typedef enum attune_device_kind { ATTUNE_DEVICE_HOST = 1, ATTUNE_DEVICE_CUDA = 2
 
 /* What a device is and has. */
 typedef struct attune_device_properties {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_device_kind kind;
   char name[128];        /* "NVIDIA H200", or the CPU's model name */
   uint64_t memory_bytes; /* device memory; on the host physical memory */

@@ -47,6 +47,7 @@ typedef struct attune_scalar {
 
 /* What an expression runs with. Set the rest to zero: `= {0}` is a start. */
 typedef struct attune_elementwise_operands {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   const attune_tensor *outputs; /* in the expression's order */
   int output_count;
   const attune_tensor *inputs; /* in any order, found by their names; each is used by the expression */

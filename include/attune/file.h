@@ -35,6 +35,7 @@ typedef enum attune_file_way {
 
 /* How a file is opened; start from ATTUNE_FILE_OPTIONS_INIT. */
 typedef struct attune_file_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   int write;    /* nonzero: attune_file_save may write to it */
   int create;   /* nonzero, with write: made if it is not there, with rights 0666 less the umask */
   int truncate; /* nonzero, with write: emptied */
@@ -44,7 +45,7 @@ typedef struct attune_file_options {
 
 /* Reading, through the system's cache. */
 #define ATTUNE_FILE_OPTIONS_INIT \
-  { 0, 0, 0, 0, ATTUNE_FILE_ANY }
+  { sizeof(attune_file_options), 0, 0, 0, 0, ATTUNE_FILE_ANY }
 
 /* Opens `path`, a regular file or a block device, into *out; options NULL: the defaults. The caller closes it. Errors:
  * INVALID_ARGUMENT (also: what is no file, a directory, a FIFO, a socket; it is not opened), NOT_FOUND, PERMISSION,

@@ -37,6 +37,7 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
  * differs: but for m, n and k, 0 is the usual in every field. */
 typedef struct attune_gemm_problem {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
   attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
   attune_layout layout;
@@ -52,8 +53,8 @@ typedef struct attune_gemm_problem {
 /* f32, column-major, not transposed, one matrix, packed, strict; sizes are 0. */
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                              \
   {                                                                                                           \
-    ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, \
-        ATTUNE_CONTRACT_INIT                                                                                  \
+    sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, \
+        0, 1, 0, 0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                    \
   }
 
 /* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
@@ -61,6 +62,7 @@ typedef struct attune_gemm_problem {
  * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or
  * between the matrices of a batch. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;
   const void *a;
   const void *b;

@@ -34,6 +34,7 @@ typedef enum attune_capture_mode {
 /* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. With neither `share` nor `pool` a graph makes a pool of
  * its own. */
 typedef struct attune_capture_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_graph *share; /* use this graph's pool; the two must never run at the same time. NULL: none */
   attune_capture_mode mode;
   int keep_graph;    /* nonzero: keep what was captured, for attune_graph_debug_dump, attune_graph_native and
@@ -52,7 +53,7 @@ typedef struct attune_capture_options {
 
 /* The defaults. */
 #define ATTUNE_CAPTURE_OPTIONS_INIT \
-  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0, NULL, 0, 0 }
+  { sizeof(attune_capture_options), NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0, NULL, 0, 0 }
 
 /* A new, empty graph of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
  * UNSUPPORTED. Any thread. */
@@ -154,6 +155,7 @@ typedef enum attune_capture_state {
 
 /* A capture under way, as one of its streams sees it. */
 typedef struct attune_capture_info {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_capture_state state;
   uint64_t id;         /* the same for all streams of one capture, another one for every other capture of the process
                           on devices of the kind; 0: none. On CUDA it is the id of cudaStreamGetCaptureInfo */

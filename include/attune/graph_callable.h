@@ -25,6 +25,7 @@ typedef attune_status (*attune_graph_callable_fn)(void *user, attune_stream *str
 
 /* Options; start from ATTUNE_GRAPHED_OPTIONS_INIT, or from zeros. */
 typedef struct attune_graph_callable_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   size_t input_count, output_count;
   const size_t *input_bytes, *output_bytes; /* the size of each, 1 or more */
   const void *const *samples; /* inputs for warm-ups, one for each input, as of attune_graph_callable_call; NULL, or an element
@@ -35,7 +36,7 @@ typedef struct attune_graph_callable_options {
 
 /* The defaults: no inputs, no outputs, 3 warm-ups. */
 #define ATTUNE_GRAPHED_OPTIONS_INIT \
-  { 0, 0, NULL, NULL, NULL, 0, NULL }
+  { sizeof(attune_graph_callable_options), 0, 0, NULL, NULL, NULL, 0, NULL }
 
 /* Captures fn(user, ...) for `device` into *out, on a stream of its own, and waits for the warm-ups. The caller
  * destroys it. options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and

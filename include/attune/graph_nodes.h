@@ -40,6 +40,7 @@ typedef enum attune_node_kind {
 
 /* A node. */
 typedef struct attune_node {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_node_kind kind;
   int enabled; /* 0: replays leave it out */
   char name
@@ -65,6 +66,7 @@ ATTUNE_API attune_status attune_graph_get_edges(const attune_graph *graph, attun
 
 /* What a node does in detail: the fields of its kind. Start from `= {0}`. */
 typedef struct attune_node_parameters {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_node_kind kind;
   attune_box_copy copy; /* COPY */
   attune_box_fill fill; /* FILL; elements are as attune or CUDA keeps them: zeros of any type are bytes */

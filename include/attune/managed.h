@@ -17,6 +17,7 @@ extern "C" {
 /* Advice for managed memory; start from ATTUNE_MANAGED_OPTIONS_INIT. Devices are CUDA devices, or the host device for
  * the CPU. */
 typedef struct attune_managed_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_device *preferred;          /* pages best lie there; NULL: no such place */
   int read_mostly;                   /* 1: devices that read it get copies of their own; a write drops them */
   attune_device *const *accessed_by; /* these keep a mapping of it wherever it lies, so that their use is no fault */
@@ -25,7 +26,7 @@ typedef struct attune_managed_options {
 
 /* No advice. */
 #define ATTUNE_MANAGED_OPTIONS_INIT \
-  { NULL, 0, NULL, 0 }
+  { sizeof(attune_managed_options), NULL, 0, NULL, 0 }
 
 /* The most devices in attune_managed_options.accessed_by. */
 #define ATTUNE_MANAGED_DEVICES 16
@@ -45,6 +46,7 @@ ATTUNE_API attune_status attune_managed_prefetch(attune_stream *stream, void *po
 
 /* The advice that memory has. Devices are borrowed. */
 typedef struct attune_managed_state {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_device *preferred;  /* NULL: none, or not the same for all of it */
   int read_mostly;           /* 1: all of it is */
   attune_device *prefetched; /* where it was prefetched to last; NULL: nowhere, or not all of it to one place */

@@ -131,6 +131,7 @@ ATTUNE_API attune_status attune_memory_configure(attune_device *device, const ch
  * reset by attune_memory_empty_cache, for an allocator that has a cache of its own. They are for the allocator of a
  * device, not of a pool. */
 typedef struct attune_allocator {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   void *user;
   void *(*alloc)(void *user, size_t bytes, attune_device *device, attune_stream *stream);
   void (*free)(void *user, void *pointer, size_t bytes, attune_device *device, attune_stream *stream);
@@ -204,6 +205,7 @@ enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 }
 
 /* What the device's allocator has and did. */
 typedef struct attune_memory_statistics {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_memory_figure allocation[3];      /* allocations that the program holds */
   attune_memory_figure allocated_bytes[3]; /* their blocks */
   attune_memory_figure requested_bytes[3]; /* what was asked for them */

@@ -15,8 +15,8 @@ extern "C" {
  * Any thread; allowed in capture. */
 ATTUNE_API const char *attune_plan_operation(const attune_plan *plan);
 
-/* Which candidate the plan runs, and why, into *out, as it was when the plan was made: later tuning does not change it.
- * Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
+/* Which candidate the plan runs, and why, into `out`, as it was when the plan was made: later tuning does not change
+ * it. Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out);
 
 /* Releases a plan, whose tuner must still exist. Work that it launched, and graphs that captured it, may run later, as

@@ -22,6 +22,7 @@ typedef enum attune_memory_kind {
 
 /* The answer. */
 typedef struct attune_pointer_info {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_memory_kind kind;
   attune_device *device; /* that it is memory of, or was pinned or made on; NULL: not known, none. Borrowed */
   void *base;            /* of the allocation that the address lies in; NULL: in none, or not known (malloc) */

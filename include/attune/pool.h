@@ -16,6 +16,7 @@ typedef struct attune_pool attune_pool;
 
 /* Options of a pool; start from ATTUNE_POOL_OPTIONS_INIT. */
 typedef struct attune_pool_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
@@ -25,7 +26,7 @@ typedef struct attune_pool_options {
 } attune_pool_options;
 /* The defaults. */
 #define ATTUNE_POOL_OPTIONS_INIT \
-  { NULL, 0, 0, NULL }
+  { sizeof(attune_pool_options), NULL, 0, 0, NULL }
 
 /* A new pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT (also:
  * both allocator and managed), UNSUPPORTED (the device has no managed memory, or takes no advice for it),
@@ -50,6 +51,7 @@ ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *strea
 
 /* What a pool has. */
 typedef struct attune_pool_info {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   uint64_t id[2]; /* {n, 0}: the n-th of attune_pool_create; {0, n}: the n-th that a graph made; as in snapshots */
   int holders;    /* handles, graphs and attune_pool_begin; 0: nobody, what is left of it serves other requests */
   uint64_t reserved_bytes, allocated_bytes; /* taken from the device; of these, what the program holds */

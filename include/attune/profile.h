@@ -27,6 +27,7 @@ typedef struct attune_profile_entry {
 
 /* Sums over all problems of a tuner. */
 typedef struct attune_profile_totals {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   uint64_t calls;         /* all */
   uint64_t untuned_calls; /* of problems that run untuned */
   uint64_t unknown_calls; /* of problems whose time is not known */
@@ -36,7 +37,7 @@ typedef struct attune_profile_totals {
 
 /* All zeros. */
 #define ATTUNE_PROFILE_TOTALS_INIT \
-  { 0, 0, 0, 0, 0.0, 0.0, 0.0 }
+  { sizeof(attune_profile_totals), 0, 0, 0, 0, 0.0, 0.0, 0.0 }
 
 /* Called with one problem; a nonzero return ends the walk. */
 typedef int (*attune_profile_fn)(void *user, const attune_profile_entry *entry);

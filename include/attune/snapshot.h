@@ -39,6 +39,7 @@ enum {
 
 /* What is recorded; start from ATTUNE_HISTORY_OPTIONS_INIT, or from zeros. */
 typedef struct attune_history_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   size_t entries; /* the latest so many events are kept: about 100 bytes each, and 8 for each frame; 0: 100,000 */
   int frames;    /* 0 to 64: how many functions of the call stack are kept with each, the innermost first; it costs some
                      microseconds an event. Platforms without backtrace() give none. */
@@ -46,7 +47,7 @@ typedef struct attune_history_options {
 } attune_history_options;
 /* 100,000 events, no frames. */
 #define ATTUNE_HISTORY_OPTIONS_INIT \
-  { 0, 0, 0 }
+  { sizeof(attune_history_options), 0, 0, 0 }
 
 /* Records the device's memory from now on, and drops what was recorded; options NULL: stops. While it
  * records, every call takes the slow path. attune_memory_annotate names what a thread is doing. Errors: INVALID_ARGUMENT,

@@ -121,6 +121,7 @@ ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_f
 
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
 typedef struct attune_event_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
   int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
@@ -134,7 +135,7 @@ typedef struct attune_event_options {
 
 /* The defaults. */
 #define ATTUNE_EVENT_OPTIONS_INIT \
-  { 0, 0, 0, 0 }
+  { sizeof(attune_event_options), 0, 0, 0, 0 }
 
 /* A new event of `device` into *out; options NULL: the defaults, an event with times. The caller destroys it. Errors:
  * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR, UNSUPPORTED (interprocess on the host). */

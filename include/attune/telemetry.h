@@ -27,6 +27,7 @@ enum {
 
 /* What a device tells of itself. Every field may be ATTUNE_NOT_KNOWN. */
 typedef struct attune_telemetry {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   /* A GPU: the part of the latest period, up to a second, in which a kernel ran. The host: the part of all CPUs' time
    * since this process last asked; not known at the first call. */
   int64_t busy_percent;

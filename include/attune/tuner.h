@@ -55,8 +55,11 @@ typedef enum attune_measure {
   ATTUNE_MEASURE_HOT_EAGER = 4
 } attune_measure;
 
-/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
+/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. The
+ * operator has the last word: the variables that ATTUNE_OVERRIDE lists ("mode,db") count even where the program sets
+ * the field. */
 typedef struct attune_tuner_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   /* The user database, read and written. NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db. "" or ":memory:": none.
    * The first write makes the file; the folder of a named one must exist. */
   const char *database;
@@ -76,7 +79,7 @@ typedef struct attune_tuner_options {
 
 /* The defaults. */
 #define ATTUNE_TUNER_OPTIONS_INIT \
-  { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
+  { sizeof(attune_tuner_options), NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
 /* A new tuner into *out; options NULL: all defaults. The caller destroys it. The tuner finds the plans of the first
  * 32,768 problems without a lock. Of further problems it keeps the latest 1,024 plans, found under a lock, and those
@@ -107,30 +110,39 @@ ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
  * attune_tuner_database_status. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
 
-/* Changes what a miss does, from now on. Errors: INVALID_ARGUMENT. Any thread. */
+/* Changes what a miss does, from now on; does nothing where ATTUNE_OVERRIDE lists the mode. Errors: INVALID_ARGUMENT.
+ * Any thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
 
 /* The current mode; 0 for NULL. Any thread. */
 ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 
-/* How this tuner searches, from the next search on: "key:value,key:value"; keys not named stay. ATTUNE_SEARCH sets it
- * at first. With fewer rounds or less time more choices stay unsure. The keys, all 0 or as usual without it:
- * - rounds: of a race, 3 to 61, each one sample of every candidate in it.
- * - warmups, warmup_ms: launches of a candidate before the first that is timed, and for how many milliseconds at least;
- *   a budget that is set ends them.
- * - candidate_ms: milliseconds of the race for each candidate in it, at most.
- * - configurations: tried of one implementation before the neighbours of the best, 1 to 256.
- * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
- * - tolerance: only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows; the
- *   default is taken as it is.
- * - guess: false: a problem without a winner runs the default, not the winner of a similar problem nor what a rule picks.
- * attune_verify measures by the same settings: use those that the winners were tuned with.
- * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
-ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
+/* How a tuner searches; start from ATTUNE_SEARCH_OPTIONS_INIT, or from zeros: 0 is the usual in every field. With fewer
+ * rounds or less time more choices stay unsure. */
+typedef struct attune_search_options {
+  size_t size;         /* sizeof this struct, or 0 (types.h) */
+  int rounds;          /* of a race, 3 to 61, each one sample of every candidate in it */
+  int warmups;         /* launches of a candidate before the first that is timed, 1 to 1000 */
+  double warmup_ms;    /* and for so long at least, 0.001 to 10000; a budget that is set ends them */
+  double candidate_ms; /* of the race for each candidate in it, at most, 0.001 to 1e6 */
+  int configurations;  /* tried of one implementation before the neighbours of the best, 1 to 256 */
+  int rotate_mb;       /* over which operands rotate where times are cold, so that caches lack them, 1 to 1000000 */
+  /* Only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows; the default is
+   * taken as it is. */
+  double tolerance;
+  /* Nonzero: a problem without a winner runs the default, not a similar problem's winner nor a rule's choice. */
+  int no_guess;
+} attune_search_options;
+/* The usual. */
+#define ATTUNE_SEARCH_OPTIONS_INIT {sizeof(attune_search_options), 0, 0, 0.0, 0.0, 0, 0, 0.0, 0}
 
-/* What differs from the usual, in the same words, into out[size]; "": nothing. Errors: INVALID_ARGUMENT (512 bytes
- * suffice). Any thread. */
-ATTUNE_API attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size);
+/* Sets how this tuner searches, from the next search on; options NULL: as usual. ATTUNE_SEARCH sets it at first, as
+ * text: "rounds:9,warmup_ms:2", with guess:false for no_guess. attune_verify measures by the same settings: use those
+ * that the winners were tuned with. Errors: INVALID_ARGUMENT (names the field). Any thread. */
+ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const attune_search_options *options);
+
+/* The settings into *out. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_tuner_get_search(attune_tuner *tuner, attune_search_options *out);
 
 /* Leaves implementations out in all of the process, by their names: "host_cblas,cublas"; "" takes all in again. They
  * are no candidates, no defaults (the next that can do a problem is that), and stored winners of theirs are passed
@@ -168,48 +180,72 @@ typedef enum attune_source {
 /* A problem's text, with the end, is at most this long. */
 #define ATTUNE_PROBLEM_CHARS 4096
 
-/* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
- * host they are what a program sees. The winner's time includes attune's dispatch; the default's is that of the
- * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default; one that is
- * the default itself, called through attune, is never told as faster. If a candidate keeps more CPUs busy than the
- * machine can sustain, its time is the one it takes on those that the machine does sustain. */
-typedef struct attune_decision {
-  char device[16];
-  char implementation[32];
+/* A choice and the evidence for it, which calls fill. A second call replaces what it had. Used by one thread at a
+ * time. */
+typedef struct attune_decision attune_decision;
+
+/* A decision into *out: a copy of `from`, or NULL: an empty one, to be filled. The caller destroys it. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_decision_create(attune_decision **out, const attune_decision *from);
+
+/* Releases it and its texts. NULL does nothing. */
+ATTUNE_API void attune_decision_destroy(attune_decision *decision);
+
+/* What a decision says. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the host they
+ * are what a program sees. The winner's time includes attune's dispatch; the default's is that of the vendor's own
+ * call, with nothing of attune around it. So the best choice may be slower than the default; one that is the default
+ * itself, called through attune, is never reported as faster. If a candidate keeps more CPUs busy than the machine can
+ * sustain, its time is the one it takes on those that the machine does sustain. Texts are never NULL after
+ * attune_decision_get_info. */
+typedef struct attune_decision_info {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
+  const char *device;
+  const char *implementation;
   int implementation_version;
-  char configuration[192];
   attune_source source;
+  const char *configuration;
   double time_ns; /* and default_time_ns: on the host of both in turns, each alone, where there was time for that */
   double spread;  /* relative: median absolute deviation / median */
-  int samples;
-  char default_implementation[48]; /* its name; on the host also its threads, and its call where there are several */
+  const char *default_implementation; /* its name; on the host also its threads, and its call where there are several */
   double default_time_ns;
-  char runner_up[32];
-  char runner_up_configuration[192];
+  const char *runner_up;
+  const char *runner_up_configuration;
   double runner_up_time_ns;
-  char measure[16]; /* "cold,graph" ... */
+  const char *measure; /* "cold,graph" ... */
+  int samples;
   int candidates;   /* measured */
   int rejected;     /* failed to run or to verify */
   int disturbed;    /* samples thrown away: throttled or disturbed */
   double max_error; /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;            /* 0: the budget ended before every candidate was looked at; a later run tunes again */
-  int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
-  char note[128];          /* in words: why this one */
-  double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
+  int64_t tuned_at; /* seconds since 1970, 0: not tuned */
+  int complete;     /* 0: the budget ended before every candidate was looked at; a later run tunes again */
   /* 1: noise or other work on the CPUs left the choice open, it was measured by older rules, or attune_verify found
    * that it does not hold; a later run tunes again */
   int unsure;
+  const char *note;        /* in words: why this one */
+  double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
   /* In words; "": nothing. For a stored winner: what it was compared with and what has changed there since, such as the
    * default's library, or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and
    * a later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by
    * attune_tune, attune_explain, attune_verify and attune_tuner_winners. */
-  char changed[256];
-  char problem[ATTUNE_PROBLEM_CHARS]; /* its text */
-} attune_decision;
+  const char *changed;
+  const char *problem; /* its text */
+} attune_decision_info;
+/* Zeros, and the size. */
+#define ATTUNE_DECISION_INFO_INIT                                                                                   \
+  {                                                                                                                 \
+    sizeof(attune_decision_info), NULL, NULL, 0, (attune_source)0, NULL, 0.0, 0.0, NULL, 0.0, NULL, NULL, 0.0, NULL, \
+        0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, NULL, 0.0, NULL, NULL                                                        \
+  }
+
+/* Fills *out. Its texts are borrowed until the decision is filled again or destroyed; those of a callback's decision,
+ * until it returns. Errors: INVALID_ARGUMENT. Allowed in capture. */
+ATTUNE_API attune_status attune_decision_get_info(const attune_decision *decision, attune_decision_info *out);
 
 /* How attune_tune measures; start from ATTUNE_TUNE_OPTIONS_INIT, or from zeros. */
 typedef struct attune_tune_options {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   double budget_ms; /* of this problem; 0 or less: the tuner's */
   /* Above 0: at most so many milliseconds in all, at most 1e12. A problem takes what it needs, and where that is more,
    * steps are made shorter or left out. A step that would end later is not begun; what proves to take longer than
@@ -223,15 +259,15 @@ typedef struct attune_tune_options {
   int no_wait;
 } attune_tune_options;
 /* The usual: the tuner's budget, a winner that holds is kept. */
-#define ATTUNE_TUNE_OPTIONS_INIT {0, 0, 0, 0}
+#define ATTUNE_TUNE_OPTIONS_INIT {sizeof(attune_tune_options), 0, 0, 0, 0}
 
-/* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
- * *out (may be NULL). options NULL: the usual. A stored winner that is complete and sure is returned without measuring,
- * unless options->force, or if what it was compared with has changed since (attune_decision.changed). A stored winner
- * is never replaced by weaker evidence: then it stays and is returned, and out->note says so. Complete and sure is
- * stronger than complete, complete is stronger than incomplete. Between equals the new one is taken unless its error is
- * clearly larger; even then if the stored winner, which is always raced again, gains clearly less than it claims. One
- * that fails or is wrong now never stays. Runs on memory and streams of its own.
+/* Tunes `problem` (its text) on `device` now, whatever the mode, stores the winner and fills `out` (may be NULL).
+ * options NULL: the usual. A stored winner that is complete and sure is returned without measuring, unless
+ * options->force, or if what it was compared with has changed since (attune_decision_info.changed). A stored winner is
+ * never replaced by weaker evidence: then it stays and is returned, and its note says so. Complete and sure is stronger
+ * than complete, complete is stronger than incomplete. Between equals the new one is taken unless its error is clearly
+ * larger; even then if the stored winner, which is always raced again, gains clearly less than it claims. One that
+ * fails or is wrong now never stays. Runs on memory and streams of its own.
  *
  * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again.
  * Where too many were disturbed the winner is unsure, never complete and sure.
@@ -245,9 +281,9 @@ typedef struct attune_tune_options {
  * operation in mode tune waits 50 ms for other processes at most, then runs the default, and a later call tunes.
  *
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (a budget was spent
- * while another process still measured; the message names it; with no_wait also: another process or thread
- * measures the problem), DEVICE_ERROR (also: the process is ending). BUDGET_EXHAUSTED also: most_ms is too short to
- * measure the default and to verify its numbers. Any thread. */
+ * while another process still measured; the message names it; with no_wait also: another process or thread measures the
+ * problem), DEVICE_ERROR (also: the process is ending). BUDGET_EXHAUSTED also: most_ms is too short to measure the
+ * default and to verify its numbers. Any thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
                                      const attune_tune_options *options, attune_decision *out);
 
@@ -262,7 +298,7 @@ typedef enum attune_verdict {
 
 /* A stored winner and what it measured now. Times are medians of one call in nanoseconds. */
 typedef struct attune_recheck {
-  attune_decision stored;
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   double time_ns, default_time_ns;
   double speedup, error; /* the default's time over the winner's, round by round, and the standard error of that */
   double max_error;      /* largest error as a fraction of what the contract allows */
@@ -271,16 +307,16 @@ typedef struct attune_recheck {
   int marked; /* 1: it does not hold, and is marked so in the user database */
 } attune_recheck;
 
-/* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
- * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
- * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
- * the next attune_tune measures its problem again; out->marked says that it is. One of a database that may not be
- * written, or of the system database, is not. Nothing else is stored. The settings of attune_tuner_set_search hold
- * here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run),
- * OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in
- * turns as attune_tune does. */
+/* Times the stored winner of `problem`, which is put into `stored` (may be NULL), again, beside the default and with
+ * operands at new places in memory, and checks its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the
+ * time of 150 calls). A winner of the user database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as
+ * unsure, with a note: it still runs, and the next attune_tune measures its problem again; out->marked says that it is.
+ * One of a database that may not be written, or of the system database, is not. Nothing else is stored. The settings of
+ * attune_tuner_set_search hold here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or
+ * it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR.
+ * Any thread; measures in turns as attune_tune does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
-                                       double budget_ms, attune_recheck *out);
+                                       double budget_ms, attune_decision *stored, attune_recheck *out);
 
 /* In mode tune a call in a capture cannot tune, so it guesses. This tunes those problems now, one after the other,
  * unless they have a winner by now; for at most budget_ms in all (<= 0: each for its usual time). *out_tuned (may be
@@ -289,9 +325,9 @@ ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *devic
  * first problem that fails. Any thread; not in capture. */
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
-/* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
+/* Which candidate runs for `problem` on `device`, since when, and by what margin, into `out`. Measures nothing. On the
  * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this
- * tuner alone, for a time (a second at first) or until it measures the problem again: *out then names the default, with
+ * tuner alone, for a time (a second at first) or until it measures the problem again: it then names the default, with
  * the winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
@@ -316,10 +352,10 @@ typedef int (*attune_trial_fn)(void *user, const attune_trial *trial);
 ATTUNE_API attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem,
                                              attune_trial_fn fn, void *user);
 
-/* Called for a stored winner, once for each device here that it holds on, or once if it holds on none. decision->device
+/* Called for a stored winner, once for each device here that it holds on, or once if it holds on none. The decision
  * names the device. `fingerprint` is what the winner is valid for: the device it was measured on and, after "; with ",
  * its implementation. `valid` is nonzero if the winner holds on a device here and is the one that is used there; else
- * decision->changed says what differs. A nonzero return ends the walk. No lock is held. */
+ * what changed says what differs. A nonzero return ends the walk. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
 /* Calls `fn` for the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR.

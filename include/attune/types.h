@@ -19,13 +19,24 @@
 /* See ATTUNE_VERSION_MAJOR. */
 #define ATTUNE_VERSION_PATCH 0
 
+/* Structs that get more fields in later versions begin with `size_t size`: what sizeof says where the program is
+ * compiled, as ATTUNE_..._INIT sets it, or 0. Start from that or from zeros, results too. Then programs and libraries
+ * of different versions understand each other:
+ * - Fields that the program's struct lacks count as zero, which is the usual, and of a result they are left out.
+ * - Fields that the library lacks must be zero, else the call fails with INVALID_ARGUMENT; of a result they stay as
+ *   they are.
+ * - 0 stands for the struct of version 0.1: fields that came later count only where size is set.
+ *
+ * Structs without a size have all the fields that they will ever have, or are given to the program by attune alone,
+ * which may add some at their end: in callbacks, and where a pointer is returned. */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. The 8-bit floats are those of the OCP
- * specification (OFP8): E4M3 has no infinity, its largest number is 448; E5M2 has. A bool is a byte, 0 or 1. A complex
- * number is its real part and then its imaginary part. Not every operation takes every type. */
+/* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. The 8-bit floats are those of the
+ * OCP specification (OFP8): E4M3 has no infinity, its largest number is 448; E5M2 has. A bool is a byte, 0 or 1. A
+ * complex number is its real part and then its imaginary part. Not every operation takes every type. */
 typedef enum attune_dtype {
   ATTUNE_F64 = 1,
   ATTUNE_F32 = 2,

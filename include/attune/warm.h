@@ -26,6 +26,7 @@ typedef void (*attune_warm_fn)(void *user, const attune_decision *winner, attune
 
 /* Winners by outcome, and the time of all. */
 typedef struct attune_warmed {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
   size_t compiled, there, failed, nothing;
   double ms;
 } attune_warmed;

@@ -2,6 +2,7 @@
  * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. */
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/watch.h"
+#include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/plan_handle.h"
@@ -108,17 +109,19 @@ AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *s
   return true;
 }
 
-/* What a call asks: every word of the problem but the one with trans_b and the padding behind it, which callers fill as
- * they like; trans_b goes into the use. */
-_Static_assert(sizeof(attune_gemm_problem) == 8 + sizeof(at_signature_words) && offsetof(attune_gemm_problem, trans_b) == 16 &&
-                   offsetof(attune_gemm_problem, m) == 24 &&
+/* What a call asks: every word of the problem but its size and the one with trans_b and the padding behind it, which
+ * callers fill as they like; trans_b goes into the use. */
+_Static_assert(sizeof(attune_gemm_problem) == 16 + sizeof(at_signature_words) &&
+                   offsetof(attune_gemm_problem, dtype) == 8 && offsetof(attune_gemm_problem, trans_b) == 24 &&
+                   offsetof(attune_gemm_problem, m) == 32 &&
                    sizeof(attune_contract) == 2 * sizeof(int) + sizeof(size_t),
                "the padding of a problem lies behind trans_b, and nowhere else");
 
 AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_use use) {
   at_call_signature a;
-  a.words.pair[0] = at_signature_pair_load(p);
-  for (size_t i = 1; i < AT_SIGNATURE_PAIRS; i++) a.words.pair[i] = at_signature_pair_load((const char *)p + 8 + 16 * i);
+  a.words.pair[0] = at_signature_pair_load(&p->dtype);
+  for (size_t i = 1; i < AT_SIGNATURE_PAIRS; i++)
+    a.words.pair[i] = at_signature_pair_load((const char *)p + 16 + 16 * i);
   const uint64_t bits = (uint64_t)use.alignment | (uint64_t)use.c << 8 | (uint64_t)(unsigned)p->trans_b << 16;
   a.use = at_call_signature_use(AT_OP_GEMM, bits, false);
   a.more = (uint64_t)(unsigned)p->trans_a << 17;
@@ -127,9 +130,23 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
   return a;
 }
 
+/* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
+ * where nothing like the call is remembered. */
+static __attribute__((noinline)) attune_status call_other_size(attune_tuner *tuner, attune_stream *stream,
+                                                               const attune_gemm_problem *problem,
+                                                               const attune_gemm_operands *operands) {
+  attune_gemm_problem p;
+  attune_gemm_operands o;
+  attune_status status = AT_TAKE(&p, problem);
+  if (status == ATTUNE_OK) status = AT_TAKE(&o, operands);
+  return status == ATTUNE_OK ? attune_gemm(tuner, stream, &p, &o) : status;
+}
+
 static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_stream *stream,
                                                     const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands) {
+  if (AT_UNLIKELY(!AT_IS_OWN_SIZE(problem)) || AT_UNLIKELY(!AT_IS_OWN_SIZE(operands)))
+    return call_other_size(tuner, stream, problem, operands);
   if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == ATTUNE_EMPTY_BATCH))
     return check_empty(problem);
   at_key key;
@@ -203,6 +220,8 @@ static __attribute__((noinline)) attune_status call_with_c(attune_tuner *tuner, 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                           const attune_gemm_operands *operands) {
   AT_REQUIRE(tuner, stream, problem, operands);
+  if (AT_UNLIKELY(problem->size > sizeof *problem) || AT_UNLIKELY(operands->size > sizeof *operands))
+    return call_other_size(tuner, stream, problem, operands);
   if (AT_UNLIKELY(at_instrumented())) return call(tuner, stream, problem, operands);
   if (!zero(&operands->beta)) return call_with_c(tuner, stream, problem, operands);
   return call_guessed(tuner, stream, problem, operands, false);
@@ -218,10 +237,13 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   AT_REQUIRE(tuner, stream, problem, operands);
   at_key key;
   at_gemm *g = at_key_problem(&key);
-  at_gemm_operands run;
+  attune_gemm_problem full;
+  at_gemm_operands example, run;
   at_gemm_use use;
   bool swap = false;
-  AT_TRY(prepare(problem, operands, stream, g, &run, &swap, &use));
+  AT_TRY(AT_TAKE(&full, problem));
+  AT_TRY(AT_TAKE(&example, operands));
+  AT_TRY(prepare(&full, &example, stream, g, &run, &swap, &use));
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
     return AT_INVALID("a plan needs m, n, k of 1 or more, a batch that is not empty and alpha "
                       "other than 0; attune_gemm takes the rest");
@@ -278,8 +300,12 @@ static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, 
 }
 
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
-                                                           const attune_gemm_operands *o) {
-  if (!at_plan_handle_fits(plan, &at_gemm_op, stream, o)) return at_plan_handle_fail(plan, &at_gemm_op, stream, o);
+                                                           const attune_gemm_operands *operands) {
+  if (!at_plan_handle_fits(plan, &at_gemm_op, stream, operands))
+    return at_plan_handle_fail(plan, &at_gemm_op, stream, operands);
+  attune_gemm_operands full;
+  const attune_gemm_operands *o = AT_IS_OWN_SIZE(operands) ? operands : &full;
+  if (o == &full && AT_TAKE(&full, operands) != ATTUNE_OK) return ATTUNE_INVALID_ARGUMENT;
   if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return run_scaled(plan, stream, o);
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
@@ -302,7 +328,8 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
  * would have them read again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!plan) || AT_UNLIKELY(!stream) || AT_UNLIKELY(!o) || AT_UNLIKELY(plan->plain != stream->device) ||
-      AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
+      AT_UNLIKELY(at_instrumented()) || AT_UNLIKELY(o->size > sizeof *o) ||
+      AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
       AT_UNLIKELY(!at_gemm_apart_at_once(plan, o, false)) || AT_UNLIKELY(!at_plan_handle_count_at_once(plan, stream)))
     return run_usually(plan, stream, o);
   const at_plan *origin = plan->origin;

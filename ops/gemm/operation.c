@@ -72,7 +72,7 @@ typedef struct many_calls {
 
 static attune_status calls_create(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls) {
   char text[AT_PROBLEM_CHARS];
-  many_calls *m = malloc(sizeof *m);
+  many_calls *m = calloc(1, sizeof *m);
   if (!m) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for calls");
   m->tuner = tuner;
   m->each = *calls;

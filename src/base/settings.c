@@ -184,6 +184,33 @@ static attune_status read_profile(char *out, size_t size) {
   return AT_INVALID("ATTUNE_PROFILE is a path of %zu bytes; should give one shorter than %zu", length, size);
 }
 
+/* One word of ATTUNE_OVERRIDE. */
+static attune_status override_one(at_settings *out, const char *word) {
+  const struct {
+    const char *word, *variable;
+    bool *on;
+  } each[] = {{"mode", "ATTUNE_MODE", &out->override_mode},
+              {"db", "ATTUNE_DB", &out->override_database},
+              {"budget", "ATTUNE_BUDGET_MS", &out->override_budget}};
+  for (size_t i = 0; i < AT_COUNT(each); i++) {
+    if (strcmp(word, each[i].word) != 0) continue;
+    *each[i].on = true;
+    if (variable(each[i].variable)) return ATTUNE_OK;
+    return AT_INVALID("ATTUNE_OVERRIDE has \"%s\", but %s is not set; should be", word,
+                   each[i].variable);
+  }
+  return AT_INVALID("ATTUNE_OVERRIDE has \"%.60s\"; should be words of mode, db and budget, separated by commas", word);
+}
+
+static attune_status read_override(at_settings *out) {
+  char copy[64], *rest = copy;
+  out->override_mode = out->override_database = out->override_budget = false;
+  attune_status status = read_text(copy, sizeof copy, "ATTUNE_OVERRIDE");
+  for (char *word; status == ATTUNE_OK && rest && *rest && (word = strsep(&rest, ","));)
+    status = override_one(out, word);
+  return status;
+}
+
 attune_status at_settings_read(at_settings *out) {
   attune_status status =
       read_path(out->database, sizeof out->database, "ATTUNE_DB", "XDG_DATA_HOME", ".local/share", "attune/tuning.db");
@@ -200,6 +227,7 @@ attune_status at_settings_read(at_settings *out) {
   if (status == ATTUNE_OK) status = check_switch("ATTUNE_TF32", "1", "0");
   if (status == ATTUNE_OK) status = check_log_file();
   if (status == ATTUNE_OK) status = read_text(out->search, sizeof out->search, "ATTUNE_SEARCH");
+  if (status == ATTUNE_OK) status = read_override(out);
   if (status == ATTUNE_OK) status = read_text(out->skip, sizeof out->skip, "ATTUNE_SKIP");
   if (status == ATTUNE_OK) status = read_profile(out->profile, sizeof out->profile);
   if (status != ATTUNE_OK) return status;
@@ -234,7 +262,7 @@ attune_log_level at_settings_log_level(void) {
 static const char *const known_variables[] = {
     "ATTUNE_ALLOC",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",  "ATTUNE_COMPILE",
     "ATTUNE_DB",       "ATTUNE_LOG",       "ATTUNE_LOG_FILE",  "ATTUNE_MODE",   "ATTUNE_NVTX",
-    "ATTUNE_PROFILE",  "ATTUNE_SEARCH",    "ATTUNE_SKIP",      "ATTUNE_TF32",   "ATTUNE_THREADS"};
+    "ATTUNE_OVERRIDE", "ATTUNE_PROFILE",  "ATTUNE_SEARCH",    "ATTUNE_SKIP",      "ATTUNE_TF32",   "ATTUNE_THREADS"};
 
 /* Letters to put in, take out or change. */
 static int letters_apart(const char *a, size_t length, const char *b) {

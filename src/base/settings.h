@@ -20,6 +20,8 @@ typedef struct at_settings {
   double budget_ms;       /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
   char search[AT_SEARCH_CHARS]; /* ATTUNE_SEARCH as it is; "": nothing */
   char skip[AT_SKIP_CHARS];     /* ATTUNE_SKIP as it is; "": nothing */
+  /* ATTUNE_OVERRIDE: these count whatever the program sets. Their variables are set. */
+  bool override_mode, override_database, override_budget;
   int threads;            /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
 

@@ -3,6 +3,7 @@
 #include <attune/details.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 #ifdef AT_WITH_CUDA
 #include "src/cuda/jit/kernel_compile.h"
 #include "src/cuda/library/visible_devices.h"
@@ -10,15 +11,16 @@
 
 #include <string.h>
 
-
 attune_status attune_device_get_details(attune_device *device, attune_device_details *out) {
   AT_REQUIRE_DEVICE(device);
   AT_REQUIRE_AS(out, "point to an attune_device_details");
-  memset(out, 0, sizeof *out);
-  int64_t *numbers = (int64_t *)out;
-  for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
-  if (device->properties.kind == ATTUNE_DEVICE_HOST) out->tf32 = 0;
-  return device->backend.device->details(device, out);
+  attune_device_details full = {0};
+  int64_t *numbers = &full.warp_size;
+  const size_t from = offsetof(attune_device_details, warp_size), to = offsetof(attune_device_details, uuid);
+  for (size_t i = 0; i < (to - from) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST) full.tf32 = 0;
+  AT_TRY(device->backend.device->details(device, &full));
+  return AT_GIVE(out, &full);
 }
 
 attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out) {

@@ -3,6 +3,7 @@
 #include <attune/device.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 #include "src/process/exit.h"
 #include "src/trace/instrument.h"
 
@@ -115,8 +116,7 @@ const char *attune_device_name(const attune_device *device) {
 attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out) {
   AT_REQUIRE_DEVICE(device);
   AT_REQUIRE_AS(out, "point to an attune_device_properties");
-  *out = device->properties;
-  return ATTUNE_OK;
+  return AT_GIVE(out, &device->properties);
 }
 
 attune_status attune_device_initialize(attune_device *device) {

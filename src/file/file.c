@@ -9,10 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/struct_size.h"
 #include "src/file/cufile.h"
 #include "src/process/fork.h"
-
-static const attune_file_options defaults = ATTUNE_FILE_OPTIONS_INIT;
 
 static attune_status fail_open(const char *path, int error) {
   char shown[AT_SHOWN_CHARS];
@@ -90,9 +89,10 @@ static attune_status check_options(const char *path, const attune_file_options *
 }
 
 attune_status attune_file_open(attune_file **out, const char *path, const attune_file_options *options) {
-  const attune_file_options *o = options ? options : &defaults;
+  attune_file_options full, *o = &full;
   AT_REQUIRE_AS(out, "point to an attune_file *");
   *out = NULL;
+  AT_TRY(AT_TAKE(o, options));
   AT_TRY(check_options(path, o));
   attune_file *file = calloc(1, sizeof *file);
   if (!file) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a file");

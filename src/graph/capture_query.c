@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * capture_query.c: what a program asks of captures and graphs beside running them: whether a stream is in a capture, a
  * graph's pool, a clone, the upload, memory of graphs. */
+#include "src/base/struct_size.h"
 #include "src/graph/graph.h"
 #include "src/stream/graph_calls.h"
 #include "src/trace/instrument.h"
@@ -10,7 +11,8 @@
 
 attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_info *out) {
   AT_REQUIRE_AS(out, "point to an attune_capture_info");
-  *out = (attune_capture_info){ATTUNE_CAPTURE_NONE, 0, NULL};
+  attune_capture_info full = {.state = ATTUNE_CAPTURE_NONE};
+  AT_TRY(AT_CLEAR(out));
   AT_REQUIRE_STREAM(stream);
   at_capture *capture = stream->capture;
   uint64_t id = capture ? capture->id : 0;
@@ -20,11 +22,11 @@ attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_i
     pthread_mutex_lock(&capture->lock);
     broken = broken || capture->broken != ATTUNE_OK;
     pthread_mutex_unlock(&capture->lock);
-    out->graph = capture->graph;
+    full.graph = capture->graph;
   }
-  out->id = id;
-  if (capture || id) out->state = broken ? ATTUNE_CAPTURE_BROKEN : ATTUNE_CAPTURE_ACTIVE;
-  return ATTUNE_OK;
+  full.id = id;
+  if (capture || id) full.state = broken ? ATTUNE_CAPTURE_BROKEN : ATTUNE_CAPTURE_ACTIVE;
+  return AT_GIVE(out, &full);
 }
 
 int attune_stream_is_capturing(attune_stream *stream) {

@@ -3,6 +3,7 @@
 #include <attune/graph_callable.h>
 
 #include "src/base/support.h"
+#include "src/base/struct_size.h"
 
 #include <stdlib.h>
 
@@ -74,15 +75,15 @@ static attune_status make(attune_graph_callable *g, attune_device *device, const
 
 attune_status attune_graph_callable_create(attune_graph_callable **out, attune_device *device, const attune_graph_callable_options *options,
                                     attune_graph_callable_fn fn, void *user) {
-  static const attune_graph_callable_options defaults = ATTUNE_GRAPHED_OPTIONS_INIT;
+  attune_graph_callable_options full, *o = &full;
   AT_REQUIRE_AS(out, "point to an attune_graph_callable *");
   *out = NULL;
-  if (!options) options = &defaults;
-  AT_TRY(check_create(device, options, fn));
+  AT_TRY(AT_TAKE(o, options));
+  AT_TRY(check_create(device, o, fn));
   attune_graph_callable *g = calloc(1, sizeof *g);
   if (!g) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graphed function");
-  *g = (attune_graph_callable){.fn = fn, .user = user, .inputs = options->input_count, .outputs = options->output_count};
-  attune_status status = make(g, device, options);
+  *g = (attune_graph_callable){.fn = fn, .user = user, .inputs = o->input_count, .outputs = o->output_count};
+  attune_status status = make(g, device, o);
   if (status == ATTUNE_OK) {
     *out = g;
     return ATTUNE_OK;

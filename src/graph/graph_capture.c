@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
  * it is undone. */
+#include "src/base/struct_size.h"
 #include "src/stream/graph_calls.h"
 #include "src/graph/graph_user_data.h"
 #include "src/stream/stream_open.h"
@@ -106,9 +107,9 @@ static attune_status make_room(attune_device *device) {
 
 attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
                                      bool updating) {
-  static const attune_capture_options defaults = ATTUNE_CAPTURE_OPTIONS_INIT;
-  const attune_capture_options *o = options ? options : &defaults;
-  attune_status status = check_begin(graph, stream, o, updating);
+  attune_capture_options full, *o = &full;
+  attune_status status = AT_TAKE(o, options);
+  if (status == ATTUNE_OK) status = check_begin(graph, stream, o, updating);
   if (status == ATTUNE_OK && o->make_room) status = make_room(graph->device);
   if (status != ATTUNE_OK) return status;
   status = at_needs(stream->device, graph);

@@ -3,8 +3,7 @@
  * rest. */
 #include <attune/graph_nodes.h>
 
-#include <string.h>
-
+#include "src/base/struct_size.h"
 #include "src/graph/graph.h"
 #include "src/trace/instrument.h"
 
@@ -17,9 +16,11 @@ static attune_status check_node(const attune_graph *graph, size_t index) {
 
 attune_status attune_graph_get_node(attune_node *out, const attune_graph *graph, size_t index) {
   AT_REQUIRE_AS(out, "point to an attune_node");
-  memset(out, 0, sizeof *out);
-  attune_status status = check_node(graph, index);
-  return status == ATTUNE_OK ? graph->device->backend.graph->node(graph->made, index, out) : status;
+  attune_node full = {0};
+  AT_TRY(AT_CLEAR(out));
+  AT_TRY(check_node(graph, index));
+  AT_TRY(graph->device->backend.graph->node(graph->made, index, &full));
+  return AT_GIVE(out, &full);
 }
 
 attune_status attune_graph_get_edges(const attune_graph *graph, attune_edge *out, size_t room, size_t *out_count) {
@@ -43,16 +44,19 @@ static attune_status check_parameters(attune_node *node, const attune_graph *gra
 }
 
 attune_status attune_graph_get_parameters(attune_node_parameters *out, const attune_graph *graph, size_t index) {
-  attune_node node;
+  attune_node node = {0};
   AT_REQUIRE_AS(out, "point to an attune_node_parameters");
-  if (!out->arguments && out->arguments_room > 0)
-    return AT_INVALID("arguments is NULL; should have room for %zu bytes", out->arguments_room);
+  attune_node_parameters full;
+  AT_TRY(AT_TAKE(&full, out));
+  if (!full.arguments && full.arguments_room > 0)
+    return AT_INVALID("arguments is NULL; should have room for %zu bytes", full.arguments_room);
   AT_TRY(check_parameters(&node, graph, index));
-  *out =
-      (attune_node_parameters){.kind = node.kind, .arguments = out->arguments, .arguments_room = out->arguments_room};
-  attune_status status = graph->device->backend.graph->get_parameters(graph->made, index, out);
-  if (status == ATTUNE_OK && out->arguments && out->arguments_bytes > out->arguments_room)
-    return AT_INVALID("arguments_room is %zu; should be at least %zu", out->arguments_room, out->arguments_bytes);
+  full =
+      (attune_node_parameters){.kind = node.kind, .arguments = full.arguments, .arguments_room = full.arguments_room};
+  attune_status status = graph->device->backend.graph->get_parameters(graph->made, index, &full);
+  if (status == ATTUNE_OK) status = AT_GIVE(out, &full);
+  if (status == ATTUNE_OK && full.arguments && full.arguments_bytes > full.arguments_room)
+    return AT_INVALID("arguments_room is %zu; should be at least %zu", full.arguments_room, full.arguments_bytes);
   return status;
 }
 
@@ -97,17 +101,19 @@ static void forget_uses(attune_graph *graph) {
 }
 
 attune_status attune_graph_set_parameters(attune_graph *graph, size_t index, const attune_node_parameters *parameters) {
-  attune_node node;
+  attune_node node = {0};
   AT_REQUIRE_AS(parameters, "point to an attune_node_parameters");
-  attune_status status = check_parameters(&node, graph, index);
-  if (status == ATTUNE_OK) status = check_new(&node, index, parameters);
-  if (status == ATTUNE_OK) status = graph->device->backend.graph->set_parameters(graph->made, index, parameters);
+  attune_node_parameters full;
+  attune_status status = AT_TAKE(&full, parameters);
+  if (status == ATTUNE_OK) status = check_parameters(&node, graph, index);
+  if (status == ATTUNE_OK) status = check_new(&node, index, &full);
+  if (status == ATTUNE_OK) status = graph->device->backend.graph->set_parameters(graph->made, index, &full);
   if (status == ATTUNE_OK) forget_uses(graph);
   return status;
 }
 
 attune_status attune_graph_set_enabled(attune_graph *graph, size_t index, int enabled) {
-  attune_node node;
+  attune_node node = {0};
   attune_status status = attune_graph_get_node(&node, graph, index);
   if (status != ATTUNE_OK) return status;
   if (node.kind != ATTUNE_NODE_KERNEL && node.kind != ATTUNE_NODE_COPY && node.kind != ATTUNE_NODE_FILL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/allocator.h"
 #include "src/trace/instrument.h"
 
@@ -43,14 +44,16 @@ static attune_status check_options(attune_device *device, const attune_managed_o
 
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
   *out = NULL;
+  attune_managed_options full;
   AT_TRY(check_device(device));
-  AT_TRY(check_options(device, options, is_advised(options)));
-  const size_t count = (size_t)options->accessed_by_count;
+  AT_TRY(AT_TAKE(&full, options));
+  AT_TRY(check_options(device, &full, is_advised(&full)));
+  const size_t count = (size_t)full.accessed_by_count;
   struct at_managed *made = malloc(sizeof *made + count * sizeof *made->accessed_by);
   if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
-  made->options = *options;
+  made->options = full;
   made->options.accessed_by = made->accessed_by;
-  if (count) memcpy(made->accessed_by, options->accessed_by, count * sizeof *made->accessed_by);
+  if (count) memcpy(made->accessed_by, full.accessed_by, count * sizeof *made->accessed_by);
   *out = made;
   return ATTUNE_OK;
 }
@@ -76,8 +79,10 @@ attune_status attune_managed_advise(attune_device *device, void *pointer, size_t
   AT_TRY(check_device(device));
   AT_TRY(check_range(pointer, bytes));
   AT_REQUIRE_AS(advice, "point to an attune_managed_options");
-  attune_status status = check_options(device, advice, true);
-  return status == ATTUNE_OK ? device->backend.managed->advise(device, pointer, bytes, advice) : status;
+  attune_managed_options full;
+  AT_TRY(AT_TAKE(&full, advice));
+  AT_TRY(check_options(device, &full, true));
+  return device->backend.managed->advise(device, pointer, bytes, &full);
 }
 
 attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
@@ -97,8 +102,10 @@ attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size
 attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,
                                        size_t bytes) {
   AT_REQUIRE_AS(out, "point to an attune_managed_state");
-  memset(out, 0, sizeof *out);
+  attune_managed_state full = {0};
+  AT_TRY(AT_CLEAR(out));
   AT_TRY(check_device(device));
   AT_TRY(check_range(pointer, bytes));
-  return device->backend.managed->state(device, out, pointer, bytes);
+  AT_TRY(device->backend.managed->state(device, &full, pointer, bytes));
+  return AT_GIVE(out, &full);
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/allocator.h"
 
 /* Memory of an allocator. */
@@ -58,25 +59,28 @@ static bool is_readable(uintptr_t address) {
   return found;
 }
 
-attune_status attune_pointer_get_info(attune_pointer_info *out, const void *pointer) {
+static void find(attune_pointer_info *out, const void *pointer) {
   const uintptr_t address = (uintptr_t)pointer;
-  AT_REQUIRE_AS(out, "point to an attune_pointer_info");
-  *out = (attune_pointer_info){.kind = ATTUNE_KIND_UNKNOWN};
-  if (!pointer) return ATTUNE_OK;
   at_pinned_lock();
   bool found = at_pinned_find(out, address) || at_pinned_registry_find(out, address);
   at_pinned_unlock();
-  if (found) return ATTUNE_OK;
+  if (found) return;
   attune_device *device = NULL;
   const int count = attune_device_count();
   for (int i = 0; i < count && !found; i++)
     found = attune_device_at(&device, i) == ATTUNE_OK && find_block(out, device, address);
   if (found) {
     if (out->kind != ATTUNE_KIND_UNKNOWN) ask_driver(out->device, out, pointer);
-    return ATTUNE_OK;
+    return;
   }
   for (int i = 0; i < count && out->kind == ATTUNE_KIND_UNKNOWN; i++)
     if (attune_device_at(&device, i) == ATTUNE_OK) ask_driver(device, out, pointer);
   if (out->kind == ATTUNE_KIND_UNKNOWN && is_readable(address)) out->kind = ATTUNE_KIND_HOST;
-  return ATTUNE_OK;
+}
+
+attune_status attune_pointer_get_info(attune_pointer_info *out, const void *pointer) {
+  if (!out) return AT_INVALID("out is NULL; should point to an attune_pointer_info");
+  attune_pointer_info full = {.kind = ATTUNE_KIND_UNKNOWN};
+  if (pointer) find(&full, pointer);
+  return AT_GIVE(out, &full);
 }

@@ -2,6 +2,7 @@
  * event.c: events: arguments are checked here, the backend does the rest. */
 #include <attune/stream.h>
 
+#include "src/base/struct_size.h"
 #include "src/stream/capture.h"
 #include "src/stream/event.h"
 #include "src/trace/instrument.h"
@@ -45,12 +46,13 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
   if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  if (!options) options = &event_defaults;
-  if (options->interprocess) status = at_needs(device, ipc);
+  attune_event_options full;
+  status = AT_TAKE(&full, options);
+  if (status == ATTUNE_OK && full.interprocess) status = at_needs(device, ipc);
   if (status != ATTUNE_OK) return status;
-  if (options->interprocess && !options->no_timing)
+  if (full.interprocess && !full.no_timing)
     return AT_INVALID("options.interprocess needs options.no_timing; such events have no time");
-  return open_event(out, device, NULL, true, options);
+  return open_event(out, device, NULL, true, &full);
 }
 
 attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {

@@ -3,6 +3,7 @@
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
@@ -73,7 +74,7 @@ static void devices(void **state) {
   (void)state;
   char fingerprint[4096];
   attune_device *any = NULL;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   for (int i = 0; i < attune_device_count(); i++) OK(attune_device_at(&any, i));
   OK(attune_device_get(&any, "best"));
   OK(attune_device_get_properties(host, &properties));

@@ -3,6 +3,7 @@
  * by; calls by key; plans of callers, which no other operation runs. "toy" asks with a name of any length, adds up how
  * often it ran, and borrows gemm's normalised problem. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

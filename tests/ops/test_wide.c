@@ -3,6 +3,7 @@
  * search, database, dispatch, plans, recording, workloads, profile; in threads with a small stack; and an operation
  * that wants few plans in the table leaves memory flat. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
@@ -149,10 +150,10 @@ static void a_long_problem_is_tuned(void **state) {
   OK(call(tuner, attune_stream_default(device), &s));
   assert_true(is_right(&s));
   assert_string_equal(at_plan_table_find(&tuner->plans, &s.key)->configuration.text, "ns=50000");
-  attune_recheck recheck;
-  OK(attune_verify(tuner, device, text, 0.0, &recheck));
+  attune_recheck recheck = {0};
+  OK(attune_verify(tuner, device, text, 0.0, &explained, &recheck));
   assert_int_equal(recheck.verdict, ATTUNE_VERDICT_HOLDS);
-  assert_string_equal(recheck.stored.problem, text);
+  assert_string_equal(explained.problem, text);
   close_scene(&s);
   attune_tuner_destroy(tuner);
 }
@@ -287,8 +288,8 @@ static void messages_cut_long_problems(void **state) {
   (void)state;
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  attune_recheck recheck;
-  FAILS(attune_verify(tuner, device, wide_text(text, ELEMENTS, LETTERS, 6), 0.0, &recheck), ATTUNE_NOT_FOUND);
+  attune_recheck recheck = {0};
+  FAILS(attune_verify(tuner, device, wide_text(text, ELEMENTS, LETTERS, 6), 0.0, NULL, &recheck), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), "no stored winner of wide 30 16:8 strict "));
   assert_non_null(strstr(attune_last_message(), "... holds on host; tune it first"));
   attune_tuner_destroy(tuner);
@@ -301,7 +302,7 @@ static attune_status use_all(attune_tuner *tuner, const scene *s, const char *te
   attune_plan *plan = NULL;
   attune_workload *workload = NULL;
   attune_decision *d = malloc(sizeof *d);
-  attune_recheck *r = malloc(sizeof *r);
+  attune_recheck *r = calloc(1, sizeof *r);
   int count = 0;
   attune_status status = d && r ? ATTUNE_OK : ATTUNE_OUT_OF_MEMORY;
   if (status == ATTUNE_OK) status = call(tuner, stream, s);
@@ -310,7 +311,7 @@ static attune_status use_all(attune_tuner *tuner, const scene *s, const char *te
   if (status == ATTUNE_OK) status = attune_explain(tuner, device, text, d);
   if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, NULL, d);
   if (status == ATTUNE_OK) status = attune_tune(tuner, device, text, &(attune_tune_options){.force = 1}, d);
-  if (status == ATTUNE_OK) status = attune_verify(tuner, device, text, 0.0, r);
+  if (status == ATTUNE_OK) status = attune_verify(tuner, device, text, 0.0, NULL, r);
   if (status == ATTUNE_OK) status = attune_tuner_winners(tuner, count_winner, &count);
   if (status == ATTUNE_OK) status = attune_tuner_profile(tuner, NULL, NULL, NULL);
   if (status == ATTUNE_OK) status = attune_workload_recorded(&workload, tuner, device);

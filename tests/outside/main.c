@@ -11,7 +11,7 @@ int main(void) {
   const float want[4] = {23, 34, 31, 46};
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  attune_gemm_operands operands = {1.0, a, b, 0.0, NULL, d};
+  attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .d = d};
   attune_device *host;
   attune_tuner *tuner;
 
@@ -31,7 +31,7 @@ int main(void) {
     float sum[4] = {0, 0, 0, 0};
     attune_tensor inputs[2] = {{"a", NULL, ATTUNE_F32, 1, {4}, NULL}, {"d", NULL, ATTUNE_F32, 1, {4}, NULL}};
     attune_tensor output = {NULL, NULL, ATTUNE_F32, 1, {4}, NULL};
-    attune_elementwise_operands e = {&output, 1, inputs, 2, NULL, 0, NULL, ATTUNE_STRICT};
+    attune_elementwise_operands e = {.outputs = &output, .output_count = 1, .inputs = inputs, .input_count = 2};
     inputs[0].data = (void *)a, inputs[1].data = d, output.data = sum;
     if (attune_elementwise(tuner, attune_stream_default(host), "relu(a - d) + d", &e) != ATTUNE_OK || sum[0] != d[0]) {
       fprintf(stderr, "sum[0] is %g; should be %g. %s\n", (double)sum[0], (double)d[0], attune_last_message());

@@ -67,20 +67,26 @@ int cli_print_json(json_t *value);
 json_t *cli_json_text(const char *text);
 json_t *cli_json_number(double number);
 
-/* cmd_explain.c: every field of a decision; NULL members never. */
-json_t *cli_json_decision(const attune_decision *decision);
+/* cmd_explain.c: a copy of `from`, or NULL: an empty one; without memory the command ends. */
+attune_decision *cli_decision(const attune_decision *from);
+
+/* What it says, for as long as it is kept. */
+attune_decision_info cli_info(const attune_decision *decision);
+
+/* Every field of a decision; NULL members never. */
+json_t *cli_json_decision(const attune_decision_info *decision);
 
 /* Default's time over the winner's; 0 when one is not known. */
-double cli_speedup(const attune_decision *decision);
+double cli_speedup(const attune_decision_info *decision);
 
 /* Of a decision that is unsure: what the speedup is at least, three standard errors below what was measured; 0: noise
  * leaves nothing above 1. */
-double cli_speedup_bound(const attune_decision *decision);
+double cli_speedup_bound(const attune_decision_info *decision);
 
 /* "1.25x"; "> 1.2x" for one that is unsure; "-" for none. And its colour: red for slower. */
 #define CLI_CELL 40
-const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision *decision);
-cli_tint cli_speedup_tint(const attune_decision *decision);
+const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision_info *decision);
+cli_tint cli_speedup_tint(const attune_decision_info *decision);
 
 /* table.c */
 

@@ -26,7 +26,7 @@ typedef struct evaluating {
   attune_tuner *tuner;
   attune_stream *stream;
   attune_evaluation *evaluation;
-  attune_decision decision;
+  attune_decision *decision; /* how it was chosen */
   attune_evaluation_errors errors;
   attune_scalar *values; /* to be printed, a row for each tensor: calls that are timed may change them */
   eval_times times;
@@ -108,7 +108,7 @@ static int tune(evaluating *e) {
     else if (status != ATTUNE_OK)
       return cli_fail(status);
   }
-  const attune_status status = attune_explain(e->tuner, e->device, problem, &e->decision);
+  const attune_status status = attune_explain(e->tuner, e->device, problem, e->decision);
   return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
 }
 
@@ -222,7 +222,7 @@ static const char *origin(attune_source source) {
 }
 
 static void print_words(const evaluating *e) {
-  const attune_decision *d = &e->decision;
+  const attune_decision_info info = cli_info(e->decision), *d = &info;
   const eval_times *t = &e->times;
   const double bytes = (double)attune_evaluation_bytes(e->evaluation), rate = gb_per_s(bytes, t->call_ns),
                copy = gb_per_s(t->copy_bytes, t->copy_ns);
@@ -278,7 +278,8 @@ static int print_json(const evaluating *e) {
   json_object_set_new(object, "copy_time_ns", t->copy_ns > 0 ? cli_json_number(t->copy_ns) : json_null());
   json_object_set_new(object, "copy_gb_per_s",
                       t->copy_ns > 0 ? cli_json_number(gb_per_s(t->copy_bytes, t->copy_ns)) : json_null());
-  json_object_set_new(object, "decision", cli_json_decision(&e->decision));
+  const attune_decision_info info = cli_info(e->decision);
+  json_object_set_new(object, "decision", cli_json_decision(&info));
   json_object_set_new(object, "inputs", values_json(e, false));
   json_object_set_new(object, "outputs", values_json(e, true));
   return cli_print_json(object);
@@ -311,7 +312,7 @@ static int open_tuner(evaluating *e) {
 
 /* A stream of its own, since a default one cannot be captured; on the host the default one, which runs calls at once. */
 static int open_stream(evaluating *e) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   attune_status status = attune_device_get_properties(e->device, &p);
   if (status == ATTUNE_OK && p.kind == ATTUNE_DEVICE_HOST) {
     e->stream = attune_stream_default(e->device);
@@ -324,14 +325,18 @@ static int open_stream(evaluating *e) {
 int cmd_eval(int argc, char **argv) {
   options o = {.sample = SAMPLE, .print = PRINTED, .seed = SEED};
   if (cli_parse("eval", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
-  evaluating e = {.options = &o};
+  evaluating e = {.options = &o, .decision = cli_decision(NULL)};
   const attune_status status = attune_evaluation_create(&e.evaluation, &o.words);
-  if (status != ATTUNE_OK) return cli_fail(status);
+  if (status != ATTUNE_OK) {
+    attune_decision_destroy(e.decision);
+    return cli_fail(status);
+  }
   int code = cli_open_device(&e.device, &o.common);
   if (code == CLI_DONE) code = open_tuner(&e);
   if (code == CLI_DONE) code = open_stream(&e);
   if (code == CLI_DONE) code = evaluate(&e);
   free(e.values);
+  attune_decision_destroy(e.decision);
   attune_evaluation_destroy(e.evaluation);
   attune_stream_destroy(e.stream);
   attune_tuner_destroy(e.tuner);

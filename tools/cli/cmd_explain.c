@@ -80,20 +80,33 @@ static const char *source_words(attune_source source, attune_mode mode) {
 }
 
 /* Is the winner the default itself? Its name stands before how it was called. */
-static bool is_default(const attune_decision *d) {
+attune_decision *cli_decision(const attune_decision *from) {
+  attune_decision *decision = NULL;
+  if (attune_decision_create(&decision, from) == ATTUNE_OK) return decision;
+  cli_error("%s", attune_last_message());
+  exit(CLI_FAILED);
+}
+
+attune_decision_info cli_info(const attune_decision *decision) {
+  attune_decision_info info = ATTUNE_DECISION_INFO_INIT;
+  (void)attune_decision_get_info(decision, &info);
+  return info;
+}
+
+static bool is_default(const attune_decision_info *d) {
   const size_t chars = strcspn(d->default_implementation, " ");
   return strlen(d->implementation) == chars && strncmp(d->implementation, d->default_implementation, chars) == 0;
 }
 
 /* One that is unsure has not shown that it gains anything, nor the default that it loses to itself. */
-double cli_speedup(const attune_decision *d) {
+double cli_speedup(const attune_decision_info *d) {
   const double speedup = d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
   return d->unsure && speedup > 0 && (speedup > 1 || is_default(d)) ? 1 : speedup;
 }
 
 /* A winner that did not hold when it was verified has shown nothing, whatever was measured before; nor has one whose
  * spread is not known. */
-double cli_speedup_bound(const attune_decision *d) {
+double cli_speedup_bound(const attune_decision_info *d) {
   const double ratio = d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
   if (!d->unsure || is_default(d) || d->samples < 2 || !(d->spread > 0) || strncmp(d->note, "does not hold", 13) == 0)
     return 0;
@@ -103,7 +116,7 @@ double cli_speedup_bound(const attune_decision *d) {
   return bound > 1 ? bound : 0;
 }
 
-const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision *d) {
+const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision_info *d) {
   const double bound = cli_speedup_bound(d), step = bound < 10 ? 10 : 1;
   if (!d->unsure) return cli_speedup_text(out, cli_speedup(d));
   const double below = floor(bound * step) / step;
@@ -112,12 +125,12 @@ const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision *d) {
   return out;
 }
 
-cli_tint cli_speedup_tint(const attune_decision *d) {
+cli_tint cli_speedup_tint(const attune_decision_info *d) {
   const double known = d->unsure ? cli_speedup_bound(d) : cli_speedup(d);
   return known > 1.005 ? CLI_GREEN : known > 0 && known < 0.995 ? CLI_RED : CLI_PLAIN;
 }
 
-json_t *cli_json_decision(const attune_decision *d) {
+json_t *cli_json_decision(const attune_decision_info *d) {
   json_t *object = json_pack("{s:o, s:o, s:o, s:i, s:o, s:s, s:o, s:o, s:i}", "problem", cli_json_text(d->problem),
                              "device", cli_json_text(d->device), "implementation", cli_json_text(d->implementation),
                              "implementation_version", d->implementation_version, "configuration",
@@ -148,7 +161,7 @@ static void line(const char *label, const char *text) {
 }
 
 /* "1.25x, 12.3 us by NAME CONFIGURATION" for the one that was beaten. */
-static void margin_line(const char *label, const attune_decision *d, double time_ns, const char *name,
+static void margin_line(const char *label, const attune_decision_info *d, double time_ns, const char *name,
                         const char *configuration) {
   char text[400], time_text[CLI_CELL];
   if (!(time_ns > 0) || !(d->time_ns > 0)) return;
@@ -158,7 +171,7 @@ static void margin_line(const char *label, const attune_decision *d, double time
 }
 
 /* The winner may look slower than the one that it beat: that needs a word. */
-static void runner_up_lines(const attune_decision *d, bool alone) {
+static void runner_up_lines(const attune_decision_info *d, bool alone) {
   margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
   if (!(d->runner_up_time_ns > 0) || d->runner_up_time_ns >= d->time_ns) return;
   line("", alone ? "its time is from the race; winner and default were then measured again, each alone"
@@ -166,7 +179,7 @@ static void runner_up_lines(const attune_decision *d, bool alone) {
 }
 
 /* `alone`: winner and default were measured again behind the race. */
-static void measured_lines(const attune_decision *d, bool alone) {
+static void measured_lines(const attune_decision_info *d, bool alone) {
   char text[400], time_text[CLI_CELL], spread[CLI_CELL], placement[CLI_CELL];
   snprintf(text, sizeof text, "%s, median of %d samples, spread %s, %s over placements of the operands",
            cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
@@ -195,7 +208,7 @@ static void measured_lines(const attune_decision *d, bool alone) {
 
 /* `asked` is the problem as the user wrote it: told where it is not the beginning of the stored text, from which the
  * accuracy may be left out; of a row-major one it comes first. */
-static void print_words(const char *asked, const attune_decision *d, attune_mode mode, bool alone) {
+static void print_words(const char *asked, const attune_decision_info *d, attune_mode mode, bool alone) {
   char text[400], since[CLI_CELL];
   const bool turned = strstr(asked, " row-major") != NULL, other = strncmp(asked, d->problem, strlen(asked)) != 0;
   cli_print_padded(stdout, turned ? asked : d->problem, 0, false, false);
@@ -250,7 +263,7 @@ static void print_trials(trial_report *r, bool alone, bool wide) {
 }
 
 /* None is no failure: the problem was not tuned here. */
-static int tell(const options *o, attune_tuner *tuner, attune_device *device, const attune_decision *decision) {
+static int tell(const options *o, attune_tuner *tuner, attune_device *device, const attune_decision_info *decision) {
   trial_report r = {.table = {.columns = trial_columns, .column_count = TRIAL_COLUMNS}, .array = json_array()};
   attune_status status = attune_tuner_trials(tuner, device, o->problem, add_trial, &r);
   const bool alone = r.winner_ns > 0 && r.winner_ns != decision->time_ns;
@@ -273,13 +286,15 @@ static int tell(const options *o, attune_tuner *tuner, attune_device *device, co
 
 /* Without its database the tuner still runs the problem, so the answer stands; one that was named must be there. */
 static int explain(const options *o, attune_tuner *tuner, attune_device *device) {
-  attune_decision decision = {0};
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK && o->common.database) return cli_fail(status);
   if (status != ATTUNE_OK) cli_error("warning: %s", attune_last_message());
-  status = attune_explain(tuner, device, o->problem, &decision);
-  if (status != ATTUNE_OK) return cli_fail(status);
-  return tell(o, tuner, device, &decision);
+  attune_decision *decision = cli_decision(NULL);
+  status = attune_explain(tuner, device, o->problem, decision);
+  const attune_decision_info info = cli_info(decision);
+  const int code = status == ATTUNE_OK ? tell(o, tuner, device, &info) : cli_fail(status);
+  attune_decision_destroy(decision);
+  return code;
 }
 
 int cmd_explain(int argc, char **argv) {

@@ -91,7 +91,8 @@ typedef struct showing {
   const options *options;
   const char *device; /* NULL: any */
   bool waiting;       /* the next four: a winner that may hold on further devices */
-  attune_decision decision;
+  attune_decision *held;
+  attune_decision_info decision; /* what it says */
   int valid;
   char fingerprint[4096];
   char devices[DEVICES_CHARS]; /* that it holds on, with blanks between */
@@ -102,7 +103,7 @@ typedef struct showing {
 
 /* Devices of one kind share what is recorded, so the first one of a winner knows it. */
 static void add_waiting(showing *s) {
-  const attune_decision *d = &s->decision;
+  const attune_decision_info *d = &s->decision;
   if (!s->waiting) return;
   s->waiting = false;
   if (!s->calls.device || strcmp(s->calls.device, d->device) != 0) {
@@ -123,32 +124,40 @@ static void add_waiting(showing *s) {
                                    .call_ns = d->default_time_ns});
 }
 
-static bool same_winner(const showing *s, const attune_decision *d, const char *fingerprint) {
+static bool same_winner(const showing *s, const attune_decision_info *d, const char *fingerprint) {
   return s->waiting && d->source == s->decision.source && strcmp(d->problem, s->decision.problem) == 0 &&
          strcmp(d->measure, s->decision.measure) == 0 && d->tuned_at == s->decision.tuned_at &&
          strcmp(fingerprint, s->fingerprint) == 0;
 }
 
+/* Of the winner that waits, or the problem: a copy of `decision`, NULL: empty. */
+static void hold(showing *s, const attune_decision *decision) {
+  attune_decision_destroy(s->held);
+  s->held = cli_decision(decision);
+  s->decision = cli_info(s->held);
+}
+
 /* A winner comes once for each device that it holds on, and is one row. */
 static int show_winner(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   showing *s = user;
-  if (s->device && strcmp(decision->device, s->device) != 0) return 0;
+  const attune_decision_info d = cli_info(decision);
+  if (s->device && strcmp(d.device, s->device) != 0) return 0;
   if (!valid && !s->options->all) {
     s->elsewhere++;
     s->report.other_threads +=
-        strncmp(decision->changed, "CPU threads ", 12) == 0 && !strchr(decision->changed, ';'); /* that alone */
+        strncmp(d.changed, "CPU threads ", 12) == 0 && !strchr(d.changed, ';'); /* that alone */
     return 0;
   }
-  const bool further = same_winner(s, decision, fingerprint);
+  const bool further = same_winner(s, &d, fingerprint);
   const size_t used = further ? strlen(s->devices) : 0;
   if (!further) {
     add_waiting(s);
     s->waiting = true;
     s->valid = valid;
-    s->decision = *decision;
+    hold(s, decision);
     snprintf(s->fingerprint, sizeof s->fingerprint, "%s", fingerprint);
   }
-  snprintf(s->devices + used, sizeof s->devices - used, "%s%s", further ? " " : "", decision->device);
+  snprintf(s->devices + used, sizeof s->devices - used, "%s%s", further ? " " : "", d.device);
   return 0;
 }
 
@@ -161,7 +170,7 @@ static attune_status show_winners(showing *s) {
 
 /* ---- problems, with a winner or without ---- */
 
-static bool is_measured(const attune_decision *d) {
+static bool is_measured(const attune_decision_info *d) {
   return d->source == ATTUNE_SOURCE_STORED || d->source == ATTUNE_SOURCE_SYSTEM;
 }
 
@@ -178,10 +187,11 @@ static void show_problems(showing *s, attune_device *device, const attune_worklo
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
     const attune_workload_entry *entry = attune_workload_at(workload, i);
     const attune_workload_entry *recorded = counted ? entry : find_calls(&s->calls, entry->problem);
-    attune_decision *d = &s->decision;
-    *d = (attune_decision){0};
-    if (attune_explain(s->tuner, device, entry->problem, d) != ATTUNE_OK)
-      snprintf(d->problem, sizeof d->problem, "%s", entry->problem);
+    attune_decision_info *d = &s->decision;
+    hold(s, NULL);
+    const attune_status status = attune_explain(s->tuner, device, entry->problem, s->held);
+    *d = cli_info(s->held);
+    if (status != ATTUNE_OK) d->problem = entry->problem;
     const bool tuned = is_measured(d), own_name = strcmp(entry->name, entry->written) != 0;
     show_add(&s->report, &(show_row){.decision = d,
                                      .name = own_name ? entry->name : "",
@@ -257,6 +267,7 @@ static int show(const options *o, attune_tuner *tuner, attune_device *device) {
                                        : "no winners stored: `attune tune FILE' finds them";
   const int code = status == ATTUNE_OK ? show_end(&s->report, nothing, s->elsewhere) : cli_fail(status);
   show_free(&s->report);
+  attune_decision_destroy(s->held);
   free(s);
   return code;
 }

@@ -36,7 +36,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   return 0;
 }
 
-static bool is_measured(const attune_decision *d) {
+static bool is_measured(const attune_decision_info *d) {
   return d->source == ATTUNE_SOURCE_STORED || d->source == ATTUNE_SOURCE_SYSTEM || d->source == ATTUNE_SOURCE_TUNED;
 }
 
@@ -64,6 +64,13 @@ static void name_items(tune_run *run) {
   free(names);
 }
 
+/* Is there a choice for it? */
+static bool is_known(const tune_run *run, tune_item *it) {
+  const attune_status status = attune_explain(run->tuner, run->device, it->entry->problem, it->held);
+  it->decision = cli_info(it->held);
+  return status == ATTUNE_OK;
+}
+
 /* Finds what needs no measuring, so that the budget is shared among the rest only. */
 static void look_up(tune_run *run) {
   void *seen = NULL;
@@ -74,8 +81,7 @@ static void look_up(tune_run *run) {
       it->outcome = OUTCOME_SAME;
       continue;
     }
-    bool known =
-        !run->options->force && attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK;
+    const bool known = !run->options->force && is_known(run, it);
     if (known && is_measured(&it->decision) && it->decision.complete && !it->decision.unsure)
       it->outcome = OUTCOME_STORED;
     else
@@ -91,9 +97,8 @@ static double look_ms(const tune_run *run, const tune_item *it) {
 
 /* Another process measured it since this run began: that winner is taken, complete or not. */
 static bool others_winner(tune_run *run, tune_item *it) {
-  return !run->options->force &&
-         attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK &&
-         is_measured(&it->decision) && it->decision.tuned_at > run->start_time;
+  return !run->options->force && is_known(run, it) && is_measured(&it->decision) &&
+         it->decision.tuned_at > run->start_time;
 }
 
 static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool force, attune_decision *out) {
@@ -116,7 +121,8 @@ static void measure(tune_run *run, tune_item *it, double most_ms) {
   if (!others && most_ms < 0 && again) return;
   if (again) run->busy--;
   if (!others)
-    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED : tune_one(run, it, most_ms, run->options->force, &it->decision);
+    status = most_ms < 0 ? ATTUNE_BUDGET_EXHAUSTED : tune_one(run, it, most_ms, run->options->force, it->held);
+  it->decision = cli_info(it->held);
   if (status == ATTUNE_BUSY) {
     it->outcome = OUTCOME_BUSY;
     run->busy++;
@@ -175,19 +181,27 @@ static void tune_busy(tune_run *run) {
     if (run->items[i].outcome == OUTCOME_BUSY) tune_report_item(run, &run->items[i]);
 }
 
+static void replace(tune_item *it, attune_decision **found) {
+  attune_decision *old = it->held;
+  it->held = *found;
+  it->decision = cli_info(it->held);
+  *found = old;
+}
+
 /* Once more, in a round of the budget: what is found now, or what there was if that is better. */
 static void measure_again(tune_run *run, tune_item *it, double most_ms) {
-  attune_decision found;
+  attune_decision *found = cli_decision(NULL);
   cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
-  const attune_status status = tune_one(run, it, most_ms, false, &found);
+  const attune_status status = tune_one(run, it, most_ms, false, found);
   if (status == ATTUNE_OK) {
-    const bool stays = it->outcome == OUTCOME_TUNED && strncmp(found.note, "stays: ", 7) == 0;
+    const bool stays = it->outcome == OUTCOME_TUNED && strncmp(cli_info(found).note, "stays: ", 7) == 0;
     it->outcome = OUTCOME_TUNED;
-    if (!stays) it->decision = found; /* else it is this run's own first look, with its note */
+    if (!stays) replace(it, &found); /* else it is this run's own first look, with its note */
     if (!tune_is_open(it)) tune_report_item(run, it);
   } else if (status == ATTUNE_BUDGET_EXHAUSTED) {
     it->too_short_ms = most_ms;
   }
+  attune_decision_destroy(found);
 }
 
 /* What is stored, or the same as another, is told in its place in the list: before the first that is left. */
@@ -261,7 +275,7 @@ static void on_kernel(void *user, const attune_decision *winner, attune_warm_out
   (void)ms;
   if (outcome != ATTUNE_WARM_FAILED) return;
   cli_progress_clear(run->progress);
-  cli_error("%s: its kernel is not in the kernel cache: %s", winner->problem, message);
+  cli_error("%s: its kernel is not in the kernel cache: %s", cli_info(winner).problem, message);
 }
 
 /* The kernels of what was chosen stay in the kernel cache, also if those of all candidates were too many for it. */
@@ -306,7 +320,10 @@ static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_devi
     return CLI_FAILED;
   }
   run.items = cli_alloc(count, sizeof *run.items);
-  for (size_t i = 0; i < count; i++) run.items[i].entry = attune_workload_at(workload, i);
+  for (size_t i = 0; i < count; i++) {
+    run.items[i].entry = attune_workload_at(workload, i);
+    run.items[i].held = cli_decision(NULL);
+  }
   cli_catch_signals();
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
   name_items(&run);
@@ -320,7 +337,10 @@ static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_devi
     keep_kernels(&run);
     code = conclude(&run);
   }
-  for (size_t i = 0; i < count; i++) free(run.items[i].shown);
+  for (size_t i = 0; i < count; i++) {
+    free(run.items[i].shown);
+    attune_decision_destroy(run.items[i].held);
+  }
   free(run.items);
   return code;
 }

@@ -37,7 +37,8 @@ typedef struct problems {
 static int note(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   problems *p = user;
   (void)fingerprint;
-  if (!valid || strcmp(decision->device, p->device) != 0) return 0;
+  const attune_decision_info d = cli_info(decision);
+  if (!valid || strcmp(d.device, p->device) != 0) return 0;
   if (p->count == p->room) {
     p->room = p->room ? 2 * p->room : 64;
     p->texts = realloc(p->texts, p->room * sizeof *p->texts);
@@ -46,8 +47,8 @@ static int note(void *user, const attune_decision *decision, const char *fingerp
       exit(CLI_FAILED);
     }
   }
-  const size_t size = strlen(decision->problem) + 1;
-  p->texts[p->count++] = memcpy(cli_alloc(size, 1), decision->problem, size);
+  const size_t size = strlen(d.problem) + 1;
+  p->texts[p->count++] = memcpy(cli_alloc(size, 1), d.problem, size);
   return 0;
 }
 
@@ -76,19 +77,19 @@ typedef struct report {
 } report;
 
 /* The speedup that was stored, also of one that is marked as unsure since: what the verdict is about. */
-static double claim_of(const attune_decision *d) {
+static double claim_of(const attune_decision_info *d) {
   return d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0.0;
 }
 
-static void add(report *r, const options *o, const attune_recheck *c) {
+static void add(report *r, const options *o, const attune_decision_info *winner, const attune_recheck *c) {
   char time_text[CLI_CELL], default_time[CLI_CELL], stored[CLI_CELL], now[CLI_CELL], error[CLI_CELL];
-  const double claim = claim_of(&c->stored);
+  const double claim = claim_of(winner);
   r->by_verdict[c->verdict]++;
   r->marked += c->marked != 0;
   if (claim > 0 && c->verdict != ATTUNE_VERDICT_UNSURE) r->logs += log(c->speedup / claim);
   if (o->common.json) {
     json_array_append_new(r->array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:b}", "stored",
-                                              cli_json_decision(&c->stored), "time_ns", cli_json_number(c->time_ns),
+                                              cli_json_decision(winner), "time_ns", cli_json_number(c->time_ns),
                                               "default_time_ns", cli_json_number(c->default_time_ns), "speedup",
                                               cli_json_number(c->speedup), "error", cli_json_number(c->error),
                                               "max_error", cli_json_number(c->max_error), "samples", c->samples,
@@ -96,10 +97,10 @@ static void add(report *r, const options *o, const attune_recheck *c) {
     return;
   }
   cli_table_add(&r->table, (const char *const[COLUMNS]){
-                               c->stored.problem, cli_time_text(time_text, c->time_ns),
+                               winner->problem, cli_time_text(time_text, c->time_ns),
                                cli_time_text(default_time, c->default_time_ns), cli_speedup_text(stored, claim),
                                cli_speedup_text(now, c->speedup), cli_percent_text(error, c->error),
-                               c->stored.implementation, verdict_name(c->verdict)});
+                               winner->implementation, verdict_name(c->verdict)});
   if (c->verdict == ATTUNE_VERDICT_SLOWER || c->verdict == ATTUNE_VERDICT_WRONG)
     cli_table_tint(&r->table, NOW, CLI_RED), cli_table_tint(&r->table, VERDICT, CLI_RED);
 }
@@ -160,20 +161,23 @@ static void run_all(const options *o, attune_tuner *tuner, attune_device *device
   const size_t wanted = o->sample && o->sample < p->count ? o->sample : p->count;
   const size_t first = p->count ? (size_t)(cli_now_s() * 1e3) % p->count : 0;
   const double start = cli_now_s();
+  attune_decision *stored = cli_decision(NULL);
   for (size_t i = 0; i < wanted; i++) {
     const char *problem = p->texts[(first + i * p->count / wanted) % p->count];
-    attune_recheck c;
+    attune_recheck c = {0};
     if (o->budget_s > 0 && cli_now_s() - start > o->budget_s) {
       r->left++;
       continue;
     }
-    if (attune_verify(tuner, device, problem, 0.0, &c) == ATTUNE_OK) {
-      add(r, o, &c);
+    if (attune_verify(tuner, device, problem, 0.0, stored, &c) == ATTUNE_OK) {
+      const attune_decision_info winner = cli_info(stored);
+      add(r, o, &winner, &c);
     } else {
       r->failed++;
       cli_error("%s: %s", problem, attune_last_message());
     }
   }
+  attune_decision_destroy(stored);
 }
 
 static void free_texts(problems *p) {

@@ -40,10 +40,11 @@ static const char *outcome_name(attune_warm_outcome outcome) {
 }
 
 /* Winners that need nothing are counted only. */
-static void add(void *user, const attune_decision *winner, attune_warm_outcome outcome, double ms,
+static void add(void *user, const attune_decision *decision, attune_warm_outcome outcome, double ms,
                 const char *message) {
   report *r = user;
   char time_text[CLI_CELL];
+  const attune_decision_info info = cli_info(decision), *winner = &info;
   if (outcome == ATTUNE_WARM_NOTHING) return;
   if (outcome == ATTUNE_WARM_FAILED) cli_error("%s: %s", winner->problem, message);
   json_array_append_new(r->array,

@@ -48,7 +48,7 @@ static attune_status call_copy(void *user, attune_stream *stream, int number) {
 
 /* How many are needed so that a call finds nothing of its operands in the cache; 1 where they shall stay there. */
 static int sets_wanted(const timing *t, uint64_t bytes) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   if (attune_device_get_properties(t->device, &p) != ATTUNE_OK || p.kind == ATTUNE_DEVICE_HOST) return 1;
   const uint64_t wanted = 2 * p.cache_bytes / (bytes ? bytes : 1) + 1;
   return wanted < MOST_SETS ? (int)wanted : MOST_SETS;

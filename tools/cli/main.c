@@ -271,6 +271,7 @@ int main(int argc, char **argv) {
   argp_program_version_hook = print_version;
   argp_err_exit_status = CLI_USAGE;
   choice chosen = {0};
+  (void)unsetenv("ATTUNE_OVERRIDE"); /* the command's own options are the operator's, too */
   if (argc > 0) argv[0] = program;
   cli_clean_options(argc, argv, NULL);
   const bool may_end = atexit(cli_check_output) == 0; /* --help and --version end in argp */

@@ -9,7 +9,7 @@ typedef enum show_format { SHOW_TABLE, SHOW_JSON, SHOW_CSV } show_format;
 
 /* A problem and its winner. Texts are borrowed. */
 typedef struct show_row {
-  const attune_decision *decision; /* of a problem that has no winner: what would run */
+  const attune_decision_info *decision; /* of a problem that has no winner: what would run */
   const char *name;                /* in the workload; "": none */
   const char *written;             /* the problem as the workload has it */
   const char *devices;             /* that the winner holds on, with blanks between */

@@ -86,7 +86,7 @@ static const char *number_text(char out[CLI_CELL], int64_t number) {
 }
 
 static void add_cells(show_report *r, const show_row *row) {
-  const attune_decision *d = row->decision;
+  const attune_decision_info *d = row->decision;
   char calls[CLI_CELL], time_text[CLI_CELL], default_time[CLI_CELL], about[CLI_CELL + 2] = "-", speedup[CLI_CELL],
                                                                                       spread[CLI_CELL], when[CLI_CELL];
   if (!row->tuned && row->call_ns > 0) snprintf(about, sizeof about, "~%s", cli_time_text(default_time, row->call_ns));
@@ -158,7 +158,7 @@ static void put_number(double number) {
 }
 
 static void put_line(const show_row *row) {
-  const attune_decision *d = row->decision;
+  const attune_decision_info *d = row->decision;
   put_text(row->name, 0);
   put_text(d->problem, ',');
   put_text(row->written, ',');

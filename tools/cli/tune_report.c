@@ -10,7 +10,7 @@
 static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "failed", "busy"};
 
 /* "default 12.3 us  winner 9.8 us  1.25x" */
-static int print_times(const attune_decision *d) {
+static int print_times(const attune_decision_info *d) {
   char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
   const cli_tint tint = cli_speedup_tint(d);
   const int printed = printf("  default %10s  winner %10s  ", cli_time_text(default_time, d->default_time_ns),
@@ -23,7 +23,7 @@ static int print_times(const attune_decision *d) {
 
 /* What a reader should know beside the figures. */
 static void write_remark(const tune_item *it, char *out, size_t size) {
-  const attune_decision *d = &it->decision;
+  const attune_decision_info *d = &it->decision;
   const bool stored = it->outcome == OUTCOME_STORED;
   if (stored && strncmp(d->note, "stays: ", 7) == 0)
     snprintf(out, size, "  (stored; %s)", d->note);
@@ -35,7 +35,7 @@ static void write_remark(const tune_item *it, char *out, size_t size) {
 
 /* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
 static void print_winner(const tune_item *it, int room) {
-  const attune_decision *d = &it->decision;
+  const attune_decision_info *d = &it->decision;
   char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 32];
   write_remark(it, remark, sizeof remark);
   snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);

@@ -32,7 +32,8 @@ typedef struct tune_item {
   double estimate_ns;       /* a call of the default, about; with a budget only */
   bool too_large;           /* no budget is enough: the message says why; with a budget only */
   double too_short_ms;      /* the longest share that did not do */
-  attune_decision decision; /* of TUNED and STORED */
+  attune_decision *held;
+  attune_decision_info decision; /* what it says: of TUNED and STORED */
   char message[256];        /* of FAILED and BUSY */
 } tune_item;
 

@@ -124,7 +124,7 @@ static int print_round(bool json) {
   int code = CLI_DONE;
   for (int i = 0; i < attune_device_count() && code == CLI_DONE; i++) {
     attune_device *device = NULL;
-    attune_telemetry t;
+    attune_telemetry t = {0};
     attune_status status = attune_device_at(&device, i);
     if (status == ATTUNE_OK) status = attune_device_get_telemetry(device, &t);
     if (status != ATTUNE_OK) return cli_fail(status);

@@ -215,8 +215,8 @@ static struct timespec time_in(double ms) {
 }
 
 attune_status attune_precompile_next(attune_precompile *a, double wait_ms, int any, size_t *out) {
-  if (!a || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", a ? "out" : "ahead");
-  if (!(wait_ms >= 0.0)) return at_fail(ATTUNE_INVALID_ARGUMENT, "wait_ms is %g; should be 0 or more", wait_ms);
+  if (!a || !out) return AT_INVALID("%s is NULL; should be given", a ? "out" : "ahead");
+  if (!(wait_ms >= 0.0)) return AT_INVALID("wait_ms is %g; should be 0 or more", wait_ms);
   const struct timespec until = time_in(wait_ms);
   at_compile_lock();
   size_t next = pick(a, false);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "src/base/struct_size.h"
 #include "src/host/threads.h"
 #include "src/process/compile_queue.h"
 #include "tuning/store/decision.h"
@@ -121,7 +122,8 @@ attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, cons
   AT_REQUIRE(tuner, device);
   const int64_t start_ns = at_now_ns();
   winners found = {.device = device};
-  attune_status status = ATTUNE_OK;
+  attune_status status = out ? AT_CLEAR(out) : ATTUNE_OK;
+  if (status != ATTUNE_OK) return status;
   at_tuner_open(tuner);
   if (problems)
     find_some(&found, tuner, device, problems, count);
@@ -136,6 +138,5 @@ attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, cons
   for (size_t i = 0; i < found.count; i++) free(found.kept[i]);
   free(found.kept);
   w.sums.ms = (double)(at_now_ns() - start_ns) * 1e-6;
-  if (status == ATTUNE_OK && out) *out = w.sums;
-  return status;
+  return status == ATTUNE_OK && out ? AT_GIVE(out, &w.sums) : status;
 }

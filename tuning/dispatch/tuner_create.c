@@ -8,6 +8,7 @@
 
 #include "src/process/cancel.h"
 #include "src/base/settings.h"
+#include "src/base/struct_size.h"
 #include "tuning/compile/deferred_decision.h"
 #include "tuning/plans/call_cache.h"
 #include "tuning/workload/recording.h"
@@ -33,8 +34,8 @@ static attune_status check_options(const attune_tuner_options *o) {
 
 /* Where the databases are, for when they are opened. */
 static attune_status note_paths(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  t->named = o->database || s->database_named;
-  t->user_path = strdup(o->database ? o->database : s->database);
+  t->named = o->database || s->database_named; /* an override names it, too */
+  t->user_path = strdup(o->database && !s->override_database ? o->database : s->database);
   t->system_path = strdup(o->system_database ? o->system_database : "");
   return t->user_path && t->system_path ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
 }
@@ -155,10 +156,11 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
     return status;
   }
   t->id = atomic_fetch_add(&tuners, 1) + 1;
-  t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
+  t->budget_ns = (o->budget_ms > 0.0 && !settings->override_budget ? o->budget_ms : settings->budget_ms) * 1e6;
   t->total_budget_ns = o->total_budget_ms * 1e6;
   t->measure = o->measure;
-  atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
+  t->mode_fixed = settings->override_mode;
+  atomic_store(&t->mode, (int)(o->mode && !t->mode_fixed ? o->mode : settings->mode));
   atomic_store(&t->compile, (int)settings->compile);
   atomic_store(&t->flushed_ns, at_now_ns());
   pthread_mutex_init(&t->lock, NULL);
@@ -170,15 +172,15 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
 
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count) {
-  static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options full, *o = &full;
   AT_REQUIRE_AS(out, "point to an attune_tuner *");
   *out = NULL;
   if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
   const at_call_scope scope = at_call_enter(NULL);
-  const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
-  attune_status status = t ? check_options(o) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  attune_status status = t ? AT_TAKE(o, options) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  if (status == ATTUNE_OK) status = check_options(o);
   if (status == ATTUNE_OK) status = at_settings_read(settings);
   if (status == ATTUNE_OK) {
     t->ops = ops;
@@ -224,23 +226,26 @@ void attune_tuner_destroy(attune_tuner *t) {
   (void)at_call_leave(&scope, ATTUNE_OK);
 }
 
-attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text) {
-  AT_REQUIRE(tuner, text);
+attune_status attune_tuner_set_search(attune_tuner *tuner, const attune_search_options *options) {
+  attune_search_options full;
+  AT_REQUIRE(tuner);
+  AT_TRY(AT_TAKE(&full, options));
+  AT_TRY(at_search_settings_check(&full));
   pthread_mutex_lock(&tuner->lock);
-  const attune_status status = at_search_settings_parse(&tuner->search, text, "text");
+  tuner->search = full;
   pthread_mutex_unlock(&tuner->lock);
-  return status;
+  return ATTUNE_OK;
 }
 
-attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size) {
+attune_status attune_tuner_get_search(attune_tuner *tuner, attune_search_options *out) {
   AT_REQUIRE(tuner, out);
-  const at_search_settings settings = at_tuner_search(tuner);
-  return at_search_settings_write(&settings, out, size);
+  const attune_search_options settings = at_tuner_search(tuner);
+  return AT_GIVE(out, &settings);
 }
 
-at_search_settings at_tuner_search(attune_tuner *t) {
+attune_search_options at_tuner_search(attune_tuner *t) {
   pthread_mutex_lock(&t->lock);
-  const at_search_settings settings = t->search;
+  const attune_search_options settings = t->search;
   pthread_mutex_unlock(&t->lock);
   return settings;
 }
@@ -257,6 +262,7 @@ attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode) {
   AT_REQUIRE(tuner);
   if (!mode_known(mode))
     return AT_INVALID("mode is %d; should be off (1), cached (2), record (3) or tune (4)", (int)mode);
+  if (tuner->mode_fixed) return ATTUNE_OK;
   const at_message kept = at_message_keep();
   if (mode != ATTUNE_MODE_OFF) at_tuner_open(tuner);
   const int before = atomic_exchange(&tuner->mode, (int)mode);

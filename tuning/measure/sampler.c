@@ -96,7 +96,8 @@ attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_
   AT_TRY(at_operand_room(profiler->device, one));
   const size_t cache = (size_t)profiler->device->properties.cache_bytes,
                memory = (size_t)profiler->device->properties.memory_bytes;
-  const size_t usual = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES, wanted = profiler->settings.rotate_bytes;
+  const size_t usual = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
+  const size_t wanted = (size_t)profiler->settings.rotate_mb << 20;
   const size_t cold = wanted ? wanted : usual;
   const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
   attune_status status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
@@ -120,10 +121,11 @@ void at_sampler_close(at_sampler *profile) {
 
 /* What the settings want beyond the first launch. */
 static attune_status warm_up(at_sampler *profile, at_plan *plan) {
-  const at_search_settings *s = &profile->profiler->settings;
+  const attune_search_options *s = &profile->profiler->settings;
   const int64_t start_ns = at_now_ns(), until_ns = profile->warm_until_ns ? profile->warm_until_ns : INT64_MAX;
   attune_status status = ATTUNE_OK;
-  for (int i = 1; status == ATTUNE_OK && (i < s->warmups || (double)(at_now_ns() - start_ns) < s->warmup_ns); i++) {
+  const double least_ns = s->warmup_ms * 1e6;
+  for (int i = 1; status == ATTUNE_OK && (i < s->warmups || (double)(at_now_ns() - start_ns) < least_ns); i++) {
     if (at_now_ns() >= until_ns) break;
     status = at_sampler_launch(profile, plan, profile->next_copy + i);
     if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search_settings.c: the keys of ATTUNE_SEARCH, read and written. */
+ * search_settings.c: the keys of ATTUNE_SEARCH, and the bounds of their values. */
 #include "tuning/measure/search_settings.h"
 
 #include "src/base/settings.h"
 #include "src/base/support.h"
 
-#include <stdio.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-/* NOT is of members that are false as usual and true when the key is false. */
-typedef enum kind { WHOLE, MILLISECONDS, MEGABYTES, FRACTION, NOT } kind;
+/* NOT is of members that are 0 as usual and 1 when the key is false. */
+typedef enum kind { WHOLE, REAL, NOT } kind;
 
 typedef struct key {
   const char *name;
@@ -19,42 +20,39 @@ typedef struct key {
   const char *right;
 } key;
 
-#define MEMBER(name) offsetof(at_search_settings, name)
+#define MEMBER(name) offsetof(attune_search_options, name)
 static const key keys[] = {
     {"rounds", WHOLE, MEMBER(rounds), 3, 61, "a whole number from 3 to 61, or 0 for the usual"},
     {"warmups", WHOLE, MEMBER(warmups), 1, 1000, "a whole number from 1 to 1000, or 0 for the usual"},
     {"configurations", WHOLE, MEMBER(configurations), 1, 256, "a whole number from 1 to 256, or 0 for the usual"},
-    {"warmup_ms", MILLISECONDS, MEMBER(warmup_ns), 0.001, 10000,
-     "milliseconds from 0.001 to 10000, or 0 for the usual"},
-    {"candidate_ms", MILLISECONDS, MEMBER(candidate_ns), 0.001, 1e6,
-     "milliseconds from 0.001 to 1000000, or 0 for no bound"},
-    {"rotate_mb", MEGABYTES, MEMBER(rotate_bytes), 1, 1e6,
-     "a whole number of MB from 1 to 1000000, or 0 for the usual"},
-    {"tolerance", FRACTION, MEMBER(tolerance), 1e-6, 1, "a number from 0.000001 to 1"},
+    {"warmup_ms", REAL, MEMBER(warmup_ms), 0.001, 10000, "milliseconds from 0.001 to 10000, or 0 for the usual"},
+    {"candidate_ms", REAL, MEMBER(candidate_ms), 0.001, 1e6, "milliseconds from 0.001 to 1000000, or 0 for no bound"},
+    {"rotate_mb", WHOLE, MEMBER(rotate_mb), 1, 1e6, "a whole number of MB from 1 to 1000000, or 0 for the usual"},
+    {"tolerance", REAL, MEMBER(tolerance), 1e-6, 1, "a number from 0.000001 to 1, or 0 for the usual"},
     {"guess", NOT, MEMBER(no_guess), 0, 1, "true or false"},
 };
 #define NAMES "rounds, warmups, warmup_ms, candidate_ms, configurations, rotate_mb, tolerance, guess"
 
-static bool set(at_search_settings *out, const key *k, const char *value) {
-  char *at = (char *)out + k->member;
-  double number = 0.0;
-  if (k->kind == NOT) {
-    *(bool *)(void *)at = strcmp(value, "false") == 0;
-    return *(bool *)(void *)at || strcmp(value, "true") == 0;
-  }
-  if (!at_parse_decimal(&number, value) || (number != 0.0 && (number < k->least || number > k->most))) return false;
-  if (k->kind == FRACTION && number == 0.0) return false;
-  if ((k->kind == WHOLE || k->kind == MEGABYTES) && number != (double)(int64_t)number) return false;
-  if (k->kind == WHOLE)
-    *(int *)(void *)at = (int)number;
-  else if (k->kind == MEGABYTES)
-    *(size_t *)(void *)at = (size_t)number << 20;
-  else
-    *(double *)(void *)at = k->kind == MILLISECONDS ? number * 1e6 : number;
-  return true;
+static bool within(const key *k, double number) {
+  return number == 0.0 || (number >= k->least && number <= k->most);
 }
 
-static attune_status set_one(at_search_settings *out, char *item, const char *source) {
+static bool set(attune_search_options *out, const key *k, const char *value) {
+  void *at = (char *)out + k->member;
+  double number = 0.0;
+  if (k->kind == NOT) {
+    *(int *)at = strcmp(value, "false") == 0;
+    return *(int *)at || strcmp(value, "true") == 0;
+  }
+  if (!at_parse_decimal(&number, value) || !within(k, number)) return false;
+  if (k->kind == REAL)
+    *(double *)at = number;
+  else
+    *(int *)at = (int)number;
+  return k->kind == REAL || number == (double)(int)number;
+}
+
+static attune_status set_one(attune_search_options *out, char *item, const char *source) {
   char *colon = strchr(item, ':');
   if (!colon) return AT_INVALID("%s has \"%.60s\"; should be key:value,key:value with keys " NAMES, source, item);
   *colon = '\0';
@@ -66,8 +64,8 @@ static attune_status set_one(at_search_settings *out, char *item, const char *so
   return AT_INVALID("%s has no key \"%.60s\"; should be one of " NAMES, source, item);
 }
 
-attune_status at_search_settings_parse(at_search_settings *out, const char *text, const char *source) {
-  at_search_settings settings = *out;
+attune_status at_search_settings_parse(attune_search_options *out, const char *text, const char *source) {
+  attune_search_options settings = *out;
   char copy[AT_SEARCH_CHARS], *rest = copy;
   if (!at_copy_text(copy, sizeof copy, text))
     return AT_INVALID("%s has %zu bytes; should have fewer than %zu", source, strlen(text), sizeof copy);
@@ -76,22 +74,13 @@ attune_status at_search_settings_parse(at_search_settings *out, const char *text
   return ATTUNE_OK;
 }
 
-attune_status at_search_settings_write(const at_search_settings *settings, char *out, size_t size) {
-  size_t used = 0;
-  bool fits = size > 0;
-  if (size > 0) *out = '\0';
-  for (size_t i = 0; i < AT_COUNT(keys) && fits; i++) {
+attune_status at_search_settings_check(const attune_search_options *options) {
+  for (size_t i = 0; i < AT_COUNT(keys); i++) {
     const key *k = &keys[i];
-    const char *at = (const char *)settings + k->member, *comma = used ? "," : "";
-    const int whole = k->kind == WHOLE ? *(const int *)(const void *)at : 0;
-    const size_t bytes = k->kind == MEGABYTES ? *(const size_t *)(const void *)at : 0;
-    const double number = k->kind == MILLISECONDS || k->kind == FRACTION ? *(const double *)(const void *)at : 0.0;
-    if (whole) fits = at_append(out, size, &used, "%s%s:%d", comma, k->name, whole);
-    if (bytes) fits = at_append(out, size, &used, "%s%s:%zu", comma, k->name, bytes >> 20);
-    if (number != 0.0)
-      fits = at_append(out, size, &used, "%s%s:%.9g", comma, k->name, k->kind == MILLISECONDS ? number * 1e-6 : number);
-    if (k->kind == NOT && *(const bool *)(const void *)at)
-      fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
+    const void *at = (const char *)options + k->member;
+    const double number = k->kind == REAL ? *(const double *)at : (double)*(const int *)at;
+    if (k->kind != NOT && !within(k, number))
+      return AT_INVALID("options.%s is %g; should be %s", k->name, number, k->right);
   }
-  return fits ? ATTUNE_OK : AT_INVALID("size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
+  return ATTUNE_OK;
 }

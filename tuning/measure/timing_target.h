@@ -33,7 +33,7 @@ typedef struct at_timer {
    * returned then and at each later call. NULL: nothing. */
   attune_status (*between)(void *user);
   void *between_user;
-  at_search_settings settings; /* all 0: the usual ones */
+  attune_search_options settings; /* all 0: the usual ones */
   double verify_ratio;         /* what verification took, of what was expected; 0: not known */
 } at_timer;
 

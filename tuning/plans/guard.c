@@ -15,6 +15,7 @@
 #include "src/host/cpu_count.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
+#include "tuning/store/decision.h"
 
 enum { TEAM, COMPARING, ASIDE }; /* what runs: the winner; the default, to see what it takes; the default */
 

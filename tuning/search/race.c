@@ -180,12 +180,12 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   race->rounds = race->contenders[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) at_race_prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
-  const at_search_settings *settings = &race->profile->profiler->settings;
+  const attune_search_options *settings = &race->profile->profiler->settings;
   const int usual = race->longer ? MOST_LONGER : MOST_ROUNDS;
   const int most = settings->rounds > 0 && settings->rounds < usual ? settings->rounds : usual;
-  if (settings->candidate_ns > 0.0) {
+  if (settings->candidate_ms > 0.0) {
     at_candidate *field[AT_ROUND_TARGETS];
-    const int64_t bound = at_now_ns() + (int64_t)(settings->candidate_ns * lineup(race, field, AT_ROUND_TARGETS));
+    const int64_t bound = at_now_ns() + (int64_t)(settings->candidate_ms * 1e6 * lineup(race, field, AT_ROUND_TARGETS));
     if (bound < until_ns) until_ns = bound;
   }
   if (race->rounds == 0 && race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);

@@ -197,7 +197,7 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
 
 /* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
 static double claim_left_ns(const search *s) {
-  const double two_ns = 2.0 * s->profile.profiler->settings.candidate_ns,
+  const double two_ns = 2e6 * s->profile.profiler->settings.candidate_ms,
                all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
                most = two_ns > 0.0 && two_ns < all ? two_ns : all,
                left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;

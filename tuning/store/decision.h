@@ -11,6 +11,36 @@
 #include <stddef.h>
 #include <string.h>
 
+/* What programs see by attune_decision_get_info. */
+struct attune_decision {
+  char device[16];
+  char implementation[32];
+  int implementation_version;
+  char configuration[192];
+  attune_source source;
+  double time_ns;
+  double spread;
+  int samples;
+  char default_implementation[48];
+  double default_time_ns;
+  char runner_up[32];
+  char runner_up_configuration[192];
+  double runner_up_time_ns;
+  char measure[16];
+  int candidates;
+  int rejected;
+  int disturbed;
+  double max_error;
+  double tuning_ms;
+  int complete;
+  int64_t tuned_at;
+  char note[128];
+  double placement_spread;
+  int unsure;
+  char changed[256];
+  char problem[ATTUNE_PROBLEM_CHARS];
+};
+
 /* All of a decision but the text, which may lie in another one too. */
 #define AT_DECISION_HEAD_BYTES offsetof(attune_decision, problem)
 

@@ -17,7 +17,7 @@ static attune_status fail_room(size_t size) {
 }
 
 attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   AT_TRY(attune_device_get_properties(device, &p));
   size_t at = 0;
   bool ok = at_append(out, size, &at, "%s; %s", p.name, p.features);

@@ -24,6 +24,7 @@
 #define AT_FINGERPRINT_H
 
 #include "tuning/op/registry.h"
+#include "tuning/store/decision.h"
 
 /* Raise it when the way attune measures changes so that old times mean nothing. What changes in an implementation
  * raises that one's version. */

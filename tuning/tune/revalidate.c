@@ -4,8 +4,10 @@
 #include "tuning/tune/revalidate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "src/base/struct_size.h"
 #include "src/process/cancel.h"
 #include "src/process/floating.h"
 #include "tuning/measure/numerical_check.h"
@@ -125,50 +127,56 @@ typedef struct request {
   const at_op *op;
   const void *problem;
   double budget_ns;
-  attune_recheck *out;
+  attune_decision stored;
+  attune_recheck out;
 } request;
 
 /* Under the device's lease: nobody measures the problem meanwhile. */
 static void note_doubt(request *q, attune_device *device) {
-  char why[sizeof q->out->stored.note];
-  attune_recheck *out = q->out;
+  char why[sizeof q->stored.note];
+  attune_recheck *out = &q->out;
   if (out->verdict == ATTUNE_VERDICT_WRONG)
     snprintf(why, sizeof why, "does not hold: its numbers are outside the contract");
   else if (out->verdict == ATTUNE_VERDICT_SLOWER || out->verdict == ATTUNE_VERDICT_GAINS_LESS)
     snprintf(why, sizeof why, "does not hold: measured again it was %.3f x as fast as the default", out->speedup);
   else
     return;
-  out->marked = at_doubt_winner(q->tuner, q->op, q->problem, device, &out->stored, why);
+  out->marked = at_doubt_winner(q->tuner, q->op, q->problem, device, &q->stored, why);
 }
 
 static attune_status under_device(void *user, at_timer *profiler) {
   request *q = user;
-  attune_recheck *out = q->out;
-  const attune_status status = at_revalidate(out, profiler, q->op, q->problem,
-                                             at_tuner_measure(q->tuner, profiler->device), &out->stored, q->budget_ns);
+  const attune_status status = at_revalidate(&q->out, profiler, q->op, q->problem,
+                                             at_tuner_measure(q->tuner, profiler->device), &q->stored, q->budget_ns);
   if (status == ATTUNE_OK) note_doubt(q, profiler->device);
   return status;
 }
 
 attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
-                            attune_recheck *out) {
+                            attune_decision *stored, attune_recheck *out) {
   AT_REQUIRE(tuner, device, problem, out);
-  memset(out, 0, sizeof *out);
-  const attune_status enough = at_tune_check_stack(device);
-  if (enough != ATTUNE_OK) return enough;
+  AT_TRY(AT_CLEAR(out));
+  attune_status status = at_tune_check_stack(device);
+  if (status != ATTUNE_OK) return status;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   char shown[AT_SHOWN_CHARS];
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   at_tuner_open(tuner);
-  attune_status status = op->problem->parse(problem, bytes);
+  request *q = calloc(1, sizeof *q);
+  if (!q) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to measure a winner");
+  q->tuner = tuner, q->op = op, q->problem = bytes, q->budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
+  status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
   const at_call_scope scope = at_call_enter(device);
-  if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
+  if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &q->stored);
   if (status == ATTUNE_NOT_FOUND)
     status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
                      device->name);
-  request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
-  if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, &q);
+  else if (stored)
+    at_decision_give(stored, &q->stored);
+  if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, q);
+  if (status == ATTUNE_OK) status = AT_GIVE(out, &q->out);
+  free(q);
   return at_call_leave(&scope, status);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/base/struct_size.h"
 #include "src/process/cancel.h"
 #include "src/device/device_lease.h"
 #include "src/process/exit.h"
@@ -405,9 +406,9 @@ attune_status at_tune_call(attune_tuner *tuner, const at_op *op, const void *pro
 
 attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
                           const attune_tune_options *options, attune_decision *out) {
-  static const attune_tune_options usual = ATTUNE_TUNE_OPTIONS_INIT;
-  const attune_tune_options *o = options ? options : &usual;
+  attune_tune_options full, *o = &full;
   AT_REQUIRE(tuner, device, problem);
+  AT_TRY(AT_TAKE(o, options));
   if (!(o->budget_ms <= 1e12))
     return AT_INVALID("budget_ms is %g; should be at most 1e12, or 0 for the tuner's own", o->budget_ms);
   if (!(o->most_ms >= 0.0 && o->most_ms <= 1e12))

@@ -22,6 +22,7 @@ struct attune_tuner {
   const at_op *const *ops; /* constant */
   int op_count;
   _Atomic int mode;       /* attune_mode */
+  bool mode_fixed;        /* by ATTUNE_OVERRIDE: the program does not change it */
   _Atomic int compile;    /* attune_compile */
   double budget_ns;       /* constant: most for one problem */
   double total_budget_ns; /* constant: most for all; 0: no limit */
@@ -46,7 +47,7 @@ struct attune_tuner {
   at_timer *profilers[AT_MAX_DEVICES];
   at_fork_watch fork;
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
-  at_search_settings search;     /* how it searches; under lock */
+  attune_search_options search;     /* how it searches; under lock */
   char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
   attune_tuner *next, *previous; /* tuners.c's, as the one below */
   bool ending;
@@ -85,7 +86,7 @@ attune_log_level at_tuner_loss_level(attune_tuner *tuner, attune_status status);
 at_store *at_tuner_store(attune_tuner *tuner);
 
 /* The settings of its searches as they are now. */
-at_search_settings at_tuner_search(attune_tuner *tuner);
+attune_search_options at_tuner_search(attune_tuner *tuner);
 
 /* How problems are measured on the device, "cold,graph" ...: part of a winner's key. */
 attune_measure at_tuner_measure(const attune_tuner *tuner, const attune_device *device);

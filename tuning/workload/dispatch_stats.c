@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/struct_size.h"
 #include "src/process/exit.h"
 #include "tuning/store/decision.h"
 #include "tuning/plans/call_cache.h"
@@ -161,8 +162,8 @@ attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, vo
   const at_message kept = at_message_keep();
   attune_status status = at_message_settle(&kept, at_dispatch_stats_take(&usage, tuner));
   if (status != ATTUNE_OK) return status;
-  if (out_totals) *out_totals = usage.totals;
-  if (fn) status = tell(&usage, fn, user);
+  if (out_totals) status = AT_GIVE(out_totals, &usage.totals);
+  if (fn && status == ATTUNE_OK) status = tell(&usage, fn, user);
   at_dispatch_stats_free(&usage);
   return status;
 }

@@ -36,14 +36,15 @@ class Contract(ctypes.Structure):
 
 
 class GemmProblem(ctypes.Structure):
-    _fields_ = [("dtype", _int), ("dtype_out", _int), ("layout", _int), ("trans_a", _int), ("trans_b", _int),
+    _fields_ = [("size", _size), ("dtype", _int), ("dtype_out", _int), ("layout", _int), ("trans_a", _int),
+                ("trans_b", _int),
                 ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64), ("ldd", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64), ("stride_d", _i64), ("contract", Contract)]
 
 
 class GemmOperands(ctypes.Structure):
-    _fields_ = [("alpha", _double), ("a", _pointer), ("b", _pointer),
+    _fields_ = [("size", _size), ("alpha", _double), ("a", _pointer), ("b", _pointer),
                 ("beta", _double), ("c", _pointer), ("d", _pointer)]
 
 
@@ -57,7 +58,7 @@ class Scalar(ctypes.Structure):
 
 
 class ElementwiseOperands(ctypes.Structure):
-    _fields_ = [("outputs", ctypes.POINTER(Tensor)), ("output_count", _int),
+    _fields_ = [("size", _size), ("outputs", ctypes.POINTER(Tensor)), ("output_count", _int),
                 ("inputs", ctypes.POINTER(Tensor)), ("input_count", _int),
                 ("scalars", ctypes.POINTER(Scalar)), ("scalar_count", _int),
                 ("generator", _pointer), ("accuracy", _int)]
@@ -69,39 +70,48 @@ class ElementwiseWords(ctypes.Structure):
 
 
 class TunerOptions(ctypes.Structure):
-    _fields_ = [("database", _text), ("system_database", _text), ("mode", _int), ("budget_ms", _double),
-                ("total_budget_ms", _double), ("measure", _int)]
+    _fields_ = [("size", _size), ("database", _text), ("system_database", _text), ("mode", _int),
+                ("budget_ms", _double), ("total_budget_ms", _double), ("measure", _int)]
 
 
-class Decision(ctypes.Structure):
-    _fields_ = [("device", _char * 16), ("implementation", _char * 32), ("implementation_version", _int),
-                ("configuration", _char * 192), ("source", _int), ("time_ns", _double), ("spread", _double),
-                ("samples", _int), ("default_implementation", _char * 48), ("default_time_ns", _double),
-                ("runner_up", _char * 32), ("runner_up_configuration", _char * 192), ("runner_up_time_ns", _double),
-                ("measure", _char * 16), ("candidates", _int), ("rejected", _int), ("disturbed", _int),
-                ("max_error", _double), ("tuning_ms", _double), ("complete", _int), ("tuned_at", _i64),
-                ("note", _char * 128), ("placement_spread", _double), ("unsure", _int), ("changed", _char * 256),
-                ("problem", _char * PROBLEM_CHARS)]
+class DecisionInfo(ctypes.Structure):
+    _fields_ = [("size", _size), ("device", _text), ("implementation", _text), ("implementation_version", _int),
+                ("source", _int), ("configuration", _text), ("time_ns", _double), ("spread", _double),
+                ("default_implementation", _text), ("default_time_ns", _double), ("runner_up", _text),
+                ("runner_up_configuration", _text), ("runner_up_time_ns", _double), ("measure", _text),
+                ("samples", _int), ("candidates", _int), ("rejected", _int), ("disturbed", _int),
+                ("max_error", _double), ("tuning_ms", _double), ("tuned_at", _i64), ("complete", _int),
+                ("unsure", _int), ("note", _text), ("placement_spread", _double), ("changed", _text),
+                ("problem", _text)]
+
+
+class SearchOptions(ctypes.Structure):
+    _fields_ = [("size", _size), ("rounds", _int), ("warmups", _int), ("warmup_ms", _double), ("candidate_ms", _double),
+                ("configurations", _int), ("rotate_mb", _int), ("tolerance", _double), ("no_guess", _int)]
 
 
 class TuneOptions(ctypes.Structure):
-    _fields_ = [("budget_ms", _double), ("most_ms", _double), ("force", _int), ("no_wait", _int)]
+    _fields_ = [("size", _size), ("budget_ms", _double), ("most_ms", _double), ("force", _int), ("no_wait", _int)]
 
 
 class DeviceProperties(ctypes.Structure):
-    _fields_ = [("kind", _int), ("name", _char * 128), ("memory_bytes", ctypes.c_uint64), ("processors", _int),
+    _fields_ = [("size", _size), ("kind", _int), ("name", _char * 128), ("memory_bytes", ctypes.c_uint64),
+                ("processors", _int),
                 ("capability_major", _int), ("capability_minor", _int), ("cache_bytes", ctypes.c_uint64),
                 ("driver_version", _int), ("features", _char * 128)]
 
 
 class PointerInfo(ctypes.Structure):
-    _fields_ = [("kind", _int), ("device", _pointer), ("base", _pointer), ("bytes", _size), ("held", _int)]
+    _fields_ = [("size", _size), ("kind", _int), ("device", _pointer), ("base", _pointer), ("bytes", _size),
+                ("held", _int)]
 
 
 STRUCTS = {"attune_contract": Contract, "attune_gemm_problem": GemmProblem, "attune_gemm_operands": GemmOperands,
            "attune_tensor": Tensor, "attune_scalar": Scalar, "attune_elementwise_operands": ElementwiseOperands,
            "attune_elementwise_words": ElementwiseWords, "attune_tuner_options": TunerOptions,
-           "attune_tune_options": TuneOptions, "attune_decision": Decision, "attune_device_properties": DeviceProperties,
+           "attune_tune_options": TuneOptions, "attune_decision_info": DecisionInfo,
+           "attune_search_options": SearchOptions,
+           "attune_device_properties": DeviceProperties,
            "attune_pointer_info": PointerInfo}
 STATUSES = {word: getattr(_errors, word.upper()) for word in
             ("ok", "invalid_argument", "out_of_memory", "unsupported", "not_found", "not_ready", "device_error",
@@ -130,9 +140,12 @@ FUNCTIONS = {
     "attune_tuner_destroy": (None, [_pointer]),
     "attune_tuner_database_status": (STATUS, [_pointer]),
     "attune_tuner_set_mode": (STATUS, [_pointer, _int]),
-    "attune_tuner_set_search": (STATUS, [_pointer, _text]),
-    "attune_tune": (STATUS, [_pointer, _pointer, _text, _at(TuneOptions), _at(Decision)]),
-    "attune_explain": (STATUS, [_pointer, _pointer, _text, _at(Decision)]),
+    "attune_tuner_set_search": (STATUS, [_pointer, _at(SearchOptions)]),
+    "attune_tune": (STATUS, [_pointer, _pointer, _text, _at(TuneOptions), _pointer]),
+    "attune_explain": (STATUS, [_pointer, _pointer, _text, _pointer]),
+    "attune_decision_create": (STATUS, [_at(_pointer), _pointer]),
+    "attune_decision_get_info": (STATUS, [_pointer, _at(DecisionInfo)]),
+    "attune_decision_destroy": (None, [_pointer]),
     "attune_alloc": (STATUS, [_at(_pointer), _pointer, _size]),
     "attune_free": (STATUS, [_pointer, _pointer]),
     "attune_tensor_copy": (STATUS, [_pointer, _pointer, _at(Tensor), _at(Tensor)]),

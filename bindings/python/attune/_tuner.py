@@ -84,7 +84,20 @@ class Decision:
         return self.default_time_ns / self.time_ns if self.time_ns > 0 and self.default_time_ns > 0 else None
 
 
-def _decision(c):
+@contextlib.contextmanager
+def _held():
+    """A decision of C, to be filled."""
+    handle = ctypes.c_void_p()
+    _c.call("attune_decision_create", ctypes.byref(handle), None)
+    try:
+        yield handle
+    finally:
+        _c.function("attune_decision_destroy")(handle)
+
+
+def _decision(handle):
+    c = _c.DecisionInfo()
+    _c.call("attune_decision_get_info", handle, ctypes.byref(c))
     values = {field.name: _plain(getattr(c, field.name)) for field in dataclasses.fields(Decision)}
     values["source"] = _names["source"].get(c.source, "unknown")
     values["complete"], values["unsure"] = bool(c.complete), bool(c.unsure)
@@ -115,14 +128,28 @@ class _Use:
             self.tuner._users -= 1
 
 
+def _search(fields):
+    """The settings of a search as C has them."""
+    options = _c.SearchOptions()
+    kinds = dict(_c.SearchOptions._fields_[1:])
+    for name, value in fields.items() if isinstance(fields, dict) else [(fields, None)]:
+        if name not in kinds:
+            raise InvalidArgument(f"search has {name!r}; should be a dict of {', '.join(kinds)}")
+        if kinds[name] is ctypes.c_double:
+            setattr(options, name, _c.number(value, f"search[{name!r}]"))
+        else:
+            setattr(options, name, _c.integer(value, f"search[{name!r}]", -2**31, 2**31 - 1))
+    return options
+
+
 class Tuner:
     """Databases, mode and budget for the calls of the operations. What is left out is the environment's value, then
     the default, as in C: ATTUNE_DB, ATTUNE_MODE, ATTUNE_BUDGET_MS.
 
     database: the user database, read and written; ":memory:" for none. mode: "off", "cached", "record" or "tune".
     budget_ms: at most for one problem; total_budget_ms: in the tuner's life. measure: "cold_graph", "hot_eager" and
-    so on. search: as ATTUNE_SEARCH. Any number of threads may use a tuner. `close`, or the end of a `with`, writes
-    what it recorded.
+    so on. search: fields of attune_search_options, {"rounds": 9, "no_guess": True}. Any number of threads may use a
+    tuner. `close`, or the end of a `with`, writes what it recorded.
     """
 
     def __init__(self, database=None, *, system_database=None, mode=None, budget_ms=0.0, total_budget_ms=0.0,
@@ -141,7 +168,7 @@ class Tuner:
         _tuners.add(self)
         if search is not None:
             with self._used() as handle:
-                _c.call("attune_tuner_set_search", handle, _c.text(search, "search"))
+                _c.call("attune_tuner_set_search", handle, ctypes.byref(_search(search)))
 
     def _used(self, device=None):
         """For a `with`, which gives the handle: no thread destroys it within. `device` gets work."""
@@ -186,19 +213,17 @@ class Tuner:
     def tune(self, problem: str, device: "str | None" = None, *, budget_ms: float = 0.0,
              force: bool = False) -> Decision:
         """Tunes a problem now, whatever the mode, stores the winner and returns the decision. See attune.tune."""
-        c = _c.Decision()
         options = _c.TuneOptions(budget_ms=_c.number(budget_ms, "budget_ms"), force=_c.flag(force, "force"))
-        with self._used() as handle:
+        with self._used() as handle, _held() as decision:
             _c.call("attune_tune", handle, _streams.device(device), _c.text(problem, "problem"), ctypes.byref(options),
-                    ctypes.byref(c))
-        return _decision(c)
+                    decision)
+            return _decision(decision)
 
     def explain(self, problem: str, device: "str | None" = None) -> Decision:
         """Which candidate runs for a problem, since when, and by what margin. Measures nothing."""
-        c = _c.Decision()
-        with self._used() as handle:
-            _c.call("attune_explain", handle, _streams.device(device), _c.text(problem, "problem"), ctypes.byref(c))
-        return _decision(c)
+        with self._used() as handle, _held() as decision:
+            _c.call("attune_explain", handle, _streams.device(device), _c.text(problem, "problem"), decision)
+            return _decision(decision)
 
 
 _default = None

@@ -8,9 +8,9 @@
 
 /* Whether kernels of the stream's device use the memory at full speed. */
 static attune_status is_near(int *out, attune_stream *stream, const void *pointer) {
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   attune_device *device = attune_stream_device(stream);
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   attune_status status = attune_device_get_properties(device, &properties);
   *out = 1;
   if (status != ATTUNE_OK || properties.kind == ATTUNE_DEVICE_HOST) return status;

@@ -8,6 +8,7 @@
 #include "ops/elementwise/ir/user_function.h"
 #include "ops/elementwise/call/dispatch.h"
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 
 static const char *const scalar_names[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
 _Static_assert(AT_COUNT(scalar_names) == AT_EXPRESSION_SCALARS, "a name for each");
@@ -20,8 +21,10 @@ typedef struct named {
 } named;
 
 /* Counts and pointers that are wrong stay so, and are told of later. */
-static void name_operands(named *out, const attune_elementwise_operands *o) {
-  out->operands = *o;
+static attune_status name_operands(named *out, const attune_elementwise_operands *operands) {
+  attune_elementwise_operands *o = &out->operands;
+  const attune_status status = AT_TAKE(o, operands);
+  if (status != ATTUNE_OK) return status;
   out->operands.generator = NULL;
   if (o->inputs && o->input_count > 0 && o->input_count <= AT_EXPRESSION_INPUTS) {
     memcpy(out->inputs, o->inputs, (size_t)o->input_count * sizeof *o->inputs);
@@ -33,6 +36,7 @@ static void name_operands(named *out, const attune_elementwise_operands *o) {
     for (int i = 0; i < o->scalar_count; i++) out->scalars[i].name = scalar_names[i];
     out->operands.scalars = out->scalars;
   }
+  return ATTUNE_OK;
 }
 
 static attune_status check(const attune_tuner *tuner, const attune_stream *stream,
@@ -51,8 +55,9 @@ attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream
   at_user_function *raw = NULL;
   AT_TRY(check(tuner, stream, operands));
   AT_TRY(at_user_function_get(&raw, source, name));
-  name_operands(&n, operands);
-  attune_status status = at_run(tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = name_operands(&n, operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run(tuner, stream, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -66,9 +71,9 @@ attune_status attune_elementwise_cuda_plan_create(attune_plan **out, attune_tune
   *out = NULL;
   AT_TRY(check(tuner, stream, operands));
   AT_TRY(at_user_function_get(&raw, source, name));
-  name_operands(&n, operands);
-  attune_status status =
-      at_run_plan_create(out, tuner, stream, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = name_operands(&n, operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run_plan_create(out, tuner, stream, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }
@@ -80,8 +85,9 @@ attune_status attune_elementwise_cuda_problem_format(char *out, size_t size, con
   AT_REQUIRE(out, operands);
   if (size > 0) out[0] = '\0';
   AT_TRY(at_user_function_get(&raw, source, name));
-  name_operands(&n, operands);
-  attune_status status = at_run_format(out, size, &(at_formula){.text = raw->hash, .function = raw}, &n.operands);
+  attune_status status = name_operands(&n, operands);
+  const at_formula formula = {.text = raw->hash, .function = raw};
+  if (status == ATTUNE_OK) status = at_run_format(out, size, &formula, &n.operands);
   at_user_function_release(raw);
   return status;
 }

@@ -160,12 +160,12 @@ static void for_turned(at_writer *s, const at_cuda_problem *p, const char *befor
 
 static void add_turned(at_writer *s, const at_cuda_problem *p) {
   for_turned(s, p, "struct at_turned {\n", "  at_tile<@> i~;\n", "};\n");
-  for_turned(s, p, "struct at_timelines {\n", "  at_vector<@, VECTOR> i~;\n", "};\n");
+  for_turned(s, p, "struct at_lines {\n", "  at_vector<@, VECTOR> i~;\n", "};\n");
   for_turned(
       s, p,
-      "AT_INLINE void at_read(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_timelines &to) {\n",
+      "AT_INLINE void at_read(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_lines &to) {\n",
       "  to.i~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n", "}\n");
-  for_turned(s, p, "AT_INLINE void at_put(at_turned &to, at_u32 column, at_u32 row, const at_timelines &from) {\n",
+  for_turned(s, p, "AT_INLINE void at_put(at_turned &to, at_u32 column, at_u32 row, const at_lines &from) {\n",
              "  to.i~.put(column, row, from.i~);\n", "}\n");
   for_turned(s, p, "template <int N> struct at_group {\n", "  at_vector<@, GROUP> i~[N];\n", "};\n");
   for_turned(s, p, "template <int N> struct at_single {\n", "  at_vector<@, 1> i~[N];\n", "};\n");

@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
   at_once once;
   at_prepare(a, once);
   if (column0 + TILE <= (at_u32)a.columns && row0 + TILE <= (at_u32)a.rows) {
-    at_timelines lines[PIECES / BLOCK];
+    at_lines lines[PIECES / BLOCK];
     at_batch<VECTOR> batch[UNITS / BLOCK][GROUP];
 #pragma unroll
     for (int i = 0; i < PIECES / BLOCK; i++) {

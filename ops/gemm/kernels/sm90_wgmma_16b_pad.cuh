@@ -14,7 +14,7 @@
 #define EACH 4 /* pieces of 16 bytes that a thread copies: AT_WGMMA_PIECES of sm90_tma_maps.h has the product */
 
 /* Lines as they lie, of one matrix or of a batch. */
-struct at_timelines {
+struct at_lines {
   const char *from;
   char *to;
   at_i64 ld, stride;
@@ -22,19 +22,19 @@ struct at_timelines {
   at_u32 pitch, lines;                 /* bytes from a copied line to the next; of all matrices */
 };
 
-AT_INLINE at_timelines at_timelines_of(const char *from, char *to, at_i64 ld, at_i64 stride, int count, int length, int batch) {
-  at_timelines l = {from, to, ld, stride, (at_u32)count, (at_u32)length * 2, ((at_u32)length + 7) / 8, 0, 0, 0};
+AT_INLINE at_lines at_lines_of(const char *from, char *to, at_i64 ld, at_i64 stride, int count, int length, int batch) {
+  at_lines l = {from, to, ld, stride, (at_u32)count, (at_u32)length * 2, ((at_u32)length + 7) / 8, 0, 0, 0};
   l.lines = l.count * (stride == 0 ? 1u : (at_u32)batch);
   l.total = l.pieces * l.lines;
   l.pitch = (l.length + 127) / 128 * 128;
   return l;
 }
 
-AT_INLINE at_i64 at_copied_bytes(const at_timelines &l) {
+AT_INLINE at_i64 at_copied_bytes(const at_lines &l) {
   return ((at_i64)l.lines * l.pitch + 255) / 256 * 256;
 }
 
-AT_INLINE at_u32 at_blocks_of(const at_timelines &l) {
+AT_INLINE at_u32 at_blocks_of(const at_lines &l) {
   return (l.total + THREADS * EACH - 1) / (THREADS * EACH);
 }
 
@@ -43,12 +43,12 @@ struct at_place {
   at_u32 line, piece, lines_on, pieces_on;
 };
 
-AT_INLINE at_place at_first_place(const at_timelines &l, at_u32 index) {
+AT_INLINE at_place at_first_place(const at_lines &l, at_u32 index) {
   const at_u32 line = index / l.pieces, lines_on = THREADS / l.pieces;
   return {line, index - line * l.pieces, lines_on, THREADS - lines_on * l.pieces};
 }
 
-AT_INLINE void at_next_place(at_place &p, const at_timelines &l) {
+AT_INLINE void at_next_place(at_place &p, const at_lines &l) {
   p.piece += p.pieces_on;
   p.line += p.lines_on + (p.piece >= l.pieces ? 1 : 0);
   if (p.piece >= l.pieces) p.piece -= l.pieces;
@@ -62,7 +62,7 @@ struct at_around {
   bool is; /* there is such a piece */
 };
 
-AT_INLINE void at_find(at_around &x, const at_timelines &l, const at_place &p, bool is) {
+AT_INLINE void at_find(at_around &x, const at_lines &l, const at_place &p, bool is) {
   const at_u32 matrix = l.lines > l.count ? p.line / l.count : 0;
   x.is = is;
   x.begin = l.from + matrix * l.stride;
@@ -86,11 +86,11 @@ AT_INLINE void at_load(at_around &x) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_constant__ at_arguments a) {
   at_let_next();
-  at_timelines l = at_timelines_of(a.a, a.sums, a.lda, a.stride_a, X_K ? a.m : a.k, X_K ? a.k : a.m, a.batch);
+  at_lines l = at_lines_of(a.a, a.sums, a.lda, a.stride_a, X_K ? a.m : a.k, X_K ? a.k : a.m, a.batch);
   at_u32 block = blockIdx.x;
   if (PAD_Y && (!PAD_X || block >= at_blocks_of(l))) {
     if (PAD_X) block -= at_blocks_of(l);
-    l = at_timelines_of(a.b, a.sums + (PAD_X ? at_copied_bytes(l) : 0), a.ldb, a.stride_b, Y_K ? a.n : a.k,
+    l = at_lines_of(a.b, a.sums + (PAD_X ? at_copied_bytes(l) : 0), a.ldb, a.stride_b, Y_K ? a.n : a.k,
                     Y_K ? a.k : a.n, a.batch);
   }
   const at_u32 first = block * (THREADS * EACH) + threadIdx.x;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/gemm/problem/problem.h"
+#include "src/base/struct_size.h"
 #include "tuning/op/problem_text.h"
 
 static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
@@ -181,19 +182,22 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
   reading r;
   at_gemm g;
   const attune_status status = read_text(text, &r, &g);
-  if (status == ATTUNE_OK) *out = r.problem;
-  return status;
+  return status == ATTUNE_OK ? AT_GIVE(out, &r.problem) : status;
 }
 
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
   AT_REQUIRE(out, problem);
   at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
+  attune_gemm_problem p;
+  attune_gemm_operands o;
   at_gemm g;
   bool swap = false;
-  attune_status status = at_gemm_normalise(problem, use, &g, &swap);
-  if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(problem, operands, &use);
-  if (status == ATTUNE_OK && operands) status = at_gemm_normalise(problem, use, &g, &swap);
+  attune_status status = AT_TAKE(&p, problem);
+  if (status == ATTUNE_OK) status = AT_TAKE(&o, operands);
+  if (status == ATTUNE_OK) status = at_gemm_normalise(&p, use, &g, &swap);
+  if (status == ATTUNE_OK && operands) status = at_gemm_check_operands(&p, &o, &use);
+  if (status == ATTUNE_OK && operands) status = at_gemm_normalise(&p, use, &g, &swap);
   if (status == ATTUNE_OK && g.batch == 0)
     status = AT_INVALID("problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;

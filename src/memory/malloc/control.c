@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * control.c: limits, settings, the program's own functions, giving cached memory back. */
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/allocator.h"
 
 #include <stdlib.h>
@@ -105,11 +106,14 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
   return status;
 }
 
-attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {
+attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *functions) {
+  attune_allocator full, *own = functions ? &full : NULL;
+  attune_status status = AT_TAKE(&full, functions);
+  if (status != ATTUNE_OK) return status;
   if (own && (!own->alloc || !own->free))
     return AT_INVALID("allocator has no %s function; should have both", own->alloc ? "free" : "alloc");
   at_allocator *allocator = NULL;
-  attune_status status = enter(&allocator, device);
+  status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   const bool same = own && allocator->has_own && allocator->own.alloc == own->alloc && allocator->own.user == own->user;
   if (own && own->init && !same && at_allocator_is_empty(allocator)) {
@@ -130,11 +134,10 @@ attune_status attune_memory_set_allocator(attune_device *device, const attune_al
 
 attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out) {
   AT_REQUIRE_AS(out, "point to an attune_allocator");
-  *out = (attune_allocator){0};
   at_allocator *allocator = NULL;
+  AT_TRY(AT_CLEAR(out));
   AT_TRY(enter(&allocator, device));
-  if (allocator->has_own) *out = allocator->own;
-  return leave(allocator, ATTUNE_OK);
+  return leave(allocator, allocator->has_own ? AT_GIVE(out, &allocator->own) : ATTUNE_OK);
 }
 
 attune_status attune_memory_get_backend(attune_device *device, const char **out) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * history.c: a ring of the latest things that happened to some memory. */
 #include "src/memory/malloc/history.h"
+#include "src/base/struct_size.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -54,16 +55,18 @@ static at_history *make(const attune_history_options *options, size_t entries) {
 attune_status at_history_make(at_history **out, const attune_history_options *options) {
   *out = NULL;
   if (!options) return ATTUNE_OK;
-  const size_t entries = options->entries ? options->entries : USUAL_ENTRIES;
-  if (options->frames < 0 || options->frames > AT_BACKTRACE_MOST)
-    return AT_INVALID("options.frames is %d; should be 0 to %d", options->frames, AT_BACKTRACE_MOST);
-  if (options->skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
-    return AT_INVALID("options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only", options->skip);
-  *out = make(options, entries);
+  attune_history_options full;
+  AT_TRY(AT_TAKE(&full, options));
+  const size_t entries = full.entries ? full.entries : USUAL_ENTRIES;
+  if (full.frames < 0 || full.frames > AT_BACKTRACE_MOST)
+    return AT_INVALID("options.frames is %d; should be 0 to %d", full.frames, AT_BACKTRACE_MOST);
+  if (full.skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
+    return AT_INVALID("options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only", full.skip);
+  *out = make(&full, entries);
   if (!*out)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", entries,
-                   options->frames);
-  if (options->frames > 0) at_backtrace_prepare();
+                   full.frames);
+  if (full.frames > 0) at_backtrace_prepare();
   return ATTUNE_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <attune/memory.h>
 
 #include "src/base/backend.h"
+#include "src/base/struct_size.h"
 #include "src/process/floating.h"
 #include "src/process/library.h"
 
@@ -59,7 +60,7 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   alloc_fn alloc = NULL;
   free_fn free = NULL;
   AT_REQUIRE_AS(out, "point to an attune_allocator");
-  *out = (attune_allocator){0};
+  AT_TRY(AT_CLEAR(out));
   if (!path || !*path) return AT_INVALID("path is %s; should name a shared object", path ? "empty" : "NULL");
   if (!alloc_name || !free_name)
     return AT_INVALID("%s is NULL; should name a function", alloc_name ? "free_name" : "alloc_name");
@@ -79,6 +80,5 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
     at_library_close(&library);
     return status != ATTUNE_OK ? status : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note an allocator");
   }
-  *out = (attune_allocator){.user = functions, .alloc = call_alloc, .free = call_free};
-  return ATTUNE_OK;
+  return AT_GIVE(out, &((attune_allocator){.user = functions, .alloc = call_alloc, .free = call_free}));
 }

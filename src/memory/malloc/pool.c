@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool.c: pools beside the common one, and what a capture means for the allocator. */
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/stream_cache.h"
 
 #include "src/stream/capture.h"
@@ -31,24 +32,25 @@ attune_status at_pool_create_private(attune_pool **out, attune_device *device) {
   return make_pool(out, device, &(attune_pool){0}, true);
 }
 
+static attune_status take_allocator(attune_pool *form, const attune_allocator *allocator) {
+  attune_status status = AT_TAKE(&form->raw, allocator);
+  if (status != ATTUNE_OK || (form->raw.alloc && form->raw.free)) return status;
+  return AT_INVALID("allocator has no %s function; should have both",
+                 form->raw.alloc ? "free" : "alloc");
+}
+
 attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options) {
-  static const attune_pool_options defaults = ATTUNE_POOL_OPTIONS_INIT;
   AT_REQUIRE_AS(out, "point to a pool");
   *out = NULL;
   AT_REQUIRE_DEVICE(device);
-  if (!options) options = &defaults;
-  attune_pool form = {.use_on_oom = options->use_on_out_of_memory != 0, .no_split = options->no_split != 0};
-  if (options->allocator) {
-    if (!options->allocator->alloc || !options->allocator->free)
-      return AT_INVALID("allocator has no %s function; should have both", options->allocator->alloc ? "free" : "alloc");
-    form.own_allocator = true;
-    form.raw = *options->allocator;
-  }
-  if (options->managed) {
-    if (options->allocator) return AT_INVALID("options has both allocator and managed; one of them should be NULL");
-    AT_TRY(at_managed_make(&form.managed, device, options->managed));
-    form.own_allocator = true;
-  }
+  attune_pool_options full;
+  AT_TRY(AT_TAKE(&full, options));
+  attune_pool form = {.use_on_oom = full.use_on_out_of_memory != 0, .no_split = full.no_split != 0};
+  if (full.allocator) AT_TRY(take_allocator(&form, full.allocator));
+  if (full.managed && full.allocator)
+    return AT_INVALID("options has both allocator and managed; one of them should be NULL");
+  if (full.managed) AT_TRY(at_managed_make(&form.managed, device, full.managed));
+  form.own_allocator = full.allocator || full.managed;
   attune_status status = make_pool(out, device, &form, false);
   if (status != ATTUNE_OK) free(form.managed);
   return status;

@@ -238,7 +238,7 @@ bool at_pinned_find(attune_pointer_info *out, uintptr_t address) {
 
 /* Why the pointer is in no entry of the table. Lock held. */
 static attune_status explain(uintptr_t address) {
-  attune_pointer_info registered;
+  attune_pointer_info registered = {0};
   if (at_pinned_registry_find(&registered, address))
     return AT_INVALID("%p lies in memory that the program registered; should be given to attune_pinned_unregister",
                       (void *)address);

@@ -9,7 +9,7 @@
 #include "src/memory/pinned/pinned_registry.h"
 
 static attune_status check(const attune_device *device, const void *pointer, size_t bytes) {
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   AT_REQUIRE_DEVICE(device);
   AT_REQUIRE_AS(pointer, "be memory of the program");
   if (bytes == 0 || (uintptr_t)pointer > UINTPTR_MAX - bytes)

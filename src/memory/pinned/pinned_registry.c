@@ -11,7 +11,8 @@ static at_pinned_registry *ranges; /* at_pinned_lock guards it; not held while t
 bool at_pinned_registry_find(attune_pointer_info *out, uintptr_t address) {
   for (const at_pinned_registry *r = ranges; r; r = r->next) {
     if (!r->pinned || address - r->begin >= r->bytes) continue;
-    *out = (attune_pointer_info){ATTUNE_KIND_PINNED, r->device, (void *)r->begin, r->bytes, 1};
+    *out = (attune_pointer_info){
+        .kind = ATTUNE_KIND_PINNED, .device = r->device, .base = (void *)r->begin, .bytes = r->bytes, .held = 1};
     return true;
   }
   return false;
@@ -40,7 +41,7 @@ void at_pinned_registry_drop(at_pinned_registry *gone) {
 }
 
 attune_status at_pinned_registry_release(at_pinned_registry **out, const void *pointer) {
-  attune_pointer_info inside;
+  attune_pointer_info inside = {0};
   attune_status status = at_fail(
       ATTUNE_NOT_FOUND, "%p is not registered memory; should be what attune_pinned_register was given", pointer);
   at_pinned_lock();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pinned_view.c: what the cache of pinned memory tells: statistics, history, snapshots. */
+#include "src/base/struct_size.h"
 #include "src/memory/pinned/pinned_cache.h"
 #include "src/memory/report/snapshot_file.h"
 
@@ -7,9 +8,9 @@ attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_
   AT_REQUIRE_AS(out, "point to an attune_pinned_statistics");
   AT_TRY(at_pinned_check(device));
   at_pinned_lock();
-  *out = at_pinned_cache_of(device)->statistics;
+  const attune_status status = AT_GIVE(out, &at_pinned_cache_of(device)->statistics);
   at_pinned_unlock();
-  return ATTUNE_OK;
+  return status;
 }
 
 static attune_status reset(attune_device *device, bool peaks) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool_view.c: what pools have. */
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/allocator.h"
 
 #include <stdlib.h>
 
 /* Lock held. */
 static attune_pool_info look(const attune_pool *pool) {
-  attune_pool_info info = {.id = {pool->id[0], pool->id[1]}, .holders = pool->references};
+  attune_pool_info info = {.size = sizeof info, .id = {pool->id[0], pool->id[1]}, .holders = pool->references};
   for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
     for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
       info.reserved_bytes += segment->bytes;
@@ -19,16 +20,16 @@ static attune_pool_info look(const attune_pool *pool) {
 
 attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
   AT_REQUIRE_AS(out, "point to an attune_pool_info");
-  *out = (attune_pool_info){{0, 0}, 0, 0, 0, 0};
+  AT_TRY(AT_CLEAR(out));
   AT_REQUIRE_AS(pool, "be one of attune_pool_create");
   pthread_mutex_lock(&pool->allocator->lock);
-  *out = look(pool);
+  const attune_pool_info full = look(pool);
   pthread_mutex_unlock(&pool->allocator->lock);
-  return ATTUNE_OK;
+  return AT_GIVE(out, &full);
 }
 
 attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {
-  attune_pool_info info;
+  attune_pool_info info = {0};
   AT_TRY(attune_pool_get_info(pool, &info));
   if (out_reserved) *out_reserved = info.reserved_bytes;
   if (out_allocated) *out_allocated = info.allocated_bytes;

@@ -55,7 +55,7 @@ static void tell_memory(listener *to, const attune_memory_statistics *s) {
 }
 
 attune_status attune_memory_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   listener to = {.fn = fn, .user = user};
   AT_REQUIRE_AS(fn, "be a function");
   attune_status status = attune_memory_get_statistics(device, &s);
@@ -92,7 +92,7 @@ static void tell_pinned(listener *to, const attune_pinned_statistics *s) {
 }
 
 attune_status attune_pinned_each_statistic(attune_device *device, attune_statistic_fn fn, void *user) {
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   listener to = {.fn = fn, .user = user};
   AT_REQUIRE_AS(fn, "be a function");
   attune_status status = attune_pinned_get_statistics(device, &s);

@@ -2,6 +2,7 @@
  * statistics.c: the counters. What programs hold is counted by the fronts, without a shared line of the cache. Their
  * sums are exact; for the peaks time is cut into epochs, each ended by a slow path: a front keeps its most in the
  * epoch, and the sum of those, at least the true peak and exact for one stream, counts. */
+#include "src/base/struct_size.h"
 #include "src/memory/malloc/stream_cache.h"
 
 #include <string.h>
@@ -111,17 +112,18 @@ static attune_status enter(at_allocator **out, attune_device *device) {
 attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out) {
   at_allocator *allocator = NULL;
   AT_REQUIRE_AS(out, "point to an attune_memory_statistics");
+  attune_memory_statistics full = {0};
   AT_TRY(enter(&allocator, device));
-  gather(allocator, out);
+  gather(allocator, &full);
   for (int which = 0; which < AT_COUNTS; which++)
-    subtract(which == AT_COUNT_ALLOCATIONS ? out->allocation
-             : which == AT_COUNT_BYTES     ? out->allocated_bytes
-                                           : out->requested_bytes,
+    subtract(which == AT_COUNT_ALLOCATIONS ? full.allocation
+             : which == AT_COUNT_BYTES     ? full.allocated_bytes
+                                           : full.requested_bytes,
              allocator->held[which]);
-  subtract(out->active, allocator->active);
-  subtract(out->active_bytes, allocator->active_bytes);
+  subtract(full.active, allocator->active);
+  subtract(full.active_bytes, allocator->active_bytes);
   pthread_mutex_unlock(&allocator->lock);
-  return ATTUNE_OK;
+  return AT_GIVE(out, &full);
 }
 
 /* Blocks in fronts would be handed out unseen by the new peak, so they leave. */

@@ -58,7 +58,7 @@ static void write_short(at_string_builder *text, const attune_memory_statistics 
 attune_status attune_memory_summary(char **out, attune_device *device, int brief) {
   AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   AT_TRY(attune_memory_get_statistics(device, &s));
   at_string_builder text = {0};
   at_string_builder_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n",

@@ -284,7 +284,7 @@ static void many_elements(void **state) {
   const int64_t count = ((int64_t)1 << 31) + 12347;
   enum { PIECE = 1 << 26 };
   void *a = NULL, *out = NULL;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   OK(attune_device_get_properties(device, &properties));
   if (attune_alloc(&a, stream, (size_t)count) != ATTUNE_OK || attune_alloc(&out, stream, (size_t)count) != ATTUNE_OK) {
     print_message("not enough memory for 2 x 2^31 bytes: left out\n");
@@ -438,7 +438,7 @@ int main(int argc, char **argv) {
     puts("skipped: no CUDA device");
     return 77;
   }
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   if (attune_device_get_properties(device, &properties) != ATTUNE_OK ||
       attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;

@@ -142,7 +142,7 @@ int main(void) {
     puts("skipped: no CUDA device");
     return 77;
   }
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   if (attune_device_get_properties(device, &properties) != ATTUNE_OK ||
       attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;

@@ -3,6 +3,7 @@
  * promotion, several outputs, in place, plans, captures, tuning and verification, what does not compile, memory that stays
  * flat. All numbers are whole and small, so that every sum is exact whatever is contracted. Needs a GPU. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

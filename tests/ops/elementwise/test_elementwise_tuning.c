@@ -2,6 +2,7 @@
  * test_elementwise_tuning.c: elementwise problems are tuned, stored, found again and verified like any other; and an
  * interpreter that computes wrongly is refused. On the virtual clock. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include "tests/ops/elementwise/elementwise_call.h"
 #include "tests/support/folder.h"
@@ -178,7 +179,7 @@ static void tuned_and_found_again(void **state) {
   (void)state;
   call k;
   attune_decision d;
-  attune_recheck r;
+  attune_recheck r = {0};
   begin(&k, 3000);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_explain(tuner, host, text_of("x * y + x", &k), &d));
@@ -198,7 +199,7 @@ static void tuned_and_found_again(void **state) {
   begin(&k, 3007); /* of the same class or not, it is computed whole */
   OK(attune_elementwise(tuner, stream, "x * y + x", &k.operands));
   begin(&k, 3001);
-  OK(attune_verify(tuner, host, d.problem, 0, &r));
+  OK(attune_verify(tuner, host, d.problem, 0, NULL, &r));
   assert_int_not_equal(r.verdict, ATTUNE_VERDICT_WRONG);
   attune_tuner_destroy(tuner);
 }

@@ -28,14 +28,14 @@ static attune_status public_problem(attune_gemm_problem *out, const void *proble
 }
 
 static attune_status call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands) {
-  attune_gemm_problem p;
+  attune_gemm_problem p = {0};
   const attune_status status = public_problem(&p, problem);
   return status == ATTUNE_OK ? attune_gemm(tuner, stream, &p, operands) : status;
 }
 
 static attune_status plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
                                  const void *operands) {
-  attune_gemm_problem p;
+  attune_gemm_problem p = {0};
   const attune_status status = public_problem(&p, problem);
   return status == ATTUNE_OK ? attune_gemm_plan_create(out, tuner, stream, &p, operands) : status;
 }

@@ -10,6 +10,7 @@
 #include <attune/attune.h>
 
 #include "ops/gemm/host/cblas_direct.h"
+#include "tuning/store/decision.h"
 #include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/registry.h"

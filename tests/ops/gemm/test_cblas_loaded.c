@@ -46,7 +46,7 @@ static int the_programs(void) {
   attune_tuner *tuner = NULL;
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
   static double a[64 * 64], b[64 * 64], d[64 * 64];
-  const attune_gemm_operands operands = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .d = d};
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
   problem.dtype = ATTUNE_F64;

@@ -2,6 +2,7 @@
  * test_cuda_gemm.c: GEMM on a GPU, the whole path: every implementation on the case list, tuning, the database,
  * capture, the program's own streams, threads. Exits 77 where there is no GPU. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -3,6 +3,7 @@
  * cuBLASLt and the padded copies lose, as a list; a winner loses nothing that the default keeps. Exits 77 where there is
  * no GPU. ATTUNE_TEST_PROBLEMS: how many random problems (60). */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <stdio.h>
 #include <stdlib.h>

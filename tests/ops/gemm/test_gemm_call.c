@@ -2,6 +2,7 @@
  * test_gemm_call.c: the public calls of GEMM: each bad argument has its status and a message that names it, and the
  * next call works; plans refuse operands they were not made for; row-major, pointers off alignment, explain. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <float.h>
 
@@ -273,7 +274,7 @@ static void tiny_and_untuned(void **state) {
   static const char *const others[] = {"gemm f32 nn 1x6x6 strict", "gemm f32 nn 9x6x6 strict",
                                        "gemm f32 nn 6x6x17 strict", "gemm f32 nn 6x6x6 strict beta",
                                        "gemm bf16 nn 6x6x6 strict"};
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   attune_tuner *off = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_decision decision, vendor;

@@ -2,6 +2,7 @@
  * test_gemm_overlap.c: a D that lies in what a product reads is refused by every call, and its memory is left alone;
  * one that lies beside it, in its gaps or in another matrix's place of an interleaved batch is taken. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

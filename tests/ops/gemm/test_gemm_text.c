@@ -84,7 +84,7 @@ static void random_problems(void **state) {
   entry *entries = calloc(PROBLEMS, sizeof *entries);
   assert_non_null(entries);
   for (int i = 0; i < PROBLEMS; i++) {
-    attune_gemm_problem p;
+    attune_gemm_problem p = {0};
     at_gemm_use use;
     at_gemm back;
     bool swap;
@@ -122,7 +122,8 @@ typedef struct variant {
 } variant;
 
 static size_t variants_of(variant *out) {
-  static const variant base = {{ATTUNE_F16,
+  static const variant base = {{sizeof(attune_gemm_problem),
+                                ATTUNE_F16,
                                 ATTUNE_F16,
                                 ATTUNE_COLUMN_MAJOR,
                                 ATTUNE_N,
@@ -237,7 +238,7 @@ static void texts(void **state) {
     char text[256];
     assert_int_equal(attune_gemm_problem_format(text, sizeof text, &samples[i].problem, NULL), ATTUNE_OK);
     assert_string_equal(text, samples[i].text);
-    attune_gemm_problem back;
+    attune_gemm_problem back = {0};
     assert_int_equal(attune_gemm_problem_parse(&back, text), ATTUNE_OK);
     char again[256];
     assert_int_equal(attune_gemm_problem_format(again, sizeof again, &back, NULL), ATTUNE_OK);
@@ -313,7 +314,7 @@ static void broken_texts(void **state) {
                  {"gemm f32 nn 1x1x1 strict workspace=-1", "workspace=-1"},
                  {"gemm f32 nn 1x1x1 strict workspace=18446744073709551616", "workspace"},
                  {"gemm f32 nn 9223372036854775807x9223372036854775807x2 strict", "matrix"}};
-  attune_gemm_problem p;
+  attune_gemm_problem p = {0};
   char letters[4200];
   memset(letters, 'x', sizeof letters);
   letters[sizeof letters - 1] = '\0';

@@ -35,7 +35,7 @@ int main(void) {
   attune_stream *stream = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  attune_allocator allocator;
+  attune_allocator allocator = {0};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
   const attune_tensor in = {"c", c, ATTUNE_F32, 2, {SIZE, SIZE}, NULL};
   const attune_tensor out = {NULL, a, ATTUNE_F32, 2, {SIZE, SIZE}, NULL};

@@ -2,6 +2,7 @@
  * test_cancel.c: a thread that is cancelled while it is inside a call ends behind it: the others can make the same call
  * after that. A lock that is left held would make them wait for ever, so each wait here has an end. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,8 +34,8 @@ static void tune(void) {
                     NULL);
 }
 static void verify(void) {
-  attune_recheck out;
-  (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, &out);
+  attune_recheck out = {0};
+  (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, NULL, &out);
 }
 static void explain(void) {
   attune_decision out;

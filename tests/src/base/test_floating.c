@@ -4,6 +4,7 @@
  * have libraries that attune opens and all that outlasts a call. What runs alone in the program's own thread obeys
  * that thread, whose environment every call leaves as it was. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <fenv.h>
 #include <stdio.h>

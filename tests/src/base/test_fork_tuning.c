@@ -3,6 +3,7 @@
  * tunes, stores and ends. Forks in the first milliseconds of a process, while libraries are still being opened, are
  * made by running this program again. ATTUNE_TEST_FORKS: how many of both. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include "src/base/support.h"
 #include "tests/src/base/without_blas.h"

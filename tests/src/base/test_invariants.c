@@ -2,6 +2,7 @@
  * test_invariants.c: builds with assertions end at once where a structure is misused from inside: queue, blocks and
  * their tree, captures, the plan table. Each misuse in a child, which ends by SIGABRT. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <signal.h>
 #include <stdio.h>

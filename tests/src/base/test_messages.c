@@ -2,6 +2,7 @@
  * test_messages.c: what a stranger reads when a call is refused: what is wrong, by the argument's name, and after a
  * semicolon what would be right. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
@@ -55,8 +56,8 @@ static void arguments(void **state) {
 
 static void stored_winners(void **state) {
   (void)state;
-  attune_recheck recheck;
-  SAYS(attune_verify(tuner, host, PROBLEM, 0.0, &recheck), PROBLEM, "tune it first");
+  attune_recheck recheck = {0};
+  SAYS(attune_verify(tuner, host, PROBLEM, 0.0, NULL, &recheck), PROBLEM, "tune it first");
 }
 
 static void budgets(void **state) {

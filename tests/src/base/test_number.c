@@ -118,15 +118,15 @@ static void settings_hold_no_nan(void **state) {
   static const char *const names[] = {"warmup_ms", "candidate_ms", "tolerance"};
   for (size_t i = 0; i < AT_COUNT(names); i++) {
     char text[512];
-    at_search_settings s = {0};
+    attune_search_options s = {0};
     (void)snprintf(text, sizeof text, "%s:0.%0*d", names[i], 380, 0);
     memset(text + strlen(names[i]) + 3, '9', 380);
     if (at_search_settings_parse(&s, text, "text") != ATTUNE_OK) continue;
-    assert_true(isfinite(s.warmup_ns) && isfinite(s.candidate_ns) && isfinite(s.tolerance));
-    assert_true(s.warmup_ns == (i == 0 ? 1e6 : 0.0) && s.candidate_ns == (i == 1 ? 1e6 : 0.0));
+    assert_true(isfinite(s.warmup_ms) && isfinite(s.candidate_ms) && isfinite(s.tolerance));
+    assert_true(s.warmup_ms == (i == 0 ? 1.0 : 0.0) && s.candidate_ms == (i == 1 ? 1.0 : 0.0));
     assert_true(s.tolerance == (i == 2 ? 1.0 : 0.0));
   }
-  at_search_settings s = {0};
+  attune_search_options s = {0};
   assert_int_equal(at_search_settings_parse(&s, "tolerance:nan", "text"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(at_search_settings_parse(&s, "warmup_ms:inf", "text"), ATTUNE_INVALID_ARGUMENT);
 }

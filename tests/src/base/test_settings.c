@@ -16,7 +16,8 @@ static int clean_environment(void **state) {
   static const char *const names[] = {"ATTUNE_DB",      "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
                                       "ATTUNE_LOG",     "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME",
                                       "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE",
-                                      "ATTUNE_LOG_FILE", "ATTUNE_SEARCH", "ATTUNE_SKIP",      "ATTUNE_TF32"};
+                                      "ATTUNE_LOG_FILE", "ATTUNE_SEARCH", "ATTUNE_SKIP",      "ATTUNE_TF32",
+                                      "ATTUNE_OVERRIDE"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -65,6 +66,24 @@ static void compiling_takes_one_word(void **state) {
   setenv("ATTUNE_COMPILE", "later", 1);
   FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "ATTUNE_COMPILE is \"later\"; should be background or wait"));
+}
+
+static void overrides_name_what_is_set(void **state) {
+  (void)state;
+  at_settings s;
+  OK(at_settings_read(&s));
+  assert_false(s.override_mode || s.override_database || s.override_budget);
+  setenv("ATTUNE_MODE", "off", 1);
+  setenv("ATTUNE_BUDGET_MS", "5", 1);
+  setenv("ATTUNE_OVERRIDE", "budget,mode", 1);
+  OK(at_settings_read(&s));
+  assert_true(s.override_mode && s.override_budget && !s.override_database);
+  setenv("ATTUNE_OVERRIDE", "mode,db", 1);
+  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "ATTUNE_OVERRIDE has \"db\", but ATTUNE_DB is not set"));
+  setenv("ATTUNE_OVERRIDE", "all", 1);
+  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "ATTUNE_OVERRIDE has \"all\"; should be words of mode, db and budget"));
 }
 
 static void switches_take_one_word(void **state) {
@@ -235,6 +254,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(defaults, clean_environment),
       cmocka_unit_test_setup(bad_log_levels_are_named, clean_environment),
+      cmocka_unit_test_setup(overrides_name_what_is_set, clean_environment),
       cmocka_unit_test_setup(switches_take_one_word, clean_environment),
       cmocka_unit_test_setup(compiling_takes_one_word, clean_environment),
       cmocka_unit_test_setup(profiles_go_to_stderr_or_json, clean_environment),

@@ -2,6 +2,7 @@
  * test_stack.c: calls from threads with little stack: they work, or say how much they need, and never crash; and
  * what is asked for is what the calls take, with something to spare. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static attune_status tune_expression(void) {
 
 static attune_status verify(void) {
   static attune_recheck found;
-  const attune_status status = attune_verify(tuner, host, "gemm f32 nn 48x48x48 strict", 20.0, &found);
+  const attune_status status = attune_verify(tuner, host, "gemm f32 nn 48x48x48 strict", 20.0, NULL, &found);
   return status == ATTUNE_NOT_FOUND ? ATTUNE_OK : status; /* none may be stored */
 }
 

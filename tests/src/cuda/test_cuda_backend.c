@@ -2,6 +2,7 @@
  * test_cuda_backend.c: on a GPU: the driver's stream-ordered allocator in place of the cache, memory that the process pinned,
  * a context that the program made by the driver's API, the stream's handle of cuBLAS, captures that look at their inputs. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
@@ -135,7 +136,7 @@ static void memory_of_the_process_is_pinned(void **state) {
   OK(attune_free(q, stream));
   OK(attune_memory_configure(device, "pinned_use_cuda_host_register:False,pinned_num_register_threads:1"));
   OK(attune_pinned_empty_cache(device));
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   OK(attune_pinned_get_statistics(device, &s));
   assert_int_equal(s.reserved_bytes.current, 0);
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
@@ -287,8 +288,8 @@ static void freed_inputs_are_told(void **state) {
 
 static void tf32_is_told(void **state) {
   (void)state;
-  attune_device_details details;
-  attune_device_properties p;
+  attune_device_details details = {0};
+  attune_device_properties p = {0};
   OK(attune_device_get_details(device, &details));
   OK(attune_device_get_properties(device, &p));
   assert_int_equal(details.tf32, p.capability_major >= 8);

@@ -38,7 +38,7 @@ static void assert_bytes(attune_stream *stream, const void *memory, int value) {
 
 static void properties(void **state) {
   (void)state;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   OK(attune_device_get_properties(device, &p));
   assert_int_equal(p.kind, ATTUNE_DEVICE_CUDA);
   assert_true(strlen(p.name) > 0);

@@ -5,6 +5,7 @@
 #include <attune/graph.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@ static bool fault(void) {
   at_kernel_code code;
   cudaLibrary_t library = NULL;
   cudaKernel_t kernel = NULL;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   if (attune_device_get_properties(device, &p) != ATTUNE_OK ||
       at_architectures(targets, p.capability_major * 10 + p.capability_minor) < 1 ||
       at_kernel_compile(&code, &source, &targets[0], NULL) != ATTUNE_OK ||
@@ -49,7 +50,7 @@ static attune_status multiply(attune_stream *on, int64_t k) {
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   p.m = p.n = 64;
   p.k = k;
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   return attune_gemm(tuner, on, &p, &o);
 }
 

@@ -382,7 +382,7 @@ static int run_all(void) {
 }
 
 int main(void) {
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;

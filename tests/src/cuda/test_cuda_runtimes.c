@@ -138,7 +138,7 @@ static void the_programs_capture(void **state) {
   CUDA(cudaMalloc(&d, sizeof ones));
   CUDA(cudaMemcpy(a, ones, sizeof ones, cudaMemcpyHostToDevice));
   OK(attune_stream_wrap(&wrapped, device, native));
-  const attune_gemm_operands operands = {1.0, a, a, 0.0, NULL, d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = a, .d = d};
   OK(attune_gemm(tuner, wrapped, &problem, &operands)); /* modules load, the workspace is made */
   CUDA(cudaStreamSynchronize(native));
   CUDA(cudaMemset(d, 0, sizeof ones));

@@ -47,7 +47,7 @@ static attune_status multiply(float *out) {
   if (status == ATTUNE_OK) status = attune_alloc(&a, stream, sizeof ones);
   if (status == ATTUNE_OK) status = attune_alloc(&d, stream, sizeof ones);
   if (status == ATTUNE_OK) status = attune_copy(stream, a, ones, sizeof ones);
-  const attune_gemm_operands operands = {1.0, a, a, 0.0, NULL, d};
+  const attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = a, .d = d};
   if (status == ATTUNE_OK) status = attune_gemm(tuner, stream, &problem, &operands);
   if (status == ATTUNE_OK) status = attune_copy(stream, out, d, sizeof *out);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);

@@ -15,7 +15,7 @@
 static const char *program;
 
 static attune_telemetry unknown(void) {
-  attune_telemetry t;
+  attune_telemetry t = {0};
   int64_t *fields = (int64_t *)&t;
   for (size_t i = 0; i < sizeof t / sizeof *fields; i++) fields[i] = ATTUNE_NOT_KNOWN;
   return t;

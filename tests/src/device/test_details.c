@@ -62,9 +62,10 @@ static void devices_start(void **state) {
 }
 
 static void details_of_the_host(void **state) {
-  attune_device_details d;
+  attune_device_details d = {0};
   (void)state;
   memset(&d, 1, sizeof d);
+  d.size = sizeof d;
   OK(attune_device_get_details(host, &d));
   assert_int_equal(d.warp_size, ATTUNE_NOT_KNOWN);
   assert_int_equal(d.numa_node, ATTUNE_NOT_KNOWN);
@@ -76,7 +77,7 @@ static void details_of_the_host(void **state) {
 }
 
 static void details_of_a_gpu(void **state) {
-  attune_device_details d;
+  attune_device_details d = {0};
   attune_schedule schedule;
   size_t stack = 0, changed = 0;
   int warp = 0, pools = -1;

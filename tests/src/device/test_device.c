@@ -75,7 +75,7 @@ static void a_device_that_is_not_here(void **state) {
 static void wrong_arguments(void **state) {
   (void)state;
   attune_device *device = NULL;
-  attune_device_properties properties;
+  attune_device_properties properties = {0};
   assert_int_equal(attune_device_at(NULL, 0), ATTUNE_INVALID_ARGUMENT);
   device = (attune_device *)(void *)&device;
   assert_int_equal(attune_device_at(&device, -1), ATTUNE_INVALID_ARGUMENT);
@@ -92,7 +92,7 @@ static void wrong_arguments(void **state) {
 static void properties_of_the_host(void **state) {
   (void)state;
   attune_device *host = NULL;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_device_get_properties(host, &p), ATTUNE_OK);
   assert_int_equal(p.kind, ATTUNE_DEVICE_HOST);

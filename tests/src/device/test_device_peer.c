@@ -17,7 +17,7 @@ static int find_host(void **state) {
 static void memory_of_the_host(void **state) {
   (void)state;
   uint64_t available = 0, total = 0, again = 0;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   OK(attune_device_memory_info(host, &available, &total));
   OK(attune_device_get_properties(host, &p));
   assert_true(available > (uint64_t)1 << 20 && available <= total);

@@ -70,7 +70,7 @@ static int hear(void *user, const attune_device_process *process) {
 
 static void the_calls(void **state) {
   attune_device *host = NULL;
-  attune_telemetry t;
+  attune_telemetry t = {0};
   int heard = 0;
   (void)state;
   OK(attune_device_get(&host, "host"));

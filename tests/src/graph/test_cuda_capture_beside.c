@@ -7,6 +7,7 @@
 #include <attune/pinned.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
 #include <limits.h>
@@ -95,7 +96,7 @@ static attune_status multiply(attune_tuner *with, attune_stream *on, int64_t m, 
   attune_status status = attune_alloc(&a, on, (size_t)(m * k) * 4);
   if (status == ATTUNE_OK) status = attune_alloc(&b, on, (size_t)(k * n) * 4);
   if (status == ATTUNE_OK) status = attune_alloc(&d, on, (size_t)(m * n) * 4);
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   if (status == ATTUNE_OK) status = attune_gemm(with, on, &p, &o);
   (void)attune_free(a, on);
   (void)attune_free(b, on);
@@ -218,7 +219,7 @@ static attune_status tuners(int turn) {
 static attune_status figures(int turn) {
   char *text = NULL;
   char line[4096];
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   attune_status status = attune_memory_get_statistics(device, &statistics);
   if (status == ATTUNE_OK) status = attune_memory_snapshot(&text, device);
   free(text);

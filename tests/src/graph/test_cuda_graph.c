@@ -2,6 +2,7 @@
  * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
  * GEMMs, copies, random numbers and streams that fork. */
 #include "tests/support/cuda_graph.h"
+#include "tuning/store/decision.h"
 #include "tests/support/gpu.h"
 
 static void replay_is_eager(void **state) {
@@ -304,7 +305,7 @@ static void captures_can_be_asked_for(void **state) {
   scene s = new_scene();
   attune_stream *other = new_stream();
   attune_graph *graph = new_graph();
-  attune_capture_info info, apart;
+  attune_capture_info info = {0}, apart = {0};
   cudaGraph_t own = NULL;
   OK(attune_stream_capture_info(s.stream, &info));
   assert_true(info.state == ATTUNE_CAPTURE_NONE && info.id == 0 && !info.graph);

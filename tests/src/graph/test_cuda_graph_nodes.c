@@ -64,7 +64,7 @@ static void nodes_and_edges(void **state) {
   attune_graph *graph = capture(&w, all_kinds);
   const size_t nodes = attune_graph_node_count(graph);
   size_t kinds[11] = {0}, count = 0, own = 0;
-  attune_node node;
+  attune_node node = {0};
   for (size_t i = 0; i < nodes; i++) {
     OK(attune_graph_get_node(&node, graph, i));
     assert_true((unsigned)node.kind < 11 && node.native && node.enabled);
@@ -124,7 +124,7 @@ static void nodes_are_left_out(void **state) {
   (void)state;
   work w = new_work();
   attune_graph *graph = capture(&w, three_fills);
-  attune_node node;
+  attune_node node = {0};
   int in_place = 0;
   for (int turn = 0; turn < 2; turn++) { /* then with an executable that was updated in place */
     OK(attune_graph_set_enabled(graph, PLAIN_FILL, 0));
@@ -279,7 +279,7 @@ static attune_status timed(void *user, attune_stream *stream) {
 static void external_events(void **state) {
   (void)state;
   work w = new_work();
-  attune_node node;
+  attune_node node = {0};
   double ns = -1;
   size_t records = 0, waits = 0;
   started = new_external();

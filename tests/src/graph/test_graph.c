@@ -351,7 +351,7 @@ static void captures_can_be_asked_for(void **state) {
   attune_stream *main = new_stream(), *side = new_stream(), *other = new_stream();
   attune_event *out = new_event(), *outside = new_event();
   attune_graph *graph = new_graph(), *second = new_graph();
-  attune_capture_info info, joined, apart;
+  attune_capture_info info = {0}, joined = {0}, apart = {0};
   OK(attune_stream_capture_info(main, &info));
   assert_true(info.state == ATTUNE_CAPTURE_NONE && info.id == 0 && !info.graph);
   assert_int_equal(attune_stream_is_capturing(main) + attune_stream_is_capturing(NULL), 0);

@@ -151,7 +151,7 @@ static attune_status through_memory(void *user, attune_stream *stream) {
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_get_statistics(host, &statistics));
   return statistics.reserved_bytes[ATTUNE_MEMORY_ALL].current;
@@ -187,7 +187,7 @@ static void a_pool_has_several_holders(void **state) {
 }
 
 static uint64_t held_bytes(void) {
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   OK(attune_memory_get_statistics(host, &statistics));
   return statistics.allocated_bytes[ATTUNE_MEMORY_ALL].current;
 }

@@ -219,7 +219,7 @@ static void a_capture_has_a_stream_of_its_own(void **state) {
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }
@@ -227,7 +227,7 @@ static uint64_t reserved(void) {
 static void room_is_made(void **state) {
   (void)state;
   static char memory[BYTES];
-  attune_pinned_statistics pinned;
+  attune_pinned_statistics pinned = {0};
   attune_graph *graph = NULL, *inner = NULL;
   attune_stream *second = NULL;
   attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;

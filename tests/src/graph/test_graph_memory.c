@@ -2,6 +2,7 @@
  * test_graph_memory.c: what a graph allocates and multiplies, on the host: memory that lives with the graph, is shared
  * among graphs and goes with the last of them; GEMMs that never tune in a capture. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 #include <attune/graph.h>
@@ -47,7 +48,7 @@ static attune_graph *new_graph(void) {
 static attune_status multiply(attune_stream *on, const float *left, const float *right, float *out) {
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   p.m = p.n = p.k = SIDE;
-  const attune_gemm_operands o = {1.0, left, right, 0.0, NULL, out};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = left, .b = right, .d = out};
   return attune_gemm(tuner, on, &p, &o);
 }
 
@@ -95,7 +96,7 @@ static void replay_is_eager(void **state) {
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_get_statistics(host, &statistics));
   return statistics.reserved_bytes[ATTUNE_MEMORY_ALL].current;
@@ -237,7 +238,7 @@ static void plans_may_go_first(void **state) {
   static float expected[COUNT];
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   p.m = p.n = p.k = SIDE;
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   attune_graph *graph = new_graph();
   attune_plan *plan = NULL;
   OK(multiply(stream, a, b, expected));

@@ -50,7 +50,7 @@ static void nodes_and_edges(void **state) {
   static const char *const names[] = {"fill", "work", "fill", "copy", "call"};
   static const attune_edge expected[] = {{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {2, 3, 0}, {3, 4, 0}};
   attune_stream *stream = new_stream();
-  attune_node node;
+  attune_node node = {0};
   attune_edge edges[8];
   size_t count = 99;
   side = new_stream();
@@ -113,7 +113,7 @@ static void nodes_are_left_out(void **state) {
   (void)state;
   attune_stream *stream = new_stream();
   attune_graph *graph = capture(stream, three_steps, 1), *clone = NULL;
-  attune_node node;
+  attune_node node = {0};
   memset(numbers, 0, sizeof numbers);
   OK(attune_graph_set_enabled(graph, 1, 0));
   OK(attune_graph_get_node(&node, graph, 1));
@@ -266,7 +266,7 @@ static attune_status timed(void *user, attune_stream *stream) {
 static void external_events(void **state) {
   (void)state;
   attune_stream *stream = new_stream(), *beside = new_stream();
-  attune_node node;
+  attune_node node = {0};
   double ns = -1;
   const char gated = 0;
   started = new_external();

@@ -2,6 +2,7 @@
  * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of
  * a child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <sched.h>

@@ -53,7 +53,7 @@ static inline int open_descriptors(void) {
 static uint64_t (*device_bytes)(void);
 
 static inline footprint look(void) {
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   OK(attune_device_synchronize(device));
   OK(attune_memory_get_statistics(device, &statistics));
   const struct mallinfo2 heap = mallinfo2();
@@ -240,7 +240,7 @@ static inline void one_plan(int round) {
   problem.n = problem.k = 16;
   for (int i = 0; i < 3; i++)
     if (!operands[i]) OK(attune_alloc(&operands[i], stream, 64 * KIB));
-  const attune_gemm_operands o = {1.0, operands[0], operands[1], 0.0, NULL, operands[2]};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = operands[0], .b = operands[1], .d = operands[2]};
   OK(attune_gemm_plan_create(&made, tuner, stream, &problem, &o));
   if (round % 16 == 0) {
     OK(attune_gemm_plan_run(made, stream, &o));
@@ -260,7 +260,7 @@ static inline void one_tuner(int round) {
   problem.m = problem.n = problem.k = 8;
   OK(attune_alloc(&memory, stream, 4096));
   char *bytes = memory;
-  const attune_gemm_operands o = {1.0, bytes, bytes + 1024, 0.0, NULL, bytes + 2048};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = bytes, .b = bytes + 1024, .d = bytes + 2048};
   OK(attune_gemm(made, stream, &problem, &o));
   OK(attune_stream_synchronize(stream));
   OK(attune_free(memory, stream));

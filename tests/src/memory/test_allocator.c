@@ -51,7 +51,7 @@ static void *take(attune_stream *stream, size_t bytes) {
 }
 
 static attune_memory_statistics statistics(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s;
 }

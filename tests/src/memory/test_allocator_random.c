@@ -302,7 +302,7 @@ static void renew_stream(int which) {
 
 /* The allocator's own books against the oracle's. */
 static void check_books(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   uint64_t bytes = 0;
   if (attune_memory_get_statistics(host, &s) != ATTUNE_OK) die("no statistics");
   for (int i = 0; i < live_count; i++) bytes += live[i].bytes;
@@ -324,7 +324,7 @@ static void check_books(void) {
 
 /* What was taken before stays. */
 static void set_limit(uint64_t limit) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   if (attune_memory_set_limit(host, limit) != ATTUNE_OK || attune_memory_get_statistics(host, &s) != ATTUNE_OK)
     die("no limit can be set");
   if (limit == 0) limit = UINT64_MAX;
@@ -420,7 +420,7 @@ static void run_seed(uint64_t operations) {
   }
   set_limit(0);
   empty_cache();
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   if (attune_memory_get_statistics(host, &s) != ATTUNE_OK || s.reserved_bytes[0].current != 0 ||
       s.active[0].current != 0 || s.inactive_split[0].current != 0)
     die("%llu bytes are left", (unsigned long long)s.reserved_bytes[0].current);

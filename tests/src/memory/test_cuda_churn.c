@@ -38,7 +38,7 @@ static void one_busy_stream(int round) {
   OK(attune_stream_create(&made, device));
   OK(attune_alloc(&memory, made, 3 * 4096));
   char *bytes = memory;
-  const attune_gemm_operands o = {1.0, bytes, bytes + 4096, 0.0, NULL, bytes + 8192};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = bytes, .b = bytes + 4096, .d = bytes + 8192};
   OK(attune_gemm(tuner, made, &problem, &o));
   OK(attune_free(memory, made));
   attune_stream_destroy(made);

@@ -33,7 +33,7 @@ static int close_streams(void **state) {
 }
 
 static attune_memory_statistics statistics(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(device, &s));
   return s;
 }

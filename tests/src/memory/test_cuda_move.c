@@ -140,7 +140,7 @@ static void fills_of_a_new_thread(void **state) {
 
 static void assert_info(const void *pointer, attune_memory_kind kind, attune_device *on, const void *base, size_t bytes,
                         int held) {
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   OK(attune_pointer_get_info(&info, pointer));
   if (info.kind != kind) fail_msg("%p is of kind %d; should be %d", pointer, (int)info.kind, (int)kind);
   assert_ptr_equal(info.device, on);
@@ -173,7 +173,7 @@ static void pointers_are_told_apart(void **state) {
   OK(attune_graph_capture_end(graph, stream));
   attune_graph_destroy(graph);
   cudaFree(foreign);
-  attune_pointer_info gone;
+  attune_pointer_info gone = {0};
   OK(attune_pointer_get_info(&gone, foreign));
   assert_true(gone.kind != ATTUNE_KIND_DEVICE && !gone.device && !gone.base);
   OK(attune_free(own, stream));
@@ -221,7 +221,7 @@ static void managed_memory(void **state) {
   attune_device *host = NULL, *both[2];
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   attune_managed_options managed = ATTUNE_MANAGED_OPTIONS_INIT;
-  attune_managed_state kept;
+  attune_managed_state kept = {0};
   int *memory = NULL;
   const size_t count = (size_t)1 << 20, bytes = count * sizeof *memory;
   OK(attune_device_get(&host, "host"));

@@ -138,7 +138,7 @@ static int close_stream(void **state) {
 }
 
 static void empty(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_get_statistics(host, &s));
   assert_int_equal(s.reserved_bytes[0].current, 0);

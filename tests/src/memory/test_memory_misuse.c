@@ -33,7 +33,7 @@ static void *take(attune_stream *stream, size_t bytes) {
 }
 
 static uint64_t held(attune_device *device) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(device, &s));
   return s.allocation[ATTUNE_MEMORY_ALL].current;
 }
@@ -189,7 +189,7 @@ static void no_such_size(void **state) {
   FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   assert_null(p);
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
   FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");

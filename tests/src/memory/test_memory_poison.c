@@ -152,7 +152,7 @@ static void memory_freed_in_a_failed_capture(void **state) {
   attune_graph *graph = begin_capture(NULL);
   OK(attune_free(p, first));
   attune_graph_destroy(graph);
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   unsigned char *q = take(BYTES);
   assert_ptr_equal(q, p);
@@ -197,7 +197,7 @@ static void memory_of_another_graphs_pool(void **state) {
   OK(attune_fill(first, q, 2, BYTES));
   OK(attune_free(p, first));
   end_capture(two, 1);
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   attune_graph *three = begin_capture(one);
   unsigned char *r = take(BYTES);

@@ -209,7 +209,7 @@ static void look(int *live, ssize_t *bytes, int *device) {
 
 static void an_allocator_comes_from_a_shared_object(void **state) {
   (void)state;
-  attune_allocator own, again;
+  attune_allocator own = {0}, again = {0};
   int live = 0, device = 0;
   ssize_t bytes = 0;
   void *p = NULL, *q = NULL;
@@ -244,7 +244,7 @@ static void an_allocator_comes_from_a_shared_object(void **state) {
 
 static void a_pool_may_use_it(void **state) {
   (void)state;
-  attune_allocator own;
+  attune_allocator own = {0};
   attune_pool *pool = NULL;
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   int live = 0, device = 0;
@@ -267,7 +267,7 @@ static void a_pool_may_use_it(void **state) {
 
 static void shared_objects_that_will_not_do(void **state) {
   (void)state;
-  attune_allocator own;
+  attune_allocator own = {0};
   assert_int_equal(attune_allocator_load(&own, "/tmp/attune_none.so", "a", "b"), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), "attune_none.so"));
   assert_null(own.alloc);
@@ -304,13 +304,13 @@ static void ranges_are_the_programs(void **state) {
 }
 
 static uint64_t pieces(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s.inactive_split_bytes[ATTUNE_MEMORY_ALL].current;
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }

@@ -28,7 +28,7 @@ static int tear_down(void **state) {
 
 static void the_fraction_is_told(void **state) {
   (void)state;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   double fraction = 0.0;
   OK(attune_memory_get_fraction(host, &fraction));
   assert_true(fraction == 1.0);
@@ -73,7 +73,7 @@ static const char *backend(void) {
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }
@@ -156,7 +156,7 @@ static void what_the_host_has_not(void **state) {
 
 static void refusals_of_the_limit_are_counted(void **state) {
   (void)state;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   void *p = NULL;
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_reset_accumulated(host));
@@ -193,7 +193,7 @@ static void pools_are_listed(void **state) {
   (void)state;
   attune_pool *pool = NULL;
   attune_graph *graph = NULL;
-  attune_pool_info info;
+  attune_pool_info info = {0};
   seen s = {.stop = 0};
   void *p = NULL, *of_graph = NULL;
   OK(attune_pool_create(&pool, host, NULL));
@@ -230,7 +230,7 @@ static void pools_are_listed(void **state) {
 static void a_pool_has_its_snapshot(void **state) {
   (void)state;
   attune_pool *pool = NULL;
-  attune_pool_info info;
+  attune_pool_info info = {0};
   char *of_pool = NULL, *of_all = NULL, id[64];
   void *p = NULL, *q = NULL;
   OK(attune_pool_create(&pool, host, NULL));
@@ -288,7 +288,7 @@ static void an_allocator_starts_and_resets(void **state) {
   (void)state;
   own mine = {.start = ATTUNE_IO_ERROR};
   const attune_allocator functions = {.user = &mine, .alloc = give, .free = take, .init = start, .reset = reset};
-  attune_allocator found;
+  attune_allocator found = {0};
   void *p = NULL;
   OK(attune_memory_empty_cache(host));
   FAILS(attune_memory_set_allocator(host, &functions), ATTUNE_IO_ERROR);

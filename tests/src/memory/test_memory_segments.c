@@ -24,7 +24,7 @@ static void *take(size_t bytes) {
 }
 
 static attune_memory_statistics statistics(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   return s;
 }

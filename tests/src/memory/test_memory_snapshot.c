@@ -51,7 +51,7 @@ static const char *string(const json_t *object, const char *key) {
 static void sizes_add_up(void **state) {
   (void)state;
   void *small = NULL, *large = NULL, *freed = NULL;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   json_int_t total = 0, allocated = 0, requested = 0, live = 0;
   OK(attune_alloc(&small, stream, 1000));
   OK(attune_alloc(&freed, stream, 3000));

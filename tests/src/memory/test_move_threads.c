@@ -165,7 +165,7 @@ static void many_threads_at_once(void **state) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < THREADS; i++)
     if (failed[i]) fail_msg("thread %d: line %d", i, failed[i]);
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_get_statistics(host, &s));
   assert_int_equal(s.allocated_bytes[ATTUNE_MEMORY_ALL].current, 0);

@@ -33,7 +33,7 @@ static void open_gate(attune_stream *stream) {
 }
 
 static uint64_t reserved(void) {
-  attune_memory_statistics statistics;
+  attune_memory_statistics statistics = {0};
   OK(attune_memory_get_statistics(host, &statistics));
   return statistics.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }

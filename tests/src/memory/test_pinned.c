@@ -52,7 +52,7 @@ static void freed_memory_is_used_anew(void **state) {
 static void a_streams_use_is_waited_for(void **state) {
   (void)state;
   void *p = NULL, *q = NULL;
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   OK(attune_pinned_empty_cache(host));
   OK(attune_pinned_alloc(&p, host, 5000));
   OK(attune_pinned_record_use(p, stream));
@@ -75,7 +75,7 @@ static void a_closed_stream_is_done(void **state) {
   (void)state;
   attune_stream *other = NULL;
   void *p = NULL;
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   OK(attune_stream_create(&other, host));
   OK(attune_pinned_alloc(&p, host, 100));
   OK(attune_pinned_record_use(p, other));
@@ -87,7 +87,7 @@ static void a_closed_stream_is_done(void **state) {
 
 static void counters(void **state) {
   (void)state;
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   void *p = NULL;
   OK(attune_pinned_empty_cache(host));
   OK(attune_pinned_reset_peaks(host));

@@ -18,7 +18,7 @@ static int set_up(void **state) {
 }
 
 static attune_pinned_statistics now(void) {
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   OK(attune_pinned_get_statistics(host, &s));
   return s;
 }

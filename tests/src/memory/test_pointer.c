@@ -29,8 +29,9 @@ static int close_stream(void **state) {
 }
 
 static attune_pointer_info info_of(const void *pointer) {
-  attune_pointer_info info;
+  attune_pointer_info info = {0};
   memset(&info, 0xaa, sizeof info);
+  info.size = sizeof info;
   OK(attune_pointer_get_info(&info, pointer));
   return info;
 }
@@ -143,7 +144,7 @@ static void managed_pools(void **state) {
   attune_pool *pool = NULL;
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   attune_managed_options managed = ATTUNE_MANAGED_OPTIONS_INIT;
-  attune_managed_state kept;
+  attune_managed_state kept = {0};
   attune_device *places[] = {host, NULL};
   char *memory = NULL;
   options.managed = &managed;

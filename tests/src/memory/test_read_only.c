@@ -2,6 +2,7 @@
  * test_read_only.c: a database that can be read and not written serves the command and programs; what a mode cannot store
  * is told once. Everything runs in children: modes must bind them, and the log's level is read once a process. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

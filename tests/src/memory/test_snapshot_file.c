@@ -208,7 +208,7 @@ static void statistics_have_names(void **state) {
   assert_int_equal(of_pinned("num_host_alloc"), of_pinned("host_alloc_time.count"));
   assert_true(of_pinned("host_alloc_time.min") <= of_pinned("host_alloc_time.avg"));
   assert_true(of_pinned("host_alloc_time.avg") <= of_pinned("host_alloc_time.max"));
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   OK(attune_pinned_get_statistics(host, &s));
   assert_true(s.host_alloc_least_ns > 0 && s.host_alloc_least_ns <= s.host_alloc_most_ns);
   OK(attune_pinned_free(pinned));

@@ -62,7 +62,7 @@ static int has_context(void) {
 }
 
 static int looks_create_no_context(void) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   attune_stream *stream = NULL, *current = NULL;
   int can = 0;
   if (attune_device_count() < 2 || attune_device_get_properties(device, &p) != ATTUNE_OK) return 1;
@@ -114,7 +114,7 @@ static void pooled_streams(void **state) {
 static void memory_info(void **state) {
   (void)state;
   uint64_t available = 0, total = 0;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   OK(attune_device_get_properties(device, &p));
   OK(attune_device_memory_info(device, &available, &total));
   assert_true(available > 0 && available <= total && total <= p.memory_bytes);

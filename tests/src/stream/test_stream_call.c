@@ -147,7 +147,7 @@ static void multiply(void *user) {
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
   problem.dtype = ATTUNE_F64;
   problem.m = problem.n = problem.k = 4;
-  const attune_gemm_operands o = {1.0, p->a, p->b, 0.0, NULL, p->d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = p->a, .b = p->b, .d = p->d};
   p->status = attune_gemm(p->tuner, attune_stream_default(host), &problem, &o);
 }
 

@@ -5,6 +5,7 @@
 #define AT_TEST_TOY_DATABASE_H
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <stdio.h>
 #include <stdlib.h>

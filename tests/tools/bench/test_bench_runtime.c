@@ -14,7 +14,7 @@ static attune_tuner *tuner;
 static attune_bench *bench;
 
 static uint64_t allocated(void) {
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(device, &s));
   return s.allocation[0].current;
 }

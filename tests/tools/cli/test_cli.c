@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli.c: the command as a user meets it: exit codes, both outputs, resuming, interrupting, terminals. */
 #include "tests/support/cli_fixture.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

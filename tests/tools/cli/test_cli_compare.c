@@ -2,6 +2,7 @@
  * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is
  * told, exit codes, reports, and files that cannot be read or compared. */
 #include "tests/tools/cli/compare_fixture.h"
+#include "tuning/store/decision.h"
 
 #include "tests/support/store_open.h"
 

@@ -2,6 +2,7 @@
  * test_cli_show.c: `attune show` of winners, of a workload and of what was recorded: cut so that rows differ, in CSV,
  * with sums, and with what noise leaves of a speedup. */
 #include "tests/tools/cli/cli_terminal.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 #include <jansson.h>

@@ -2,6 +2,7 @@
  * test_toy_command.c: the command tunes, shows, explains, verifies and reads workloads of an operation that it does not
  * know by name. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <pty.h>

@@ -2,6 +2,7 @@
  * test_skip.c: implementations left out by name, a tighter tolerance, what a search measured beside its winner, TF32 for a
  * whole process, and the log in a file. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
@@ -111,7 +112,7 @@ static void a_tolerance_refuses(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of("");
   attune_decision d;
-  OK(attune_tuner_set_search(tuner, "tolerance:0.000001"));
+  OK(attune_tuner_set_search(tuner, &(attune_search_options){.tolerance = 1e-6}));
   OK(attune_tune(tuner, host, "gemm f32 nn 256x256x256 strict", &(attune_tune_options){.budget_ms = 200.0, .force = 1},
                  &d));
   assert_true(strncmp(d.default_implementation, d.implementation, strlen(d.implementation)) == 0);

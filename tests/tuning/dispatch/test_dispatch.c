@@ -2,6 +2,7 @@
  * test_dispatch.c: what runs for a problem, in each mode: the stored winner, the measured one, a guess; once among
  * threads and processes; and that whatever fails on the way leaves the default running. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <attune/workload.h>
 
@@ -258,13 +259,42 @@ static void the_user_layer_is_over_the_system_layer(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* The operator has the last word. */
+static void the_environment_may_win(void **state) {
+  (void)state;
+  store_winner();
+  setenv("ATTUNE_MODE", "off", 1);
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
+  assert_int_equal(attune_tuner_get_mode(tuner), ATTUNE_MODE_CACHED);
+  attune_tuner_destroy(tuner);
+  setenv("ATTUNE_OVERRIDE", "mode", 1);
+  tuner = tuner_of(ATTUNE_MODE_CACHED);
+  assert_int_equal(attune_tuner_get_mode(tuner), ATTUNE_MODE_OFF);
+  assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
+  OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE));
+  assert_int_equal(attune_tuner_get_mode(tuner), ATTUNE_MODE_OFF);
+  FAILS(attune_tuner_set_mode(tuner, (attune_mode)9), ATTUNE_INVALID_ARGUMENT);
+  attune_tuner_destroy(tuner);
+  setenv("ATTUNE_DB", database, 1);
+  setenv("ATTUNE_OVERRIDE", "db", 1);
+  const attune_tuner_options elsewhere = {.database = "", .mode = ATTUNE_MODE_CACHED};
+  OK(at_tuner_create(&tuner, &elsewhere, toy_ops, 1));
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  attune_tuner_destroy(tuner);
+  setenv("ATTUNE_OVERRIDE", "mode,budget", 1);
+  FAILS(at_tuner_create(&tuner, &elsewhere, toy_ops, 1), ATTUNE_INVALID_ARGUMENT);
+  unsetenv("ATTUNE_OVERRIDE");
+  unsetenv("ATTUNE_DB");
+  unsetenv("ATTUNE_MODE");
+}
+
 static void a_near_problem_lends_its_winner(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  OK(attune_tuner_set_search(tuner, "guess:false"));
+  OK(attune_tuner_set_search(tuner, &(attune_search_options){.no_guess = 1}));
   assert_runs(tuner, TOY("f32 11x7"), "base", ATTUNE_SOURCE_DEFAULT);
-  OK(attune_tuner_set_search(tuner, "guess:true"));
+  OK(attune_tuner_set_search(tuner, NULL));
   assert_runs(tuner, TOY("f32 10x7"), "spin", ATTUNE_SOURCE_NEIGHBOUR);
   assert_runs(tuner, TOY("f32 9x64"), "base", ATTUNE_SOURCE_DEFAULT); /* far */
   assert_runs(tuner, TOY("f64 10x7"), "base", ATTUNE_SOURCE_DEFAULT); /* of another family */
@@ -506,6 +536,7 @@ int main(int argc, char **argv) {
       TEST(no_database_still_tunes),
       TEST(no_candidate_at_all),
       TEST(the_user_layer_is_over_the_system_layer),
+      TEST(the_environment_may_win),
       TEST(a_near_problem_lends_its_winner),
       TEST(a_winner_holds_for_its_alignment_class),
       TEST(a_winner_by_little_is_not_lent),

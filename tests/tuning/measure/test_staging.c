@@ -80,7 +80,7 @@ static void all_of_it_goes_and_nothing_else(void **state) {
 /* The buffers are cached, once: their number does not grow, and none stays held. */
 static void buffers_are_used_again(void **state) {
   (void)state;
-  attune_pinned_statistics before, after;
+  attune_pinned_statistics before = {0}, after = {0};
   unsigned char *from = numbers(2 * MIB, 5), *to = numbers(2 * MIB, 6);
   OK(at_staging_fetch(stream, to, from, 2 * MIB));
   OK(attune_pinned_get_statistics(host, &before));

@@ -120,7 +120,7 @@ static void every_field_counts(void **state) {
   static _Alignas(128) double d[256], want[256], before[256];
   for (int round = 0; round < 4; round++)
     for (int i = 0; i < 2 * VARIANTS; i++) {
-      attune_gemm_problem p;
+      attune_gemm_problem p = {0};
       attune_gemm_operands o;
       variant(i % 2 ? i / 2 : 0, &p, &o, d);
       for (int x = 0; x < 256; x++) d[x] = want[x] = before[x] = (double)(x % 7);
@@ -178,7 +178,7 @@ static void wrong_guesses_count_right(void **state) {
   enum { ROUNDS = 50 };
   attune_tuner *tuner = open_tuner();
   _Alignas(128) double d[9];
-  attune_gemm_problem at_one;
+  attune_gemm_problem at_one = {0};
   attune_plan *plans[2];
   for (int i = 0; i < 2; i++) {
     const attune_gemm_problem p = problem_of(2 + i, 2, 3);

@@ -3,6 +3,7 @@
  * only its mean is slower; one that is slow because everything is, is not; threads, streams, and a bound on threads that
  * comes later. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 

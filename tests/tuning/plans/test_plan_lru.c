@@ -5,6 +5,7 @@
 #include <attune/graph.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -49,7 +50,7 @@ static attune_gemm_problem problem_of(int number) {
 
 static attune_status multiply(attune_tuner *tuner, attune_stream *stream, int number, double *d) {
   const attune_gemm_problem p = problem_of(number);
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   return attune_gemm(tuner, stream, &p, &o);
 }
 
@@ -91,7 +92,7 @@ static void the_latest_are_kept(void **state) {
   attune_stream *stream = attune_stream_default(host);
   for (int i = 0; i < PLACES + 40; i++) OK(multiply(tuner, stream, i, d));
   attune_gemm_problem p = problem_of(PLACES + 39);
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   attune_plan *first = NULL, *second = NULL;
   OK(attune_gemm_plan_create(&first, tuner, stream, &p, &o));
   OK(attune_gemm_plan_create(&second, tuner, stream, &p, &o));
@@ -115,13 +116,13 @@ static void plans_of_the_program(void **state) {
   for (int i = 0; i < PLACES; i++) OK(multiply(tuner, stream, 9000 + i, other));
   for (int i = 0; i < PLANS; i++) {
     const attune_gemm_problem p = problem_of(i);
-    const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
+    const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d[i]};
     OK(attune_gemm_plan_create(&plans[i], tuner, stream, &p, &o));
   }
   for (int i = 1000; i < 4000; i++) OK(multiply(tuner, stream, i, other)); /* every place is taken by others */
   for (int turn = 0; turn < 2; turn++)
     for (int i = 0; i < PLANS; i++) {
-      const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
+      const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d[i]};
       OK(attune_gemm_plan_run(plans[i], stream, &o));
     }
   OK(attune_stream_synchronize(stream));
@@ -185,7 +186,7 @@ static void choices_are_told(void **state) {
   attune_decision decision;
   for (int i = 0; i < PLACES; i++) OK(multiply(tuner, stream, 9000 + i, d));
   const attune_gemm_problem p = problem_of(1234);
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   OK(attune_gemm(tuner, stream, &p, &o));
   OK(attune_gemm_problem_format(text, sizeof text, &p, &o));
   OK(attune_tune(tuner, host, text, &(attune_tune_options){.budget_ms = 5.0}, &decision));

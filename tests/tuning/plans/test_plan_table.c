@@ -2,6 +2,7 @@
  * test_plan_table.c: hits and misses, replacement, growth, withdrawal of guesses; readers without a lock beside
  * writers. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdio.h>

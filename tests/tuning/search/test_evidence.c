@@ -2,6 +2,7 @@
  * test_evidence.c: what noise leaves open is unsure, is told and measured again; weaker evidence never replaces
  * stronger, and the winner so far is raced beside its challengers. */
 #include "tests/support/toy/toy_database.h"
+#include "tuning/store/decision.h"
 
 #include "tuning/search/race.h"
 

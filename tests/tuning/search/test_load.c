@@ -2,6 +2,7 @@
  * test_load.c: a machine whose CPUs others use. What they disturb is seen, taken again or left out; a decision that rests
  * on it is unsure, however clear its times look; and it gives way to what a quiet machine shows. */
 #include "tests/support/toy/toy_database.h"
+#include "tuning/store/decision.h"
 
 #include "tuning/search/paired_samples.h"
 #include "tuning/tune/revalidate.h"
@@ -255,8 +256,8 @@ static void a_broken_winner_goes(void **state) {
 
 static attune_recheck verify(void) {
   attune_tuner *tuner = tuner_of();
-  attune_recheck out;
-  OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, &out));
+  attune_recheck out = {0};
+  OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, NULL, &out));
   attune_tuner_destroy(tuner);
   return out;
 }
@@ -293,14 +294,14 @@ static void what_does_not_hold_is_doubted(void **state) {
 static void a_tuner_doubts_its_own_winner(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of();
-  attune_recheck out;
+  attune_recheck out = {0};
   attune_decision d;
   OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   toy_searches = 0;
   OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));
   assert_int_equal(toy_searches, 0);
   at_copy_text(toy_base, sizeof toy_base, "ns=155000,threads=2"); /* another default's speed: the claim is gone */
-  OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, &out));
+  OK(attune_verify(tuner, device, TOY_PROBLEM, 60.0, NULL, &out));
   assert_int_equal(out.verdict, ATTUNE_VERDICT_GAINS_LESS);
   toy_searches = 0;
   OK(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1000.0}, &d));

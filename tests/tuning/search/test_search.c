@@ -2,6 +2,7 @@
  * test_search.c: the search takes the fastest candidate that is right, keeps the default within the noise, holds its
  * budget, and says why. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <math.h>
 

@@ -5,6 +5,7 @@
 #define AT_TESTS_STORE_FIXTURE_H
 
 #include "tests/support/store_open.h"
+#include "tuning/store/decision.h"
 
 #include "tests/support/check.h"
 #include "tests/support/folder.h"

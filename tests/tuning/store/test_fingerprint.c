@@ -2,6 +2,7 @@
  * test_fingerprint.c: a stored winner holds by its own implementation's version and libraries, whatever changes in others
  * and whatever is added; what has changed there is told, and the next tuning run measures again. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

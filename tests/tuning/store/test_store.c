@@ -2,6 +2,7 @@
  * test_store.c: what is put is found, field for field; walks, trials, recorded problems; threads and processes at
  * once. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 

@@ -2,6 +2,7 @@
  * test_store_bad_files.c: files that are no database of ours, unsafe, unwritable or newer: refused with the
  * remedy, and never changed. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include "tuning/store/store_internal.h"
 

@@ -3,6 +3,7 @@
  * this process, which acts when this one's connection is about to run a certain statement; a reader that does not end
  * shows who waits for readers. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include "tuning/store/store_internal.h"
 

@@ -2,6 +2,7 @@
  * test_store_crash.c: writers killed at any point, programs that fork, a disk that is full: no acknowledged row is
  * lost. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <signal.h>

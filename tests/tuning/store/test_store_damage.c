@@ -2,6 +2,7 @@
  * test_store_damage.c: changed columns, random damage to the file and its journal: a right winner or a miss, never
  * a wrong one, never a crash. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 static int count_row(void *user, const char *fingerprint, const attune_decision *decision) {
   (void)fingerprint;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_store_late.c: a database is made by the first write and by nothing else, and what a limit on file sizes does. */
 #include "tests/tuning/store/store_fixture.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -7,6 +7,7 @@
 #include <attune/warm.h>
 
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 #include "tests/support/gpu.h"
 
@@ -75,7 +76,7 @@ static int open_caller(caller *c) {
 
 static attune_status multiply(const caller *c, attune_stream *on) {
   const attune_gemm_problem p = problem();
-  const attune_gemm_operands o = {1.0, c->memory[0], c->memory[1], 0.0, NULL, c->memory[2]};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = c->memory[0], .b = c->memory[1], .d = c->memory[2]};
   return attune_gemm(tuner, on, &p, &o);
 }
 
@@ -97,7 +98,7 @@ static bool call_is_right(const caller *c) {
 
 static bool text_of(char out[256], const caller *c) {
   const attune_gemm_problem p = problem();
-  const attune_gemm_operands o = {1.0, c->memory[0], c->memory[1], 0.0, NULL, c->memory[2]};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = c->memory[0], .b = c->memory[1], .d = c->memory[2]};
   return attune_gemm_problem_format(out, 256, &p, &o) == ATTUNE_OK;
 }
 
@@ -182,7 +183,7 @@ static int at_once(const caller *c) {
 }
 
 static int warm(const caller *c) {
-  attune_warmed first, again;
+  attune_warmed first = {0}, again = {0};
   (void)c;
   if (attune_tuner_warm(tuner, device, NULL, 0, NULL, NULL, &first) != ATTUNE_OK) return 2;
   if (first.compiled != 1 || first.there || first.failed || compiled() != 1) return 3;

@@ -9,17 +9,19 @@
 static attune_device *device;
 static at_timer *profiler;
 static attune_recheck out;
+static attune_decision stored;
 
 /* Checks "spin" with that configuration, of which a winner claims the speedup; the default takes 200 us. */
 static attune_status recheck(const char *configuration, double claim) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   memset(&out, 0, sizeof out);
-  at_copy_text(out.stored.implementation, sizeof out.stored.implementation, "spin");
-  at_copy_text(out.stored.configuration, sizeof out.stored.configuration, configuration);
-  out.stored.implementation_version = 1;
-  out.stored.time_ns = 200e3 / claim;
-  out.stored.default_time_ns = 200e3;
-  return at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 60e6);
+  memset(&stored, 0, sizeof stored);
+  at_copy_text(stored.implementation, sizeof stored.implementation, "spin");
+  at_copy_text(stored.configuration, sizeof stored.configuration, configuration);
+  stored.implementation_version = 1;
+  stored.time_ns = 200e3 / claim;
+  stored.default_time_ns = 200e3;
+  return at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
 }
 
 static void expect(const char *configuration, double claim, attune_verdict verdict) {
@@ -64,15 +66,16 @@ static void the_default_is_prepared_once(void **state) {
   toy_reset();
   const at_key key = toy_key(TOY_PROBLEM, device);
   memset(&out, 0, sizeof out);
-  at_copy_text(out.stored.implementation, sizeof out.stored.implementation, toy_base_implementation.name);
-  at_copy_text(out.stored.configuration, sizeof out.stored.configuration, toy_base);
-  out.stored.implementation_version = 1;
-  out.stored.time_ns = out.stored.default_time_ns = 200e3;
+  memset(&stored, 0, sizeof stored);
+  at_copy_text(stored.implementation, sizeof stored.implementation, toy_base_implementation.name);
+  at_copy_text(stored.configuration, sizeof stored.configuration, toy_base);
+  stored.implementation_version = 1;
+  stored.time_ns = stored.default_time_ns = 200e3;
   prepare_base = toy_base_implementation.prepare, destroy_base = toy_base_implementation.destroy;
   toy_base_implementation.prepare = prepare_counted, toy_base_implementation.destroy = destroy_counted;
   made = alive = 0;
   const attune_status status =
-      at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 60e6);
+      at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
   toy_reset();
   OK(status);
   assert_int_equal(out.verdict, ATTUNE_VERDICT_HOLDS);
@@ -94,9 +97,10 @@ static void what_is_gone_is_not_found(void **state) {
   assert_int_equal(recheck("ns=100000", 2.0), ATTUNE_NOT_FOUND);
   toy_refused = NULL;
   memset(&out, 0, sizeof out);
+  memset(&stored, 0, sizeof stored);
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_copy_text(out.stored.implementation, sizeof out.stored.implementation, "nobody");
-  assert_int_equal(at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 1e6),
+  at_copy_text(stored.implementation, sizeof stored.implementation, "nobody");
+  assert_int_equal(at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 1e6),
                    ATTUNE_NOT_FOUND);
 }
 
@@ -114,20 +118,20 @@ static void the_public_call(void **state) {
   options.database = database;
   OK(attune_tuner_create(&tuner, &options));
   const char *problem = "gemm f64 nn 40x40x40 strict";
-  assert_int_equal(attune_verify(tuner, device, problem, 0.0, &out), ATTUNE_NOT_FOUND);
+  assert_int_equal(attune_verify(tuner, device, problem, 0.0, NULL, &out), ATTUNE_NOT_FOUND);
   assert_non_null(strstr(attune_last_message(), problem));
   OK(attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 60.0}, NULL));
-  OK(attune_verify(tuner, device, problem, 40.0, &out));
-  assert_string_equal(out.stored.problem, problem);
+  OK(attune_verify(tuner, device, problem, 40.0, &stored, &out));
+  assert_string_equal(stored.problem, problem);
   assert_true(out.verdict >= ATTUNE_VERDICT_HOLDS && out.verdict <= ATTUNE_VERDICT_UNSURE &&
               out.verdict != ATTUNE_VERDICT_WRONG);
   assert_true(out.time_ns > 0.0 && out.speedup > 0.0 && out.samples >= 4);
-  OK(attune_tuner_set_search(tuner, "rounds:5"));
-  OK(attune_verify(tuner, device, problem, 40.0, &out));
+  OK(attune_tuner_set_search(tuner, &(attune_search_options){.rounds = 5}));
+  OK(attune_verify(tuner, device, problem, 40.0, NULL, &out));
   assert_in_range(out.samples, 4, 5);
-  assert_int_equal(attune_verify(NULL, device, problem, 0.0, &out), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_verify(tuner, device, "gemm f64 nn", 0.0, &out), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_verify(tuner, device, "fft 8", 0.0, &out), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_verify(NULL, device, problem, 0.0, NULL, &out), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_verify(tuner, device, "gemm f64 nn", 0.0, NULL, &out), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_verify(tuner, device, "fft 8", 0.0, NULL, &out), ATTUNE_INVALID_ARGUMENT);
   attune_tuner_destroy(tuner);
   remove(database);
   remove(journal);

@@ -3,6 +3,7 @@
  * as long as it lives; and two that want different ones take turns on a device. ATTUNE_TEST_FLIGHTS,
  * ATTUNE_TEST_PROCESSES and ATTUNE_TEST_KILLS make it longer. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <fcntl.h>
 #include <pthread.h>

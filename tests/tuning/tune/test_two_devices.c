@@ -2,6 +2,7 @@
  * test_two_devices.c: two equal devices share their winners: each problem is measured once, both measure at the same
  * time, and a winner is shown for each device that it holds on. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <time.h>

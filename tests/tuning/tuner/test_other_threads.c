@@ -3,6 +3,7 @@
  * where one has none the nearest of another runs with the threads that there are, watched, before the vendor's
  * default. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <stdio.h>
@@ -206,17 +207,17 @@ static void the_guess_is_watched(void **state) {
 /* Nothing is stored of it, so nothing is verified. */
 static void what_was_measured_elsewhere_is_not_verified(void **state) {
   (void)state;
-  attune_recheck check;
+  attune_recheck check = {0};
   (void)tune_with(2, TWO, false);
   cpus = 1;
   attune_tuner *tuner = open_tuner();
-  assert_int_equal(attune_verify(tuner, device, TOY_PROBLEM, 100.0, &check), ATTUNE_NOT_FOUND);
+  assert_int_equal(attune_verify(tuner, device, TOY_PROBLEM, 100.0, NULL, &check), ATTUNE_NOT_FOUND);
   attune_tuner_destroy(tuner);
   cpus = 2;
   toy_spins = TWO;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000"); /* the winner is slower than the default now */
   tuner = open_tuner();
-  OK(attune_verify(tuner, device, TOY_PROBLEM, 100.0, &check));
+  OK(attune_verify(tuner, device, TOY_PROBLEM, 100.0, NULL, &check));
   assert_int_equal(check.verdict, ATTUNE_VERDICT_SLOWER);
   assert_int_equal(check.marked, 1);
   attune_tuner_destroy(tuner);

@@ -2,6 +2,7 @@
  * test_tuner_open.c: when a tuner opens its databases, and what it does and says where it cannot: locked, on a filesystem
  * without locks, not there. */
 #include "tests/support/check.h"
+#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <errno.h>

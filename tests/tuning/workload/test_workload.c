@@ -63,7 +63,7 @@ static void reads_rows(void **state) {
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm bf16 tn 4096x16x4096 strict");
   assert_int_equal(attune_workload_at(w, 0)->count, 1);
   assert_string_equal(attune_workload_at(w, 1)->name, "a, \"quoted\"");
-  attune_gemm_problem problem;
+  attune_gemm_problem problem = {0};
   assert_int_equal(attune_gemm_problem_parse(&problem, attune_workload_at(w, 1)->problem), ATTUNE_OK);
   assert_int_equal(problem.k, 10);
   assert_int_equal(problem.batch, 2);

@@ -207,7 +207,7 @@ static int add_library(void *user, const attune_library *library) {
 /* What attune's own cases and programs depend on beside the machine. Not attune's version: that is what is compared. */
 static void add_device(json_t *fingerprint, const bench_options *o) {
   attune_device *device = NULL;
-  attune_device_properties p;
+  attune_device_properties p = {0};
   json_t *libraries = json_array();
   char driver[16];
   if (attune_device_get(&device, o->common.device) == ATTUNE_OK &&

@@ -53,9 +53,10 @@ typedef struct winners {
 static int write_winner(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   const winners *w = user;
   (void)fingerprint;
-  if (!valid || strcmp(decision->device, w->device) != 0) return 0;
+  const attune_decision_info d = cli_info(decision);
+  if (!valid || strcmp(d.device, w->device) != 0) return 0;
   fputc('"', w->out);
-  for (const char *c = decision->problem; *c; c++) {
+  for (const char *c = d.problem; *c; c++) {
     if (*c == '"') fputc('"', w->out);
     fputc(*c, w->out);
   }

@@ -56,7 +56,7 @@ static void write_rows(FILE *out, const attune_bench *bench, const attune_device
 }
 
 attune_status bench_add_yardsticks(attune_bench *bench, attune_tuner *tuner, attune_device *device) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   attune_workload *workload = NULL;
   char path[64];
   attune_status status = attune_device_get_properties(device, &p);

@@ -50,8 +50,9 @@ static int threads_of(const char *with) {
   return with && strncmp(with, THREADS, sizeof THREADS - 1) == 0 ? atoi(with + sizeof THREADS - 1) : 0;
 }
 
-static int add_winner(void *user, const attune_decision *d, const char *fingerprint, int valid) {
+static int add_winner(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   side *s = user;
+  const attune_decision_info info = cli_info(decision), *d = &info;
   (void)valid;
   if (s->count == s->room) s->winners = gate_grow(s->winners, s->room = s->room ? 2 * s->room : 64, sizeof *s->winners);
   const char *with = strstr(fingerprint, "; with ");

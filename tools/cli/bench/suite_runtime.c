@@ -298,7 +298,7 @@ static void tear_down(void *arg) {
 }
 
 static bool on_host(const runtime_case *c) {
-  attune_device_properties p;
+  attune_device_properties p = {0};
   return attune_device_get_properties(c->device, &p) == ATTUNE_OK && p.kind == ATTUNE_DEVICE_HOST;
 }
 
