@@ -52,6 +52,11 @@ bool at_exit_try_renew(void) {
   return ask(at_loading_try());
 }
 
+bool at_exit_took_over(void) {
+  for (int naps = 0; naps < 4 && !at_exit_begun(); naps++) nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+  return at_exit_begun();
+}
+
 void at_exit_watch(void) {
   at_loading_stay();
   atomic_store(&in_use, true);

@@ -23,6 +23,11 @@ bool at_exit_try_renew(void);
 /* As at_exit_renew, right after a vendor's library has called atexit itself: does not wait for a fork. */
 void at_exit_renew_inside(void);
 
+/* After a library has been opened, and attune's function registered: whether exit() has begun. A library registers exit
+ * functions while it is opened, and exit() in another thread may have called them all by now; attune's is the next, so
+ * a few milliseconds tell. */
+bool at_exit_took_over(void);
+
 /* Does at once what exit() would come to soon; later this does nothing. exit() is under way in this thread. */
 void at_exit_run(void);
 

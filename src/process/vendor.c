@@ -71,6 +71,9 @@ void at_vendor_opened(void) {
   pthread_once(&once, begin);
   at_exit_order_keep();
   at_exit_renew();
+  if (!at_exit_took_over()) return;
+  atomic_store(&closed, true); /* the library may have lost what it needs: no call begins, nor one within a call */
+  atomic_store(&given_up, true);
 }
 
 /* A library may load others in the middle of a call. attune looks for them after each thread's first call, 2nd, 4th,

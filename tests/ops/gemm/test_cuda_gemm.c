@@ -315,7 +315,7 @@ static void algorithms_of_the_libraries(void **state) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
   OK(attune_tuner_implementations(tuner, device, "gemm bf16 tn 4096x4096x4096 strict", count_vendors, counts));
   print_message("cublas %d, cublaslt %d configurations\n", counts[0], counts[1]);
-  assert_true(counts[0] >= 1 && counts[1] > 32);
+  assert_true(counts[0] >= 1 && counts[1] > 8);
   attune_tuner_destroy(tuner);
 }
 

@@ -2,7 +2,8 @@
  * fake_end.h: for made libraries of vendors: with FAKE_END set a call takes a while, as a vendor's does, and the
  * process dies when one runs at or after the library's end. That begins with its destructor, or with FAKE_END=late
  * with a function of exit() that the library asks for at its third call only, as C++ does for objects within
- * functions; with FAKE_END=often it asks for many, all the time, in each of its first calls. */
+ * functions; with FAKE_END=often it asks for many, all the time, in each of its first calls; with FAKE_END=opened it
+ * asks while it is being opened, which takes a while. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,8 +19,16 @@ static void fake_nap(long ns) {
 
 /* Long enough for whoever comes in now to be seen. */
 static void fake_end(void) {
-  if (!getenv("FAKE_END") || atomic_exchange(&fake_ended, true)) return;
-  fake_nap(100000000);
+  const char *end = getenv("FAKE_END");
+  if (!end || atomic_exchange(&fake_ended, true)) return;
+  if (strcmp(end, "opened") != 0) fake_nap(100000000);
+}
+
+__attribute__((constructor)) static void fake_opened(void) {
+  const char *end = getenv("FAKE_END");
+  if (!end || strcmp(end, "opened") != 0) return;
+  (void)atexit(fake_end);
+  fake_nap(50000000);
 }
 
 __attribute__((destructor)) static void fake_end_last(void) {
