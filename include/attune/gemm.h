@@ -85,10 +85,9 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
  * before the tuner. `operands` are an example of later ones:
  * - Later operands must be aligned at least as well. The least aligned operand counts, up to 128 bytes on a GPU and 16
  *   on the host.
- * - If beta is 0 here, only beta = 0 is allowed; if not, any beta, including 0, and C is always required; D may not
- *   overlap it then.
+ * - If beta is 0 here, later calls must have beta = 0. If not, they may have any beta, including 0, and always need C:
+ *   the same memory as D if it is here, else memory that D does not overlap.
  * - A run with alpha = 0 does not read A and B.
- * - C and D may be the same memory only if they are here.
  *
  * m, n and k must be > 0, the batch not empty and alpha != 0. Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
