@@ -62,7 +62,8 @@ typedef enum attune_activation {
   ATTUNE_ACTIVATION_TANH = 6
 } attune_activation;
 
-/* out = activation(x + bias). bias broadcasts; for example, its length may be that of x's last dimension. out may be x. */
+/* out = activation(x + bias). bias broadcasts; it may have the length of x's last dimension, for example. out may be
+ * x. */
 ATTUNE_API attune_status attune_tensor_bias_activation(attune_tuner *tuner, attune_stream *stream,
                                                        const attune_tensor *out, const attune_tensor *x,
                                                        const attune_tensor *bias, attune_activation activation);
