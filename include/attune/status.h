@@ -19,7 +19,7 @@ typedef enum attune_status {
   ATTUNE_NOT_READY = 5,         /* a query: work is still in flight */
   ATTUNE_DEVICE_ERROR = 6,      /* the device or its driver failed; after a sticky error every later call fails too */
   ATTUNE_CAPTURING = 7,         /* not allowed while the stream is being captured */
-  ATTUNE_BAD_DATA = 8,          /* a file is malformed, foreign or damaged; line and column where they exist */
+  ATTUNE_BAD_DATA = 8,          /* a file is malformed, foreign or damaged; the message has line and column, if any */
   ATTUNE_PERMISSION = 9,        /* the system denies access to a file or directory, or its mode is unsafe */
   ATTUNE_IO_ERROR = 10,         /* disk full, read or write error */
   ATTUNE_BUSY = 11,             /* another thread or process uses it; try again */

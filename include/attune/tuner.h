@@ -3,8 +3,8 @@
  *
  * Stack. A thread needs this much free stack when it calls: 24 KiB for the first call of a problem and for
  * attune_explain, 52 KiB for expressions, 96 KiB to tune or verify on the host, 192 KiB on a GPU. Thread-local data
- * take 16 KiB or more of the size given to pthread_attr_setstacksize. With less, such calls fail with OUT_OF_MEMORY;
- * the message says how much is free. Runs of plans are not checked. */
+ * take 16 KiB or more of the size given to pthread_attr_setstacksize. With less free stack, such calls fail with
+ * OUT_OF_MEMORY; the message says how much is free. Runs of plans are not checked. */
 #ifndef ATTUNE_TUNER_H
 #define ATTUNE_TUNER_H
 
@@ -203,7 +203,7 @@ typedef struct attune_decision_info {
   int implementation_version;
   attune_source source;
   const char *configuration;
-  double time_ns; /* as default_time_ns: on the host both in turns, each alone, if time permitted */
+  double time_ns; /* on the host this and default_time_ns are measured in turns, each alone, if time permits */
   double spread;  /* relative: median absolute deviation / median */
   const char *default_implementation; /* its name; on the host also its threads, and its call if it has several */
   double default_time_ns;
@@ -224,7 +224,7 @@ typedef struct attune_decision_info {
   int unsure;
   const char *note;        /* the reason for the choice, in words */
   double placement_spread; /* relative standard deviation of time_ns over placements of the operands in memory */
-  /* In words; "": nothing. For a stored winner: changes since it was measured in what it was compared with, such as the
+  /* In words; "": nothing. For a stored winner: what it was compared with and the changes there since, such as the
    * default's library or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and a
    * later run tunes again. For a guess: differences from the stored winner that does not hold here. Set by attune_tune,
    * attune_explain, attune_verify and attune_tuner_winners. */
@@ -272,13 +272,12 @@ typedef struct attune_tune_options {
  * too many were disturbed, the winner is unsure, never complete and sure.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
- * device, this call waits for that winner as long as the other one is alive and makes progress. Measurements on a
- * device never overlap, whatever the databases: threads, and the processes of one user, take turns. A process that is
- * stopped for two seconds, or has shown no sign of life for a minute, loses its turn; when it continues it measures
- * again. A budget, the problem's or the tuner's, also limits the wait for other processes, and waiting counts toward
- * the tuner's total budget. Without a budget the wait lasts until they end; the log reports it at level warning, with
- * the process. A call of an operation in mode tune waits at most 50 ms for other processes, then runs the default; a
- * later call tunes.
+ * device, this call waits for that winner as long as the other one is alive and makes progress. Threads, and the
+ * processes of one user, take turns to measure on a device, whatever their databases. A process that is stopped for two
+ * seconds, or has shown no sign of life for a minute, loses its turn; when it continues it measures again. A budget,
+ * the problem's or the tuner's, also limits the wait for other processes, and waiting counts toward the tuner's total
+ * budget. Without a budget the wait lasts until they end; the log reports it at level warning, with the process. A call
+ * of an operation in mode tune waits at most 50 ms for other processes, then runs the default; a later call tunes.
  *
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total; or most_ms is too short to
  * measure the default and to verify its numbers), BUSY (a budget was spent while another process was still measuring;
@@ -318,11 +317,11 @@ typedef struct attune_recheck {
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_decision *stored, attune_recheck *out);
 
-/* Tunes the problems that were called in a capture in mode tune, where calls cannot tune and so guess: now, one after
- * the other, except those that have a winner by now; for at most budget_ms in all (<= 0: each for its default budget).
- * *out_tuned (may be NULL) is the number of problems tuned. A graph keeps the choices that it was captured with:
- * capture it again, or call attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and those
- * of attune_tune, at the first problem that fails. Any thread; not in capture. */
+/* Tunes now, one after the other, the problems that were called in a capture in mode tune, where a call cannot tune and
+ * so guesses. Skips problems that have a winner by now. Takes at most budget_ms in all (<= 0: each problem's default
+ * budget). *out_tuned (may be NULL) is the number of problems tuned. A graph keeps the choices that it was captured
+ * with: capture it again, or call attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and
+ * those of attune_tune, at the first problem that fails. Any thread; not in capture. */
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Fills `out` with the candidate that runs for `problem` on `device` and its evidence: source, time of tuning and
