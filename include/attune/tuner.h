@@ -85,8 +85,8 @@ typedef struct attune_tuner_options {
  * 32,768 problems without a lock. Of further problems it keeps the latest 1,024 plans, found under a lock, and those
  * that a host graph uses; the others are decided again when they are called. An unusable database is not an error here:
  * the tuner works without it, and attune_tuner_database_status returns the reason. If another process has locked the
- * database, the call waits for a quarter of a second; a later call uses it once it is free. In mode off no database is
- * opened until another mode is set or a call needs stored data, such as attune_tune. A database that is readable but
+ * database, the call waits up to a quarter of a second; a later call uses it once it is free. In mode off no database
+ * is opened until another mode is set or a call needs stored data, such as attune_tune. A database that is readable but
  * not writable (a read-only directory or file system) is read: its winners run. Both cases are logged; in modes record
  * and tune, which then store nothing, once at level error, which is on by default. Errors: INVALID_ARGUMENT (a bad
  * option or environment variable; the message names it), OUT_OF_MEMORY. Any thread. */
