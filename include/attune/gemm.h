@@ -2,18 +2,18 @@
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
  * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
- * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
- * - Edges, as in BLAS: m or n = 0 does nothing, nor does an empty batch (ATTUNE_EMPTY_BATCH). k = 0 or alpha = 0
- *   gives D = beta C and reads neither A nor B. beta = 0 never reads C, so that NaN there does not spread.
+ * - Layout: column-major by default: element (i,j) of a matrix X is X[i + j*ldx]. Row-major: X[i*ldx + j].
+ * - Edges, as in BLAS: m = 0, n = 0 or an empty batch (ATTUNE_EMPTY_BATCH) does nothing. k = 0 or alpha = 0 gives D =
+ *   beta C and reads neither A nor B. beta = 0 never reads C, so NaN in C does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
- *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
+ *   They propagate as IEEE 754 requires (0 times NaN is NaN, denormals are kept), except for those that the vendor's
  *   default itself loses for the problem.
- * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
- *   Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha
- *   op(A) op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial
- *   sums in the output type.
- * - In a workload (workload.h) the columns dtype, m, n and k are needed; transa, transb, batch, dtype_out, layout, lda,
- *   ldb, ldc, ldd, stride_a, stride_b, stride_c and stride_d may be there. A row that names no operation is of gemm. */
+ * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in that type, with fused
+ *   multiply-add. Split-K is allowed if its partial sums stay in that type. If beta C is added to an f16 or bf16
+ *   result, alpha op(A) op(B) may be rounded to f16 or bf16 first, as in cuBLAS's default. reduced: also TF32 for f32,
+ *   and partial sums in the output type.
+ * - Workload columns (workload.h): dtype, m, n and k are required; transa, transb, batch, dtype_out, layout, lda, ldb,
+ *   ldc, ldd, stride_a, stride_b, stride_c and stride_d are optional. A row without an operation is a gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
@@ -23,44 +23,44 @@
 extern "C" {
 #endif
 
-/* A matrix as it lies in memory (N), or transposed (T). */
+/* op of a matrix: as stored (N) or transposed (T). */
 typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1 } attune_transpose;
-/* What lies side by side in memory: the elements of a column, or of a row. */
+/* Which elements are contiguous in memory: those of a column, or those of a row. */
 typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } attune_layout;
 
-/* As a batch stride of A, B or C (never D): all of the batch use the same matrix. */
+/* As a batch stride of A, B or C (never D): the whole batch uses one matrix. */
 #define ATTUNE_BROADCAST (-1)
 
-/* As `batch`: no matrices, and a call does nothing. 0 is not that: it is the usual, one matrix. */
+/* As `batch`: no matrices; a call does nothing. 0 is the default, one matrix. */
 #define ATTUNE_EMPTY_BATCH (-1)
 
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
- * differs: but for m, n and k, 0 is the usual in every field. */
+ * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
-  attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
+  attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
   int64_t m, n, k; /* >= 0 */
-  int64_t batch;   /* matrices; 0 = 1. A program whose batch may have none says ATTUNE_EMPTY_BATCH then */
-  /* In elements; 0 = packed. Column-major: lda >= the rows of A as stored; row-major: >= its columns. */
+  int64_t batch;   /* number of matrices; 0: one. For an empty batch set ATTUNE_EMPTY_BATCH */
+  /* In elements; 0: packed. Column-major: lda >= the rows of A as stored; row-major: >= its columns. */
   int64_t lda, ldb, ldc, ldd;
-  int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0 = packed */
+  int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
 } attune_gemm_problem;
 
-/* f32, column-major, not transposed, one matrix, packed, strict; sizes are 0. */
+/* f32, column-major, not transposed, one matrix, packed, strict; m, n and k are 0. */
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                              \
   {                                                                                                           \
     sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, \
         0, 1, 0, 0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                    \
   }
 
-/* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
- * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); no other element of D may
- * share a byte with one of A, B or C that is read. D may lie in their gaps: between columns that are ld apart, or
- * between the matrices of a batch. The scalars are converted to the accumulation type. */
+/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element. C
+ * may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d); otherwise no element
+ * of D may share a byte with an element of A, B or C that is read. D may lie in their gaps: between columns that are ld
+ * apart, or between the matrices of a batch. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;
@@ -71,45 +71,48 @@ typedef struct attune_gemm_operands {
   void *d;
 } attune_gemm_operands;
 
-/* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what happens if
- * none is known. Asynchronous, except while it tunes. The operands' memory stays the caller's, and is used until the
+/* Runs the problem on the stream's device with the fastest known implementation; if none is known, the tuner's mode
+ * decides. Asynchronous, except while it tunes. The caller keeps the operands' memory and must leave it valid until the
  * stream has done this work. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride
  * too small, pointer not aligned to its element, D that overlaps what is read, unknown dtype), UNSUPPORTED,
- * OUT_OF_MEMORY, DEVICE_ERROR. A failing database, cache or budget is never an error here: the default
- * implementation runs and the log says why. Threads: tuner any, stream one at a time. In capture: uses the stored
- * winner or the default, never tunes. */
+ * OUT_OF_MEMORY, DEVICE_ERROR. A failing database, cache or budget is never an error here: the default implementation
+ * runs and the log says why. The tuner may be used by any thread, the stream by one at a time. In capture: uses the
+ * stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands);
 
-/* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
- * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
- * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
- * it takes any beta, 0 too, and always wants C, which D may not overlap then. A run with alpha = 0 does not read A and
- * B. It takes C and D in the same memory only if they are here. m, n and k must be > 0, the batch not empty and alpha
- * != 0. Errors and threads as attune_gemm. */
+/* Creates the plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it
+ * before the tuner. `operands` are an example of later ones:
+ * - Later operands must be aligned at least as well. The least aligned operand counts, up to 128 bytes on a GPU and 16
+ *   on the host.
+ * - If beta is 0 here, later calls must have beta = 0. If not, they may have any beta, including 0, and always need C:
+ *   the same memory as D if it is here, else memory that D does not overlap.
+ * - A run with alpha = 0 does not read A and B.
+ *
+ * m, n and k must be > 0, the batch not empty and alpha != 0. Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
 
 /* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT
- * (null; a plan of another operation, which the message names; a stream of another device; operands the plan was not
- * made for, or whose D overlaps what is read), DEVICE_ERROR. One plan may run in many threads at once, each on its
- * own stream. Allowed in capture. plan.h has what else there is to do with a plan. */
+ * (null; a plan of another operation, which the message names; a stream of another device; operands that the plan does
+ * not support, or whose D overlaps what is read), DEVICE_ERROR. A plan may run in many threads at once, each on a
+ * stream of its own. Allowed in capture. plan.h has the other functions of plans. */
 ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
                                               const attune_gemm_operands *operands);
 
-/* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated. Row-major is
- * turned into column-major. Words are added for leading dimensions and strides that are not packed, for the use of C,
- * and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes and
- * more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and beta
- * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; an empty batch, which has no text; out too small: ATTUNE_PROBLEM_CHARS
- * suffice). Any thread. */
+/* Writes the problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated.
+ * Row-major becomes column-major. Words are added for leading dimensions and strides that are not packed, for the use
+ * of C, and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes
+ * and more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and
+ * beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; an empty batch, which has no text; out too small:
+ * ATTUNE_PROBLEM_CHARS suffice). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: reads a problem's text into *out, but for the words of the operands (beta, align), which are checked and
- * are no part of it. It is column-major unless the text has the word row-major, and strict unless the text names an
- * accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. Any thread. */
+/* Reads a problem's text into *out, the reverse of attune_gemm_problem_format. The words of the operands (beta, align)
+ * are checked but not stored. The problem is column-major unless the text has the word row-major, and strict unless it
+ * names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that cannot be read. Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

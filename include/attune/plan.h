@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan.h: plans. A plan is the choice for one problem on one device, made once and kept by the program, for calls
- * without a look-up. Each operation has its own calls that make and run one, attune_OPERATION_plan_create and
- * attune_OPERATION_plan_run, and refuses the plans of others. What is the same for all operations is here. */
+ * without a look-up. Each operation has its own functions that create and run one, attune_OPERATION_plan_create and
+ * attune_OPERATION_plan_run, and rejects the plans of others. This header has the functions common to all
+ * operations. */
 #ifndef ATTUNE_PLAN_H
 #define ATTUNE_PLAN_H
 
@@ -11,12 +12,12 @@
 extern "C" {
 #endif
 
-/* The name of the plan's operation, as problems begin with it. Borrowed, for the life of the process; NULL for NULL.
- * Any thread; allowed in capture. */
+/* Returns the name of the plan's operation, the first word of its problems; NULL for NULL. Borrowed, for the life of
+ * the process. Any thread; allowed in capture. */
 ATTUNE_API const char *attune_plan_operation(const attune_plan *plan);
 
-/* Which candidate the plan runs, and why, into `out`, as it was when the plan was made: later tuning does not change
- * it. Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
+/* Fills `out` with the plan's candidate and the reason, as of the plan's creation: later tuning does not change it.
+ * Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out);
 
 /* Releases a plan, whose tuner must still exist. Work that it launched, and graphs that captured it, may run later, as

@@ -12,31 +12,31 @@
 #define ATTUNE_API
 #endif
 
-/* The version of these headers; attune_version() tells that of the library. */
+/* The version of these headers; attune_version() returns the library's. */
 #define ATTUNE_VERSION_MAJOR 0
 /* See ATTUNE_VERSION_MAJOR. */
 #define ATTUNE_VERSION_MINOR 1
 /* See ATTUNE_VERSION_MAJOR. */
 #define ATTUNE_VERSION_PATCH 0
 
-/* Structs that get more fields in later versions begin with `size_t size`: what sizeof says where the program is
- * compiled, as ATTUNE_..._INIT sets it, or 0. Start from that or from zeros, results too. Then programs and libraries
- * of different versions understand each other:
- * - Fields that the program's struct lacks count as zero, which is the usual, and of a result they are left out.
- * - Fields that the library lacks must be zero, else the call fails with INVALID_ARGUMENT; of a result they stay as
- *   they are.
- * - 0 stands for the struct of version 0.1: fields that came later count only where size is set.
+/* Structs that may gain fields in later versions begin with `size_t size`: the sizeof with which the program was
+ * compiled, as set by ATTUNE_..._INIT, or 0. Start from that macro or from zeros, for results too. Programs and
+ * libraries of different versions then work together:
+ * - Fields that the program's struct lacks count as zero, the default; in a result they are omitted.
+ * - Fields that the library lacks must be zero, else the call fails with INVALID_ARGUMENT; in a result they are left
+ *   unchanged.
+ * - 0 means the struct of version 0.1: fields added later count only if size is set.
  *
- * Structs without a size have all the fields that they will ever have, or are given to the program by attune alone,
- * which may add some at their end: in callbacks, and where a pointer is returned. */
+ * Structs without a size never gain fields, or only attune creates them (arguments of callbacks, results returned by
+ * pointer) and may add fields at their end. */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. The 8-bit floats are those of the
- * OCP specification (OFP8): E4M3 has no infinity, its largest number is 448; E5M2 has. A bool is a byte, 0 or 1. A
- * complex number is its real part and then its imaginary part. Not every operation takes every type. */
+ * OCP specification (OFP8): E4M3 has no infinity, and its largest number is 448; E5M2 has infinities. A bool is a byte,
+ * 0 or 1. A complex number is its real part followed by its imaginary part. Not every operation supports every type. */
 typedef enum attune_dtype {
   ATTUNE_F64 = 1,
   ATTUNE_F32 = 2,
@@ -57,29 +57,30 @@ typedef enum attune_dtype {
   ATTUNE_C128 = 17 /* two f64 */
 } attune_dtype;
 
-/* A GPU, or the host. It lives as long as the process and is never freed by the caller (device.h). */
+/* A GPU, or the host. Valid for the life of the process; the caller never frees it (device.h). */
 typedef struct attune_device attune_device;
-/* Work that runs in order on a device (stream.h). */
+/* A queue of work that runs in order on a device (stream.h). */
 typedef struct attune_stream attune_stream;
 /* A point in a stream's work (stream.h). */
 typedef struct attune_event attune_event;
 /* Databases, mode and plans, for the calls of the operations (tuner.h). */
 typedef struct attune_tuner attune_tuner;
-/* A choice made for one problem, for calls without a look-up (plan.h). */
+/* The choice for one problem, for calls without a look-up (plan.h). */
 typedef struct attune_plan attune_plan;
-/* A list of problems with their numbers of calls (workload.h). */
+/* A list of problems with their call counts (workload.h). */
 typedef struct attune_workload attune_workload;
 /* A source of random numbers (random.h). */
 typedef struct attune_generator attune_generator;
 
-/* The version of the library in use, "major.minor.patch". Borrowed, never NULL; any thread; allowed in capture. */
+/* Returns the version of the library in use, "major.minor.patch". Borrowed, never NULL; any thread; allowed in
+ * capture. */
 ATTUNE_API const char *attune_version(void);
 
-/* Bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
+/* Returns the bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
 ATTUNE_API size_t attune_dtype_size(attune_dtype dtype);
 
-/* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool", "f8e4m3", "f8e5m2", "c64" or "c128"; "unknown" for
- * a value that is no dtype. Borrowed; any thread; allowed in capture. */
+/* Returns "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool", "f8e4m3", "f8e5m2", "c64" or "c128";
+ * "unknown" for a value that is no dtype. Borrowed; any thread; allowed in capture. */
 ATTUNE_API const char *attune_dtype_name(attune_dtype dtype);
 
 #ifdef __cplusplus
