@@ -195,7 +195,7 @@ typedef enum attune_sync_debug {
  * BUSY; the other calls wait and log an error. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 
-/* The current setting. Any thread. */
+/* Returns the current setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
 /* Nonzero: each call that gives work to a stream waits until it is done and returns its failure, so that an error is
@@ -205,7 +205,7 @@ ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
  * waits as ordering. Any thread. */
 ATTUNE_API attune_status attune_set_launch_blocking(int on);
 
-/* The current setting. Any thread. */
+/* Returns the current setting. Any thread. */
 ATTUNE_API int attune_get_launch_blocking(void);
 
 /* Stores the nanoseconds from `start` to `stop` in *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both
