@@ -62,8 +62,8 @@ ATTUNE_API void attune_file_close(attune_file *file);
 /* Stores the file's current size, in bytes, in *out. Errors: INVALID_ARGUMENT, IO_ERROR. Any thread. */
 ATTUNE_API attune_status attune_file_size(uint64_t *out, const attune_file *file);
 
-/* Returns "cufile", "copies" or "copies, direct"; "" for NULL. "copies, direct" becomes "copies" if the file system
- * turns out not to support direct calls. Borrowed. Any thread. */
+/* Returns "cufile", "copies" or "copies, direct": how bytes are moved; "" for NULL. "copies, direct" becomes "copies"
+ * if the file system turns out not to support direct calls. Borrowed. Any thread. */
 ATTUNE_API const char *attune_file_describe(const attune_file *file);
 
 /* Reads `bytes` bytes at `offset` of the file into `destination`, memory of the stream's device or of the host.

@@ -95,10 +95,13 @@ ATTUNE_API attune_status attune_memory_range(const void *pointer, void **out_bas
  * of any GPU of the process; preferably the stream's GPU owns one of the two. A copy between two GPUs is direct if they
  * are peers (attune_device_enable_peer) and otherwise goes through the host; order it against other streams' work with
  * events. In a capture the two must be peers. On a host stream both must be host memory. The ranges must not overlap.
- * Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
+ * Pageable host memory may make the call wait. 0 bytes: does nothing. Errors: INVALID_ARGUMENT (also: the ranges
+ * overlap), BUSY (it would have to wait, see attune_set_sync_debug), DEVICE_ERROR. Allowed in capture. The thread that
+ * uses the stream. */
 ATTUNE_API attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 
-/* Sets `bytes` bytes at `destination` to `value` (0-255) in stream order. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
+/* Sets `bytes` bytes at `destination` to `value` (0-255) in stream order. 0 bytes: does nothing. Errors:
+ * INVALID_ARGUMENT, DEVICE_ERROR. Allowed in capture. The thread that uses the stream. */
 ATTUNE_API attune_status attune_fill(attune_stream *stream, void *destination, int value, size_t bytes);
 
 /* Returns all cached memory that is not in use to the device; waits for the device's work. Errors: INVALID_ARGUMENT,
@@ -144,7 +147,7 @@ typedef struct attune_allocator {
 
 /* Routes every attune_alloc and attune_free of `device` to *allocator (copied; NULL: attune's own again), without a
  * cache. Errors: INVALID_ARGUMENT, BUSY (the device's allocator holds memory; free it and empty the cache first), and
- * those of `init`. */
+ * those of `init`. Any thread. */
 ATTUNE_API attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *allocator);
 
 /* Copies the allocator set by attune_memory_set_allocator to *out; its functions are NULL if attune's own is in use.
@@ -166,8 +169,8 @@ ATTUNE_API attune_status attune_memory_get_backend(attune_device *device, const 
 ATTUNE_API attune_status attune_allocator_load(attune_allocator *out, const char *path, const char *alloc_name,
                                                const char *free_name);
 
-/* Called when the cache has no block for a request of `bytes`, before the device is asked. It may free memory with
- * attune_free, and returns nonzero if it did. It runs in the allocating thread, with no lock of attune held. */
+/* Called when the cache has no block for a request of `bytes`, before more is taken from the device. It may free memory
+ * with attune_free, and returns nonzero if it did. It runs in the allocating thread, with no lock of attune held. */
 typedef int (*attune_memory_callback)(void *user, attune_device *device, size_t bytes);
 
 /* Adds a callback; at most 8 per device. Errors: INVALID_ARGUMENT, BUSY (8 already). Any thread. */
@@ -223,7 +226,7 @@ typedef struct attune_memory_statistics {
   attune_memory_figure inactive_split[3];
   attune_memory_figure inactive_split_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
-  uint64_t alloc_retries;    /* the cache was returned and the device asked again */
+  uint64_t alloc_retries;    /* times the cache was returned and the device asked again */
   uint64_t out_of_memory;    /* failed requests */
   uint64_t limit_rejections; /* of these, those refused by the limit rather than by the device */
   uint64_t synchronizations; /* waits for all freed memory still used by other streams */
@@ -271,7 +274,7 @@ typedef struct attune_memory_handle {
  * socket. Both processes must therefore be in one network namespace (one container, or one pod). Opened memory stays
  * open when this process ends. Memory of a program allocator can be exported if it came from cudaMalloc. Errors: those
  * of attune_free, UNSUPPORTED (the host; memory of a program allocator or of the driver's that CUDA does not export; a
- * driver without such descriptors), IO_ERROR, OUT_OF_MEMORY. */
+ * driver without such descriptors), IO_ERROR, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const void *pointer);
 
 /* Opens another process's memory on `device` into *out. Close it with attune_memory_close, not attune_free. Memory
@@ -281,8 +284,9 @@ ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const v
  * OUT_OF_MEMORY, IO_ERROR. Any thread. */
 ATTUNE_API attune_status attune_memory_import(void **out, attune_device *device, const attune_memory_handle *handle);
 
-/* Closes memory of attune_memory_import; the last close of an allocation waits for the device's work. Errors, after
- * which the memory is still open: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. */
+/* Closes memory of attune_memory_import; the last close of an allocation waits for the device's work. NULL does
+ * nothing. Errors, after which the memory is still open: INVALID_ARGUMENT (also: not open on `device`), DEVICE_ERROR,
+ * CAPTURING. Any thread. */
 ATTUNE_API attune_status attune_memory_close(void *pointer, attune_device *device);
 
 #ifdef __cplusplus

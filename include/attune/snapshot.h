@@ -63,8 +63,8 @@ ATTUNE_API attune_status attune_pinned_record_history(attune_device *device, con
  * library for it) converts it for PyTorch's memory visualizer. device NULL: all devices that have memory of attune, in
  * index order (the host is last). A frame is a function with an offset and its file; functions that are not exported
  * have only an offset in the file, which addr2line resolves. Link the program with -rdynamic to get its own functions
- * by name. An existing file is replaced. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; NOT_FOUND, PERMISSION, IO_ERROR: the
- * file could not be written, and no part of it is left. Any thread. */
+ * by name. An existing file is replaced. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; NOT_FOUND, PERMISSION, IO_ERROR (the
+ * file; a partly written one is removed). Any thread. */
 ATTUNE_API attune_status attune_memory_snapshot_save(const char *path, attune_device *device);
 
 /* Like attune_memory_snapshot_save, for pinned memory: each block is a segment of its own. Errors: as above,

@@ -31,7 +31,8 @@ ATTUNE_API attune_status attune_stream_create(attune_stream **out, attune_device
 
 /* Wraps the program's own stream in a handle, into *out: `native` is a cudaStream_t of `device` (NULL: the legacy
  * default stream). attune does not own the stream, which must outlive the handle; the caller destroys the handle.
- * Errors: INVALID_ARGUMENT, also for a stream of another device; UNSUPPORTED on the host. Any thread. */
+ * Errors: INVALID_ARGUMENT (also: a stream of another device), UNSUPPORTED (the host), OUT_OF_MEMORY, DEVICE_ERROR. Any
+ * thread. */
 ATTUNE_API attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native);
 
 /* Returns the default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL
@@ -155,13 +156,14 @@ typedef struct attune_event_ipc {
  * INVALID_ARGUMENT, UNSUPPORTED (the host), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out);
 
-/* Opens another process's event into *out; `device` must be the same GPU. The caller destroys it. Errors:
- * INVALID_ARGUMENT (also: not a handle, or one of this process), UNSUPPORTED (the host), DEVICE_ERROR. Any thread. */
+/* Opens another process's event into *out; `device` must be the same GPU. It has no timing. The caller destroys it.
+ * Errors: INVALID_ARGUMENT (also: not a handle, or one of this process), UNSUPPORTED (the host), OUT_OF_MEMORY,
+ * DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device,
                                                const attune_event_ipc *handle);
 
 /* Wraps the program's own cudaEvent_t in a handle, into *out. The event must outlive the handle, which the caller
- * destroys. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. Any thread. */
+ * destroys. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native);
 
 /* Releases the handle. Waits already given to streams stay valid. NULL does nothing. */
@@ -170,8 +172,8 @@ ATTUNE_API void attune_event_destroy(attune_event *event);
 /* Returns the cudaEvent_t; NULL on the host. Borrowed. Any thread. */
 ATTUNE_API void *attune_event_native(const attune_event *event);
 
-/* Records the current end of `stream`'s work; a later record replaces it. Errors: INVALID_ARGUMENT, DEVICE_ERROR.
- * Allowed in capture. */
+/* Records the current end of `stream`'s work; a later record replaces it. Both must be of one device. Errors:
+ * INVALID_ARGUMENT, DEVICE_ERROR. Allowed in capture. */
 ATTUNE_API attune_status attune_event_record(attune_event *event, attune_stream *stream);
 
 /* Returns OK if the latest record was reached or there is none, NOT_READY if not. Errors: INVALID_ARGUMENT,
@@ -209,8 +211,8 @@ ATTUNE_API attune_status attune_set_launch_blocking(int on);
 ATTUNE_API int attune_get_launch_blocking(void);
 
 /* Stores the nanoseconds from `start` to `stop` in *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both
- * must be recorded. Errors: INVALID_ARGUMENT (not recorded, or without timing), NOT_READY (not reached), DEVICE_ERROR,
- * CAPTURING (recorded in a capture). */
+ * must be recorded and of one device. Errors: INVALID_ARGUMENT (not recorded, without timing, or of two devices),
+ * NOT_READY (not reached), DEVICE_ERROR, CAPTURING (recorded in a capture). */
 ATTUNE_API attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop);
 
 #ifdef __cplusplus

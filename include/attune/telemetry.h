@@ -20,7 +20,7 @@ enum {
   ATTUNE_SLOW_SETTING = 2,       /* a user's clock setting */
   ATTUNE_SLOW_POWER_CAP = 4,     /* the power limit */
   ATTUNE_SLOW_HEAT = 8,          /* the GPU or its memory is hot */
-  ATTUNE_SLOW_POWER_BRAKE = 16,  /* the machine's power supply asserts it */
+  ATTUNE_SLOW_POWER_BRAKE = 16,  /* asserted by the machine's power supply */
   ATTUNE_SLOW_HARDWARE = 32,     /* the hardware protects itself: heat or power */
   ATTUNE_SLOW_SYNCHRONIZED = 64, /* synchronized with a group of GPUs */
   ATTUNE_SLOW_OTHER = 128        /* NVML has another reason */
