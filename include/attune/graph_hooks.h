@@ -31,8 +31,9 @@ ATTUNE_API attune_status attune_graph_add_hook(attune_graph *graph, unsigned mom
 /* Removes the hook added with this function and user pointer. Errors: INVALID_ARGUMENT, NOT_FOUND. */
 ATTUNE_API attune_status attune_graph_remove_hook(attune_graph *graph, attune_graph_hook hook, void *user);
 
-/* Gives the graph an object that its work needs: release(object) is called when the graph is reset or destroyed, for
- * the latest object first. If the call fails, the caller keeps the object. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+/* Gives the graph an object that its work needs: release(object) is called when the graph is reset or destroyed, or
+ * when its capture ends but the executable cannot be made; latest object first. If the call fails, the caller keeps the
+ * object. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_graph_hold(attune_graph *graph, void *object, void (*release)(void *object));
 
 #ifdef __cplusplus
