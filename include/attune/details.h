@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * details.h: what a device is in detail, for programs with kernels of their own: sizes of blocks, registers and shared
- * memory, its number in the machine, limits, and how threads wait for it. On the host most is not known. */
+ * details.h: detailed device properties, for programs with kernels of their own: sizes of blocks, registers and shared
+ * memory, location in the machine, limits, and how threads wait for the device. On the host most are unknown. */
 #ifndef ATTUNE_DETAILS_H
 #define ATTUNE_DETAILS_H
 
@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Beside attune_device_properties. Numbers may be ATTUNE_NOT_KNOWN, texts "". Yes is 1, no 0. */
+/* Properties in addition to attune_device_properties. Numbers may be ATTUNE_NOT_KNOWN, strings "". 1 is yes, 0 is
+ * no. */
 typedef struct attune_device_details {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   int64_t warp_size;                                       /* threads */
@@ -18,72 +19,72 @@ typedef struct attune_device_details {
   int64_t blocks_per_processor;                            /* at most */
   int64_t block_x, block_y, block_z;                       /* threads of a block, at most */
   int64_t grid_x, grid_y, grid_z;                          /* blocks of a grid, at most */
-  int64_t shared_per_block;                                /* bytes of shared memory that any kernel may have */
-  int64_t shared_per_block_optin;                          /* that one which asks for it may have */
+  int64_t shared_per_block;                                /* bytes of shared memory available to any kernel */
+  int64_t shared_per_block_optin;                          /* bytes available to a kernel that opts in */
   int64_t shared_per_processor, shared_reserved_per_block; /* bytes */
   int64_t registers_per_block, registers_per_processor;    /* of 32 bits */
   int64_t constant_bytes;
-  int64_t persisting_l2_bytes; /* of the L2 cache, at most, for data that is to stay */
+  int64_t persisting_l2_bytes; /* maximum part of the L2 cache for persisting data */
   int64_t clock_khz, memory_clock_khz, memory_bus_bits;
   int64_t copy_engines;
-  int64_t integrated;   /* it shares the host's memory */
-  int64_t ecc;          /* memory errors are corrected */
-  int64_t compute_mode; /* CUDA's number: 0 for all, 2 prohibited, 3 for one process */
+  int64_t integrated;   /* shares the host's memory */
+  int64_t ecc;          /* ECC is enabled */
+  int64_t compute_mode; /* CUDA's number: 0 default, 2 prohibited, 3 exclusive process */
   int64_t unified_addresses, managed_memory, concurrent_managed, pageable_access, cooperative_launch,
       concurrent_kernels;
-  int64_t tf32;                                    /* products in TF32 are done by its tensor cores (ATTUNE_REDUCED) */
-  int64_t memory_pools, gpudirect_rdma, multicast; /* the last: for all-reduce in the switch of NVLink */
-  int64_t numa_node;                               /* of the host's memory next to it */
-  char uuid[48];                                   /* "GPU-0123abcd-..." as nvidia-smi tells it */
+  int64_t tf32;                                    /* its tensor cores multiply in TF32 (ATTUNE_REDUCED) */
+  int64_t memory_pools, gpudirect_rdma, multicast; /* multicast: all-reduce in the NVLink switch */
+  int64_t numa_node;                               /* NUMA node of the host memory closest to it */
+  char uuid[48];                                   /* "GPU-0123abcd-...", as in nvidia-smi */
   char pci[24];                                    /* "0000:17:00.0" */
 } attune_device_details;
 
 /* Fills *out. Creates no context. Errors: INVALID_ARGUMENT, DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_get_details(attune_device *device, attune_device_details *out);
 
-/* CUDA's own attribute number `attribute` (a cudaDeviceAttr) of a cuda device into *out. Creates no context. Errors:
- * INVALID_ARGUMENT (also: CUDA knows no such attribute), UNSUPPORTED (the host), DEVICE_ERROR. Any thread. */
+/* Stores CUDA's attribute number `attribute` (a cudaDeviceAttr) of a cuda device in *out. Creates no context. Errors:
+ * INVALID_ARGUMENT (also: CUDA has no such attribute), UNSUPPORTED (the host), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_get_attribute(attune_device *device, int attribute, int *out);
 
-/* What kernels of a cuda device may use beside what they are given. */
+/* Limits on resources that kernels of a cuda device use in addition to their arguments. */
 typedef enum attune_limit {
-  ATTUNE_LIMIT_STACK = 0,        /* bytes of stack a thread */
-  ATTUNE_LIMIT_PRINTF = 1,       /* bytes that printf of kernels keeps until the host reads them */
-  ATTUNE_LIMIT_HEAP = 2,         /* bytes that malloc of kernels has */
-  ATTUNE_LIMIT_PERSISTING_L2 = 3 /* bytes of the L2 cache for data that is to stay */
+  ATTUNE_LIMIT_STACK = 0,        /* bytes of stack per thread */
+  ATTUNE_LIMIT_PRINTF = 1,       /* bytes of the buffer for printf in kernels */
+  ATTUNE_LIMIT_HEAP = 2,         /* bytes of the heap for malloc in kernels */
+  ATTUNE_LIMIT_PERSISTING_L2 = 3 /* bytes of the L2 cache for persisting data */
 } attune_limit;
 
-/* The limit into *out. Creates a context. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host; the device has no such limit),
- * DEVICE_ERROR. Any thread. */
+/* Stores the limit in *out. Creates a context. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host; the device has no such
+ * limit), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_get_limit(attune_device *device, attune_limit limit, size_t *out);
 
-/* Asks for a limit; the device may round it. PRINTF and HEAP can change only before the first kernel that uses them.
- * Errors as above, OUT_OF_MEMORY. Not in capture. */
+/* Sets a limit; the device may round it. PRINTF and HEAP can change only before the first kernel that uses them. Errors
+ * as above, OUT_OF_MEMORY. Any thread; not in capture. */
 ATTUNE_API attune_status attune_device_set_limit(attune_device *device, attune_limit limit, size_t bytes);
 
 /* How a CPU thread waits for a cuda device. */
 typedef enum attune_schedule {
-  ATTUNE_SCHEDULE_AUTO = 0,  /* spin where there are more CPUs than contexts, else yield; the default */
-  ATTUNE_SCHEDULE_SPIN = 1,  /* least delay, a CPU is busy */
-  ATTUNE_SCHEDULE_YIELD = 2, /* spin, and let other threads run */
+  ATTUNE_SCHEDULE_AUTO = 0,  /* spin if there are more CPUs than contexts, otherwise yield; the default */
+  ATTUNE_SCHEDULE_SPIN = 1,  /* lowest latency, keeps a CPU busy */
+  ATTUNE_SCHEDULE_YIELD = 2, /* spin, but let other threads run */
   ATTUNE_SCHEDULE_BLOCK = 4  /* sleep */
 } attune_schedule;
 
-/* The setting into *out. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host, whose threads spin for some microseconds and
- * then sleep), DEVICE_ERROR. Any thread. */
+/* Stores the setting in *out. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host, whose threads spin for some microseconds
+ * and then sleep), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_get_schedule(attune_device *device, attune_schedule *out);
 
-/* Sets it for the device's context. Creates none. Errors and threads as above; UNSUPPORTED, too, where there is a context
- * already, for drivers take it before the first use of the device only. */
+/* Sets how threads wait, for the device's context; does not create one. Errors and threads as above; UNSUPPORTED also
+ * if the context already exists, because drivers accept the setting only before the device's first use. */
 ATTUNE_API attune_status attune_device_set_schedule(attune_device *device, attune_schedule schedule);
 
-/* The name of NVIDIA's architecture of a compute capability: "Volta", "Turing", "Ampere", "Ada Lovelace", "Hopper",
- * "Blackwell" ...; "unknown". Borrowed; any thread. */
+/* Returns the name of NVIDIA's architecture for a compute capability: "Volta", "Turing", "Ampere", "Ada Lovelace",
+ * "Hopper", "Blackwell" ...; "unknown". Borrowed; any thread. */
 ATTUNE_API const char *attune_architecture_name(int capability_major, int capability_minor);
 
-/* The compute capabilities for which attune can make kernels here, rising, 90 for 9.0, into out[most]: what the run-time
- * compiler knows. Devices newer than the last one get code that their driver compiles. Returns how many there are, 0
- * without the compiler, also if `most` is less; out may be NULL if most is 0. Any thread. */
+/* Stores the compute capabilities for which attune can compile kernels here, in ascending order, 90 for 9.0, in
+ * out[most]: those that the run-time compiler supports. Newer devices get code that their driver compiles. Returns how
+ * many there are, even if `most` is less; 0 without the compiler. out may be NULL if most is 0. Any thread. */
 ATTUNE_API int attune_cuda_architectures(int *out, int most);
 
 #ifdef __cplusplus
