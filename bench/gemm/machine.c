@@ -118,8 +118,8 @@ static double latency(const machine *m, size_t bytes) {
 
 /* Cycles a microsecond, after work that keeps all processors busy. */
 static double clock_now(const machine *m) {
-  attune_telemetry t;
-  attune_device_details d;
+  attune_telemetry t = {0};
+  attune_device_details d = {0};
   bench_check(attune_device_get_telemetry(m->device, &t), "attune_device_get_telemetry");
   bench_check(attune_device_get_details(m->device, &d), "attune_device_get_details");
   return t.clock_mhz > 0 ? (double)t.clock_mhz : d.clock_khz > 0 ? (double)d.clock_khz / 1e3 : 1000.0;

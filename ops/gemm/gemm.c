@@ -130,6 +130,9 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
   return a;
 }
 
+_Static_assert(sizeof(attune_gemm_problem) == 144 && sizeof(attune_gemm_operands) == 56,
+               "once a field is added, a hit must refuse the shorter structs of version 0.1");
+
 /* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
  * where nothing like the call is remembered. */
 static __attribute__((noinline)) attune_status call_other_size(attune_tuner *tuner, attune_stream *stream,

@@ -13,8 +13,8 @@
  * One lock guards the queue and what the steps of an owner share: which jobs are left, which are done. It is held for a
  * moment, and is a leaf: a step releases it while it does a job.
  * - Fork: the lock is held over it. In the child no group has a thread or waits for one; each may be started again.
- * - Exit: no further job begins on a thread of the queue, and exit() waits for those that run: the compiler's library
- *   must not be torn down under them.
+ * - Exit: no further step begins on a thread of the queue, and exit() waits for those that run: the compiler's library
+ *   must not be torn down under them. A nested at_compile_each goes on; its jobs ask at_exit_begun.
  * - Threads: the program's signal handlers do not run on them, and their floating-point environment is the default one
  *   (floating.h). A thread of the program that waits here is cancelled only after the call (cancel.h). */
 #ifndef AT_COMPILE_QUEUE_H

@@ -37,19 +37,11 @@ void at_exit_renew_inside(void) {
   if (!at_exit_begun()) (void)atexit(at_exit_run);
 }
 
-/* `held`: no fork can happen in here, whose child would inherit the lock of the C library. */
-static bool ask(bool held) {
-  if (held) at_exit_renew_inside();
-  if (held) at_loading_release();
-  return held;
-}
-
+/* Held: no fork can happen in here, whose child would inherit the lock of the C library. */
 void at_exit_renew(void) {
-  (void)ask(at_loading_hold());
-}
-
-bool at_exit_try_renew(void) {
-  return ask(at_loading_try());
+  if (!at_loading_hold()) return;
+  at_exit_renew_inside();
+  at_loading_release();
 }
 
 bool at_exit_took_over(void) {

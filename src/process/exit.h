@@ -17,10 +17,8 @@ void at_exit_watch(void);
  * registered since. */
 void at_exit_renew(void);
 
-/* As at_exit_renew, but does nothing and returns false while a library is being opened or a fork is under way. */
-bool at_exit_try_renew(void);
-
-/* As at_exit_renew, right after a vendor's library has called atexit itself: does not wait for a fork. */
+/* As at_exit_renew, for a caller that holds off libraries and forks (at_loading_try), or right after a vendor's library
+ * has called atexit itself: does not wait for a fork. */
 void at_exit_renew_inside(void);
 
 /* After a library has been opened, and attune's function registered: whether exit() has begun. A library registers exit

@@ -88,6 +88,23 @@ static void put(const struct dl_phdr_info *info, uintptr_t entry) {
   if (fixed) (void)mprotect((void *)start, page, PROT_READ);
 }
 
+static atomic_uint looks;       /* fork generation + 1 of the process one of whose threads looks; 0: none */
+static unsigned long long seen; /* number of libraries ever loaded, at the last look */
+
+/* A library that another thread is opening has entries that are still offsets: the loader would undo the change, or
+ * add to it. It is looked at again later. */
+static void put_relocated(const struct dl_phdr_info *info, uintptr_t entry) {
+  uintptr_t bytes = 0; /* of the library: offsets are less, addresses are not */
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const uintptr_t end = info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+    if (info->dlpi_phdr[i].p_type == PT_LOAD && end > bytes) bytes = end;
+  }
+  if (__atomic_load_n((const uintptr_t *)entry, __ATOMIC_ACQUIRE) >= bytes)
+    put(info, entry);
+  else
+    seen = 0;
+}
+
 static void hook(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic) {
   const ElfW(Rela) *relocations = NULL;
   const ElfW(Sym) *symbols = NULL;
@@ -105,12 +122,9 @@ static void hook(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic) {
     const ElfW(Rela) *r = &relocations[i];
     if (ELF64_R_TYPE(r->r_info) != JUMP_SLOT) continue;
     if (strcmp(strings + symbols[ELF64_R_SYM(r->r_info)].st_name, "__cxa_atexit") == 0)
-      put(info, info->dlpi_addr + r->r_offset);
+      put_relocated(info, info->dlpi_addr + r->r_offset);
   }
 }
-
-static atomic_uint looks;       /* fork generation + 1 of the process one of whose threads looks; 0: none */
-static unsigned long long seen; /* number of libraries ever loaded, at the last look */
 
 static int is_new(struct dl_phdr_info *info, size_t size, void *unused) {
   (void)size, (void)unused;

@@ -6,7 +6,7 @@
 #define AT_EXIT_ORDER_H
 
 /* Registers attune's function (exit.h) after each function that a loaded library of CUDA registers from now on. Looks
- * only at libraries that were loaded since the last time. Any thread, but not while attune opens a library. */
+ * only at libraries that were loaded since the last time, and not at those that are still being opened. Any thread. */
 void at_exit_order_keep(void);
 
 #endif

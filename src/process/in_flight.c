@@ -36,7 +36,7 @@ static void start(void) {
 
 /* Threads that outlive the library must not call into it when they end. */
 __attribute__((destructor)) static void stop(void) {
-  if (ready) pthread_key_delete(key);
+  if (atomic_exchange(&ready, false)) pthread_key_delete(key);
 }
 
 void at_in_flight_ask(at_visitor *mine) {

@@ -10,6 +10,7 @@
 #include "src/process/exit_order.h"
 #include "src/process/fork.h"
 #include "src/process/in_flight.h"
+#include "src/process/loading.h"
 #include "src/base/support.h"
 
 enum { OUTSIDE, INSIDE, WAITS };
@@ -37,7 +38,8 @@ static int others_without_slot(void) {
 }
 
 static bool wait_for_others(int64_t waited_ns) {
-  if (at_in_flight_count(&visitor, INSIDE) > 0 || others_without_slot() > 0) return waited_ns < INSIDE_MOST_NS;
+  /* In this order: a thread that gets a slot is counted until it is inside by the slot. */
+  if (others_without_slot() > 0 || at_in_flight_count(&visitor, INSIDE) > 0) return waited_ns < INSIDE_MOST_NS;
   return at_in_flight_count(&visitor, WAITS) + atomic_load(&waits_without_slot) > 0 && waited_ns < WAIT_MOST_NS;
 }
 
@@ -81,11 +83,14 @@ void at_vendor_opened(void) {
 static void __attribute__((noinline)) renew(void) {
   if (atomic_load_explicit(&renewals, memory_order_relaxed) >= RENEWALS_MOST || at_exit_begun()) return;
   pthread_once(&once, begin);
+  if (!at_loading_try()) { /* a library that is being opened is not looked at */
+    entries--;             /* at its next call */
+    return;
+  }
   at_exit_order_keep();
-  if (at_exit_try_renew())
-    atomic_fetch_add(&renewals, 1);
-  else
-    entries--; /* at its next call */
+  at_exit_renew_inside();
+  at_loading_release();
+  atomic_fetch_add(&renewals, 1);
 }
 
 /* Counted first, so that it is seen at any time. */

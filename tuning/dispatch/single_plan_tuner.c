@@ -10,7 +10,7 @@ static attune_status make_tuner(at_single_plan_tuner *sole) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
   options.mode = ATTUNE_MODE_OFF;
-  return at_tuner_create(&sole->tuner, &options, sole->ops, 1);
+  return at_tuner_create_private(&sole->tuner, &options, sole->ops, 1);
 }
 
 /* The table gets a copy. */

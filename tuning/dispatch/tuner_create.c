@@ -170,8 +170,8 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
   return ATTUNE_OK;
 }
 
-attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
-                              int op_count) {
+static attune_status create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                            int op_count, bool private) {
   attune_tuner_options full, *o = &full;
   AT_REQUIRE_AS(out, "point to an attune_tuner *");
   *out = NULL;
@@ -182,6 +182,10 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   attune_status status = t ? AT_TAKE(o, options) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
   if (status == ATTUNE_OK) status = check_options(o);
   if (status == ATTUNE_OK) status = at_settings_read(settings);
+  if (status == ATTUNE_OK && private) {
+    settings->override_mode = settings->override_database = settings->override_budget = false;
+    settings->profile[0] = '\0';
+  }
   if (status == ATTUNE_OK) {
     t->ops = ops;
     t->op_count = op_count;
@@ -200,6 +204,16 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   }
   free(settings);
   return at_call_leave(&scope, status);
+}
+
+attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                              int op_count) {
+  return create(out, options, ops, op_count, false);
+}
+
+attune_status at_tuner_create_private(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                                      int op_count) {
+  return create(out, options, ops, op_count, true);
 }
 
 void attune_tuner_destroy(attune_tuner *t) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * guard.h: watches a team's plan while a program runs it. A team that was fast when it was measured may be slow where
- * others want the CPUs; then the default runs in its place for a time. That is known to this plan alone: other tuners,
- * and plans that callers made for themselves, find out for themselves. */
+ * others want the CPUs; then the default runs in its place for a time. That is known to this plan and to
+ * the plans that callers made from it; other tuners find out for themselves. */
 #ifndef AT_GUARD_H
 #define AT_GUARD_H
 

@@ -56,6 +56,9 @@ struct attune_tuner {
 /* tuner_create.c: a tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count);
+/* A tuner of attune's own: ATTUNE_OVERRIDE and ATTUNE_PROFILE do not apply to it. */
+attune_status at_tuner_create_private(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                                      int op_count);
 
 /* Opens the databases, unless that was done: at the start, but in mode off, which needs none, by the first call that
  * wants to know what is stored. A locked one is waited for AT_OPEN_WAIT_MS, and tried again when it is used. Without a

@@ -140,7 +140,7 @@ void at_dispatch_stats_free(at_dispatch_stats *usage) {
   free(usage->items);
 }
 
-/* Callers are given whole decisions: they may assign them. */
+/* Callers are given whole decisions. */
 static attune_status tell(const at_dispatch_stats *usage, attune_profile_fn fn, void *user) {
   attune_decision *decision = calloc(1, sizeof *decision);
   if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a decision");

@@ -222,7 +222,7 @@ static void zero_batch_is_one(void **state) {
   (void)state;
   static _Alignas(128) const float x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, 8};
   static _Alignas(128) float z[4];
-  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2}, back;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2}, back = {0};
   const attune_gemm_operands o = {.alpha = 1.0, .a = x, .b = y, .d = z};
   attune_plan *plan = NULL;
   char text[ATTUNE_PROBLEM_CHARS];

@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,12 @@
 
 static const char *program;
 
+enum { FIELDS = (sizeof(attune_telemetry) - offsetof(attune_telemetry, busy_percent)) / sizeof(int64_t) };
+
 static attune_telemetry unknown(void) {
   attune_telemetry t = {0};
-  int64_t *fields = (int64_t *)&t;
-  for (size_t i = 0; i < sizeof t / sizeof *fields; i++) fields[i] = ATTUNE_NOT_KNOWN;
+  int64_t *fields = &t.busy_percent;
+  for (size_t i = 0; i < FIELDS; i++) fields[i] = ATTUNE_NOT_KNOWN;
   return t;
 }
 
@@ -25,7 +28,7 @@ static attune_telemetry unknown(void) {
 
 static int tell(void) {
   attune_telemetry t = unknown();
-  const int64_t *fields = (const int64_t *)&t;
+  const int64_t *fields = &t.busy_percent;
   char uuid[96] = "none";
   attune_device_process *list = NULL;
   void *handle = at_nvml_device("0000:01:00.0");
@@ -37,7 +40,7 @@ static int tell(void) {
   if (getenv("FAKE_ONCE")) at_nvml_telemetry(handle, &constants, &t);
   t = unknown();
   at_nvml_telemetry(handle, &constants, &t);
-  for (size_t i = 0; i < sizeof t / sizeof *fields; i++)
+  for (size_t i = 0; i < FIELDS; i++)
     if (fields[i] == ATTUNE_NOT_KNOWN)
       printf("- ");
     else

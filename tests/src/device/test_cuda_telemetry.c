@@ -12,7 +12,7 @@ static attune_device *device;
 
 static void telemetry(void **state) {
   (void)state;
-  attune_telemetry before, t;
+  attune_telemetry before = {0}, t = {0};
   attune_stream *stream = NULL;
   void *p = NULL;
   OK(attune_stream_create(&stream, device));

@@ -13,7 +13,7 @@ static void the_variable_sets_what_a_call_changes(void **state) {
   const char *backend = NULL;
   void *p = NULL;
   size_t bytes = 0;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   assert_int_equal(setenv("ATTUNE_ALLOC", "backend:none,roundup_power2_divisions:4", 1), 0);
   OK(attune_device_get(&host, "host"));
   OK(attune_stream_create(&stream, host));

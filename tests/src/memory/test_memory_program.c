@@ -213,7 +213,7 @@ static void an_allocator_comes_from_a_shared_object(void **state) {
   int live = 0, device = 0;
   ssize_t bytes = 0;
   void *p = NULL, *q = NULL;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   char *text = NULL, address[48];
   OK(attune_memory_empty_cache(host));
   OK(attune_allocator_load(&own, AT_PLUGIN, "plugin_alloc", "plugin_free"));

@@ -126,7 +126,7 @@ static int64_t of_pinned(const char *name) {
 /* Each name has the figure of the structure's field. */
 static void names_are_those_of_fields(void **state) {
   (void)state;
-  attune_memory_statistics s;
+  attune_memory_statistics s = {0};
   void *p = NULL;
   OK(attune_alloc(&p, stream, 3000 * KIB));
   OK(attune_memory_get_statistics(host, &s));
@@ -162,7 +162,7 @@ static void names_are_those_of_fields(void **state) {
 
 static void names_of_pinned_memory(void **state) {
   (void)state;
-  attune_pinned_statistics s;
+  attune_pinned_statistics s = {0};
   void *p = NULL;
   OK(attune_pinned_alloc(&p, host, 3000 * KIB));
   OK(attune_pinned_free(p));

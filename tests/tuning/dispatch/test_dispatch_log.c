@@ -183,7 +183,7 @@ static void row_major_as_written(void **state) {
   attune_tuner *tuner = NULL;
   options.database = ":memory:";
   assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT, read;
+  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT, read = {0};
   problem.layout = ATTUNE_ROW_MAJOR;
   problem.trans_b = ATTUNE_T;
   problem.m = 3;

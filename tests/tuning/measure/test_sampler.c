@@ -285,6 +285,7 @@ static void operands_move_between_placements(void **state) {
   on_gpu = *attune_stream_default(device);
   gpu = *device;
   gpu.properties.kind = ATTUNE_DEVICE_CUDA;
+  gpu.alignment_mask = 127;
   on_gpu.device = &gpu;
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++)
     for (int cuda = 0; cuda < 2; cuda++) {
