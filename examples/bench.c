@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench.c: two functions of a program as cases of `attune bench`: one that works in the calling thread, and one that gives
- * its work to a stream. Run by hand, it lists them; to time them:
+ * bench.c: two functions of a program as cases of `attune bench`: one that works in the calling thread, and one that
+ * gives its work to a stream. Run by hand, it lists them; to time them:
  *   attune bench --program ./bench --save results.db */
 #include <attune/attune.h>
 

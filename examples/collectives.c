@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * collectives.c: the mean of arrays on all GPUs of the machine, one on each, as in data-parallel training; without a GPU,
- * only of the host's. */
+ * collectives.c: the mean of arrays on all GPUs of the machine, one on each, as in data-parallel training; without a
+ * GPU, only of the host's. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine.c: bench_machine: a row of the table that cost models take a device's figures from (tuning/model/machine.c), as
- * far as programs can measure it: memory and the L2 cache by copies, products by the vendor's GEMM, what one more
+ * machine.c: bench_machine: a row of the table that cost models take a device's figures from (tuning/model/machine.c),
+ * as far as programs can measure it: memory and the L2 cache by copies, products by the vendor's GEMM, what one more
  * kernel costs by small ones, latencies by a chain of loads. The least of some rounds; the device should be idle. */
 #include <attune/attune.h>
 #include <attune/details.h>

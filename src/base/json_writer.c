@@ -66,8 +66,8 @@ void at_json_real(at_json *values, const char *name, double number, int digits) 
   if (!finite)
     at_string_builder_add(&values->text, "null");
   else
-    at_string_builder_add(&values->text, "%s%llu%s%.*llu", number < 0.0 && all ? "-" : "", all / unit, digits ? "." : "",
-                          digits, digits ? all % unit : 0);
+    at_string_builder_add(&values->text, "%s%llu%s%.*llu", number < 0.0 && all ? "-" : "", all / unit,
+                          digits ? "." : "", digits, digits ? all % unit : 0);
 }
 
 void at_json_truth(at_json *values, const char *name, bool truth) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cancel.h: a thread that is cancelled (pthread_cancel) ends behind a call of attune, not where it waits or reads a file
- * within one: locks, and what other threads see of its stack, would be left as they are. */
+ * cancel.h: a thread that is cancelled (pthread_cancel) ends behind a call of attune, not where it waits or reads a
+ * file within one: locks, and what other threads see of its stack, would be left as they are. */
 #ifndef AT_CANCEL_H
 #define AT_CANCEL_H
 
@@ -20,8 +20,9 @@ static inline void at_cancel_let(int before) {
   (void)pthread_setcancelstate(before, NULL);
 }
 
-/* What a public call that decides, opens or measures changes in its thread until it leaves: the thread is not cancelled,
- * a failure within a call that succeeds leaves no message and, with a device, what the call does to it is not captured. */
+/* What a public call that decides, opens or measures changes in its thread until it leaves: the thread is not
+ * cancelled, a failure within a call that succeeds leaves no message and, with a device, what the call does to it is
+ * not captured. */
 typedef struct at_call_scope {
   at_message message;
   const attune_device *device;

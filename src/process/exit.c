@@ -20,7 +20,7 @@ static _Atomic(void (*)(void)) calls[MOST_CALLS];
 static atomic_bool in_use, begun;
 
 /* Asked for again with each function, so that it comes before what the latest library asked for. */
-void at_exit_run(void) {
+static void run_calls(void) {
   if (!atomic_load(&in_use) || atomic_exchange(&begun, true)) return;
   if (at_loading_hold()) at_loading_release(); /* what is being opened is whole first; nothing else will be */
   for (int i = MOST_CALLS; i-- > 0;) {
@@ -30,11 +30,11 @@ void at_exit_run(void) {
 }
 
 __attribute__((constructor)) static void ask_early(void) {
-  (void)atexit(at_exit_run);
+  (void)atexit(run_calls);
 }
 
 void at_exit_renew_inside(void) {
-  if (!at_exit_begun()) (void)atexit(at_exit_run);
+  if (!at_exit_begun()) (void)atexit(run_calls);
 }
 
 /* Held: no fork can happen in here, whose child would inherit the lock of the C library. */

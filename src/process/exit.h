@@ -26,9 +26,6 @@ void at_exit_renew_inside(void);
  * a few milliseconds tell. */
 bool at_exit_took_over(void);
 
-/* Does at once what exit() would come to soon; later this does nothing. exit() is under way in this thread. */
-void at_exit_run(void);
-
 /* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes no
  * lock that a thread could hold for long, and calls no CUDA. */
 void at_exit_call(void (*fn)(void));

@@ -29,33 +29,35 @@
 
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
 
-/* A function of a library's. Until attune's is registered after it, exit() in another thread may call this one first:
- * then it calls attune's itself. `followed` keeps it from doing so where only the library is unloaded. */
+/* A function of a library's. exit() in another thread may take it before attune's has been registered after it. Then it
+ * is registered once more, with attune's after it, by the thread that runs exit(): attune's is called next. Where the
+ * library is only unloaded, __cxa_finalize comes back for it at once. */
 typedef struct registered {
   void (*fn)(void *arg);
-  void *arg;
-  atomic_bool followed;
+  void *arg, *library;
+  bool again;
 } registered;
 
 static void call_in_order(void *argument) {
   registered *r = argument;
   void (*fn)(void *arg) = r->fn, *arg = r->arg;
-  if (atomic_load(&r->followed))
-    free(r);
-  else
-    at_exit_run();
+  if (!at_exit_begun() && !r->again) {
+    r->again = true;
+    if (__cxa_atexit(call_in_order, r, r->library) == 0) {
+      at_exit_renew_inside();
+      return;
+    }
+  }
+  free(r);
   fn(arg);
 }
 
 static int register_both(void (*fn)(void *), void *arg, void *library) {
   registered *r = malloc(sizeof *r);
-  if (r) *r = (registered){fn, arg, false};
+  if (r) *r = (registered){fn, arg, library, false};
   const int status = r ? __cxa_atexit(call_in_order, r, library) : __cxa_atexit(fn, arg, library);
+  if (status != 0) free(r);
   at_exit_renew_inside();
-  if (r && status == 0)
-    atomic_store(&r->followed, true);
-  else
-    free(r);
   return status;
 }
 

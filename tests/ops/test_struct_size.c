@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_struct_size.c: programs compiled with other headers: each call that takes or fills a struct with a `size` is
- * made with the library's own size, with 0, with a shorter and a longer struct, and with what is no size. Structs lie at the
- * end of their memory, so that the address sanitizer sees a byte too many. */
+ * made with the library's own size, with 0, with a shorter and a longer struct, and with what is no size. Structs lie
+ * at the end of their memory, so that the address sanitizer sees a byte too many. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -55,7 +55,8 @@ static const cli_option show_options[] = {
 static const cli_option explain_options[] = {DB,
                                              DEVICE,
                                              {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE,
-                                              "Also list the candidates of the race, fastest first; `candidates` counts those that a first look ruled out, too"},
+                                              "Also list the candidates of the race, fastest first; `candidates` also "
+                                              "counts those that the screening dropped"},
                                              JSON,
                                              WIDE,
                                              END};
@@ -106,7 +107,8 @@ static const cli_option eval_options[] = {
     {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
      "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}, \
     {"export", CLI_OPTION_EXPORT, "FORMAT=FILE", CLI_EXPORT, \
-     "Write the run (of two, the head) for another program; FORMAT: bmf (Bencher), github (github-action-benchmark), google " \
+     "Write the run (of two, the head) for another program; FORMAT: bmf (Bencher), github " \
+     "(github-action-benchmark), google " \
      "(Google Benchmark's JSON), otava (CSV for Apache Otava); may be repeated"}
 /* clang-format on */
 
@@ -319,8 +321,8 @@ static bool takes_value(const cli_command *command, const char *word, size_t cha
 }
 
 /* Is `word`, which begins with -, an expression and none of the command's options? After two - signs what could be a
- * mistyped option is one: letters, and perhaps a value. After one sign a letter is an option's only if nothing follows that
- * stands between two values: -s*x is a product. */
+ * mistyped option is one: letters, and perhaps a value. After one sign a letter is an option's only if nothing follows
+ * that stands between two values: -s*x is a product. */
 static bool is_expression(const cli_command *command, const char *word) {
   if (word[1] == '-')
     return word[2] != '\0' && word[2 + strspn(word + 2, "abcdefghijklmnopqrstuvwxyz-")] != '\0' && !strchr(word, '=');
@@ -343,8 +345,8 @@ static bool lacks_value(const char *word, const char *next) {
   return word[1] != '-' && (!next || strncmp(next, "--", 2) == 0);
 }
 
-/* The command's words with an expression that begins with - at the end, behind "--", where nothing is taken for an option;
- * the caller frees them. */
+/* The command's words with an expression that begins with - at the end, behind "--", where nothing is taken for an
+ * option; the caller frees them. */
 static char **put_expression_last(int *argc, char **argv, const cli_command *command) {
   static char end[] = "--";
   char **words = cli_alloc((size_t)*argc + 2, sizeof *words), *expression = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * machine.c: the figures of devices. bench_machine measures what it can of a row, on an idle device; the rest, and the
- * H200's, were fitted to the times of attune's own kernels (kernel_times, in tests/). A device without a row has the H200's
- * figures for each of its processors: that keeps the order of candidates much the same. */
+ * H200's, were fitted to the times of attune's own kernels (kernel_times, in tests/). A device without a row has the
+ * H200's figures for each of its processors: that keeps the order of candidates much the same. */
 #include "tuning/model/machine.h"
 
 #include <string.h>

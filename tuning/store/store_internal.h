@@ -152,8 +152,8 @@ attune_status at_store_reconnect(at_store *store);
 
 /* --- store_configure.c --- */
 
-/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and steps_left.
- * */
+/* Sets limits and safety switches of a new connection. Its busy and progress handlers obey deadline_ns and
+ * steps_left. */
 int at_store_configure(at_store *store);
 
 /* Gives a statement all its steps again. */

@@ -30,8 +30,9 @@ typedef struct at_lt_problem {
 attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
 void at_lt_close(at_lt_problem *problem);
 
-/* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been reported
- * at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or algorithm. */
+/* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been
+ * reported at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or
+ * algorithm. */
 bool at_lt_is_huge(const at_gemm *g);
 
 /* What tells an algorithm from all others of one library version: its configuration attributes, in the library's own
@@ -58,8 +59,8 @@ typedef struct at_lt_algorithm {
   AT_LT_TUNABLE(NUMBER, "tile", IN value[AT_LT_TILE], "the tile of D that one block computes")                      \
   AT_LT_TUNABLE(NUMBER, "stages", IN value[AT_LT_STAGES], "the depth of the pipeline that loads A and B")           \
   AT_LT_TUNABLE(NUMBER, "splitk", IN value[AT_LT_SPLITK],                                                           \
-                "number of parts that k is split into; 4294967295 is what cuBLASLt reports for some algorithms, not a "     \
-                "number of parts")                                                                                  \
+                "number of parts that k is split into; 4294967295 is what cuBLASLt reports for some algorithms, "   \
+                "not a number of parts")                                                                            \
   AT_LT_TUNABLE(NUMBER, "reduction", IN value[AT_LT_REDUCTION],                                                     \
                 "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")         \
   AT_LT_TUNABLE(NUMBER, "swizzle", IN value[AT_LT_SWIZZLE], "1: blocks are reordered for the cache")                \

@@ -4,8 +4,8 @@
  * They export the same names, so each is opened RTLD_LOCAL, and with RTLD_DEEPBIND its inner calls (BLIS's cblas_sgemm
  * calls sgemm_) stay in the library even when the program is linked with another BLAS. Sanitizers cannot work with
  * RTLD_DEEPBIND; under them it is left out. A library that the program uses too is the same copy, with the same thread
- * setting: see cblas_thread_setting.h. While a call with another thread count runs, the program's own calls from other threads
- * see that count. */
+ * setting: see cblas_thread_setting.h. While a call with another thread count runs, the program's own calls from other
+ * threads see that count. */
 #include "ops/gemm/host/cblas_library.h"
 
 #include <ctype.h>
@@ -273,8 +273,8 @@ static bool is_limited(void) {
 #define FREE_UNIT ((size_t)128 << 20)
 enum { FREE_LEAST = 16 };
 
-/* Is there room for the threads that it starts? Under a limit much has to be free for it to get threads, for a fork ends
- * them, and each takes its memory again: a thread that cannot tries for ever. With little free it gets none. */
+/* Is there room for the threads that it starts? Under a limit much has to be free for it to get threads, for a fork
+ * ends them, and each takes its memory again: a thread that cannot tries for ever. With little free it gets none. */
 static bool has_room(const family *f) {
   const int threads = threads_of_library(), all = 2 * threads + SPARE, one = 1 + SLACK;
   if (f->thread_bytes == 0) return !is_limited() || room_for(FREE_UNIT, FREE_LEAST) == FREE_LEAST;
@@ -343,8 +343,8 @@ static int open_all(void) {
 
 /* A fork that began after a library asked for forks and before attune did runs the library's function first, which ends
  * its threads, and that must not happen under calls. No call of attune is inside yet: the threads end here, after those
- * that are ending already, and for a fork that comes to it later there is nothing left to end. A library that the program
- * has loaded may be at work for the program, and is left alone. */
+ * that are ending already, and for a fork that comes to it later there is nothing left to end. A library that the
+ * program has loaded may be at work for the program, and is left alone. */
 static void settle_forks(void) {
   (void)nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
   for (int i = 0; i < library_count; i++)

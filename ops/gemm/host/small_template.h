@@ -193,4 +193,5 @@ const at_small_ops TABLE_OF(TYPE) = {.lanes = LANES,
                                      .scale = FN(small_scale),
                                      .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
                                      .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
-                                              {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
+                                              {{EACH(COLUMNS_1, PACKED_ONE, 1)},
+                                               {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};

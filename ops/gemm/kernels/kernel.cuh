@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel.cuh: what every GEMM kernel of attune begins with: the argument, element types as they lie in memory and as they
- * are added up, copies into shared memory, tensor core instructions, clusters, and the one place where a sum becomes an
- * element of D. IN and OUT are dtypes: 0 f32, 1 f64, 2 f16, 3 bf16. Compiled at run time; a test compiles the same text for
- * the host, where tests/support/gemm_on_host.h has what is PTX here. */
+ * kernel.cuh: what every GEMM kernel of attune begins with: the argument, element types as they lie in memory and as
+ * they are added up, copies into shared memory, tensor core instructions, clusters, and the one place where a sum
+ * becomes an element of D. IN and OUT are dtypes: 0 f32, 1 f64, 2 f16, 3 bf16. Compiled at run time; a test compiles
+ * the same text for the host, where tests/support/gemm_on_host.h has what is PTX here. */
 #ifndef IN
 #define IN 0
 #endif
@@ -164,7 +164,8 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
       for (int e = 0; e < STORE; e++)
         if (at + i + e < length)
           *(at_out *)(d + (i + e) * SIZE_OUT) =
-              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT)) : at_finish(a, sum.x[i + e]);
+              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT))
+                     : at_finish(a, sum.x[i + e]);
     }
   }
 }
@@ -190,8 +191,8 @@ AT_INLINE void at_begin() {
   at_wait_for_last();
 }
 
-/* BYTES from p on, both multiples of 16, towards the L2 cache. That is where all writes go, so it may be asked for before
- * what came before is done. */
+/* BYTES from p on, both multiples of 16, towards the L2 cache. That is where all writes go, so it may be asked for
+ * before what came before is done. */
 AT_INLINE void at_early(const char *p, int bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
@@ -331,8 +332,8 @@ AT_INLINE at_in at_rounded(at_in x) {
 #endif
 }
 
-/* c += x y for 16 x 8 x and 8 x 8 y. Lane 4 g + t has x[h][u]: row g + 8 h, and y[u]: column g, of step 2 t + u, in whatever
- * order the steps are taken. */
+/* c += x y for 16 x 8 x and 8 x 8 y. Lane 4 g + t has x[h][u]: row g + 8 h, and y[u]: column g, of step 2 t + u, in
+ * whatever order the steps are taken. */
 AT_INLINE void at_mma8(at_sum c[4], const at_in x[2][2], const at_in y[2]) {
 #if IN == 1
 #pragma unroll
@@ -374,8 +375,8 @@ AT_INLINE void at_cluster_await() {
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/* An inbox in shared memory: the cluster's blocks send `bytes` in all to this one. One thread opens it, before it arrives
- * at the barrier that the senders wait for. */
+/* An inbox in shared memory: the cluster's blocks send `bytes` in all to this one. One thread opens it, before it
+ * arrives at the barrier that the senders wait for. */
 AT_INLINE void at_inbox_open(at_u64 *inbox, int bytes) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(at_shared(inbox))
                : "memory");

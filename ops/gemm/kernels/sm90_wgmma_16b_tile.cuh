@@ -59,8 +59,8 @@ struct at_wgmma_arguments {
   at_tensor_map x, y;
 };
 
-/* Arrives at the same barrier of block `rank` of the cluster. It tells of nothing that was written: a wider scope would wait for
- * all of that. */
+/* Arrives at the same barrier of block `rank` of the cluster. It tells of nothing that was written: a wider scope would
+ * wait for all of that. */
 AT_INLINE void at_barrier_arrive_at(at_u32 barrier, at_u32 rank) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
                "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
@@ -102,8 +102,8 @@ AT_INLINE void at_map_early(const at_tensor_map *map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/* A tile of LINES rows: 64 of k of it, or the share of block `mine` of the OF blocks that have the same one. EARLY_: only
- * towards the L2 cache. */
+/* A tile of LINES rows: 64 of k of it, or the share of block `mine` of the OF blocks that have the same one. EARLY_:
+ * only towards the L2 cache. */
 template <int LINES, bool ALONG_K, int OF, at_u64 KEPT, bool EARLY_>
 AT_INLINE void at_tile_copy(at_u32 to, const at_tensor_map *map, int row, int k, int matrix, at_u32 barrier, int mine,
                             at_u16 blocks) {

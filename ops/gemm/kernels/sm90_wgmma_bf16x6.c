@@ -35,7 +35,8 @@ static int64_t stage_bytes(const choice *c) {
 
 /* Blocks of 64 x 64 elements of both operands: parts and a flag for each. */
 static int64_t blocks_of(const at_gemm *g, const choice *c) {
-  const int64_t x = at_gemm_parts(g->n, c->rows) * (c->rows / 64), y = at_gemm_parts(g->m, c->columns) * (c->columns / 64);
+  const int64_t x = at_gemm_parts(g->n, c->rows) * (c->rows / 64);
+  const int64_t y = at_gemm_parts(g->m, c->columns) * (c->columns / 64);
   return (x + y) * at_gemm_parts(g->k, STEP);
 }
 

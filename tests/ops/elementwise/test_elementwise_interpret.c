@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host's interpreter as a whole: strides, broadcasting, blocks, threads, in place, random graphs, conversions, draws.
- * ATTUNE_TEST_GRAPHS random graphs (default 60); ATTUNE_TEST_PATTERNS patterns of strides (default 300; -1: 400 for every shape up
- * to 4 dimensions of sizes 1 to 5). */
+ * The host's interpreter as a whole: strides, broadcasting, blocks, threads, in place, random graphs, conversions,
+ * draws. ATTUNE_TEST_GRAPHS random graphs (default 60); ATTUNE_TEST_PATTERNS patterns of strides (default 300; -1: 400
+ * for every shape up to 4 dimensions of sizes 1 to 5). */
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -74,7 +74,8 @@ static void check_pattern(const at_expression *e, const at_interpreter *p, const
     pattern_strides(&inputs[i], at_splitmix64(state), false);
   }
   for (int k = 0; k < ROOM; k++) memory[3][k] = expected[k] = -77.0f;
-  run_views(p, &output, 1, inputs, 2, (at_interpreter_call){.threads = 1 + (int)(at_splitmix64(state) % 3), .block = 16});
+  const at_interpreter_call call = {.threads = 1 + (int)(at_splitmix64(state) % 3), .block = 16};
+  run_views(p, &output, 1, inputs, 2, call);
   at_view wanted = output;
   wanted.data = expected + ROOM / 2;
   OK(at_evaluate_views(e, &wanted, inputs, NULL, NULL, AT_ROUND_NODES));

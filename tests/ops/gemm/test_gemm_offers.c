@@ -2,8 +2,8 @@
  * test_gemm_offers.c: what attune's own GEMM kernels offer on an H200, for many problems: each family's configurations
  * in their order, few and wide, and how each is launched, in one number a family. A change of a model, a tunable or a
  * table that is meant to change nothing leaves the numbers as they are; one that is meant to changes those of its
- * family here, and a configuration that means other code raises its version too. With --print: all of them as text, to compare
- * with those of the commit before. Needs no GPU. */
+ * family here, and a configuration that means other code raises its version too. With --print: all of them as text, to
+ * compare with those of the commit before. Needs no GPU. */
 #include "tests/support/check.h"
 
 #include "tests/ops/gemm/gemm_problem.h"
