@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,6 +208,56 @@ static void cublaslt_is_left_while_it_is_opened(void **state_of_test) {
   unsetenv("LD_LIBRARY_PATH");
 }
 
+/* ---- a library is unloaded ---- */
+
+static void call_and_close(const char *path) {
+  int (*call)(void *, int, unsigned *) = NULL;
+  unsigned mhz;
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *found = library ? dlsym(library, "nvmlDeviceGetClockInfo") : NULL;
+  if (!found) _exit(31);
+  memcpy(&call, &found, sizeof found);
+  at_vendor_opened(); /* attune's own function goes into its table */
+  for (int i = 0; i < 3; i++) call(NULL, 0, &mhz);
+  if (dlclose(library) != 0 || dlopen(path, RTLD_NOW | RTLD_NOLOAD)) _exit(32);
+}
+
+static int lines_of(const char *path) {
+  char line[16];
+  int lines = 0;
+  FILE *log = fopen(path, "r");
+  while (log && fgets(line, sizeof line, log)) lines++;
+  if (log) fclose(log);
+  return lines;
+}
+
+/* Its function runs once, when the library goes, and attune goes on. */
+static int unload(void) {
+  const char *log = getenv("FAKE_END_LOG");
+  for (int round = 1; round <= 3; round++) {
+    call_and_close(FAKES "/nvml/libnvidia-ml.so.1");
+    if (lines_of(log) != round) return 33;
+    if (at_exit_begun() || !at_vendor_enter(AT_VENDOR_LIBRARY)) return 34;
+    at_vendor_leave();
+  }
+  return 0;
+}
+
+static void a_library_is_unloaded(void **state_of_test) {
+  char log[] = "/tmp/attune-unload-XXXXXX";
+  (void)state_of_test;
+  close(mkstemp(log));
+  setenv("FAKE_END_LOG", log, 1);
+  char self[4096];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  assert_true(length > 0);
+  self[length] = '\0';
+  setenv("FAKE_END", "count", 1);
+  assert_int_equal(run_program((const char *const[]){self, "unload", "return", NULL}, NULL, 0), 0);
+  assert_int_equal(lines_of(log), 3);
+  assert_int_equal(unlink(log), 0);
+}
+
 static void nvml_is_left(void **state_of_test) {
   (void)state_of_test;
   ends("nvml", "at its destructor");
@@ -237,10 +288,12 @@ static void a_wait_that_was_given_up_stays_out(void **state_of_test) {
 
 int main(int argc, char **argv) {
   device.backend = at_cuda_backend;
+  if (argc > 2 && strcmp(argv[1], "unload") == 0) return unload();
   if (argc > 2) return end_by(argv[1], argv[2]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(cublaslt_is_left),
                                      cmocka_unit_test(cublaslt_is_left_while_it_registers),
                                      cmocka_unit_test(cublaslt_is_left_while_it_is_opened),
+                                     cmocka_unit_test(a_library_is_unloaded),
                                      cmocka_unit_test(nvml_is_left),
                                      cmocka_unit_test(nvrtc_is_left),
                                      cmocka_unit_test(nvrtc_is_left_in_its_first_call),
