@@ -39,7 +39,7 @@ enum {
 
 /* A case. Set unused fields to 0 or NULL. */
 typedef struct attune_bench_case {
-  size_t size;      /* sizeof(attune_bench_case) */
+  size_t size;      /* sizeof this struct, or 0 (types.h) */
   const char *name; /* copied; unique in its bench, 1 to 199 bytes without control characters: "sum/1M" */
   /* NULL: `run` finishes its work before it returns, and is timed by the clock. Otherwise `run` launches work on
    * `stream`, a stream of this device, and is timed by the stream's events. */

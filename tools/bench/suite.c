@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/array.h"
+#include "src/base/struct_size.h"
 #include "src/base/support.h"
 
 static const unsigned FLAGS = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
@@ -103,8 +104,6 @@ static attune_status check_peer(const attune_bench *bench, const char *name) {
 }
 
 static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
-  if (c->size != sizeof *c)
-    return AT_INVALID("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
   attune_status status = check_name(bench, c->name);
   if (status == ATTUNE_OK && !c->run) status = AT_INVALID("run is NULL; should be the function to be timed");
   if (status == ATTUNE_OK) status = check_number("bytes", c->bytes);
@@ -170,9 +169,11 @@ attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
 }
 
 attune_status attune_bench_add(attune_bench *bench, const attune_bench_case *c) {
+  attune_bench_case full;
   AT_REQUIRE(bench, c);
-  const attune_status status = check(bench, c);
-  return status == ATTUNE_OK ? at_bench_add(bench, &(at_bench_entry){.shown = *c}) : status;
+  AT_TRY(AT_TAKE(&full, c));
+  AT_TRY(check(bench, &full));
+  return at_bench_add(bench, &(at_bench_entry){.shown = full});
 }
 
 size_t attune_bench_size(const attune_bench *bench) {

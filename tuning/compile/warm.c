@@ -5,10 +5,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "src/base/struct_size.h"
 #include "src/host/threads.h"
 #include "src/process/compile_queue.h"
+#include "src/process/exit.h"
 #include "tuning/store/decision.h"
 #include "tuning/tuner/winner.h"
 
@@ -91,7 +93,10 @@ static attune_warm_outcome compile_one(const work *w, const attune_decision *win
 
 /* `winner` NULL: there was no memory for it. */
 static void tell(work *w, const attune_decision *winner, attune_warm_outcome outcome, double ms) {
-  pthread_mutex_lock(&w->telling);
+  while (pthread_mutex_trylock(&w->telling) != 0) { /* held while fn runs, which may have called exit() */
+    if (at_exit_begun()) return;
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+  }
   w->sums.compiled += outcome == ATTUNE_WARM_COMPILED;
   w->sums.there += outcome == ATTUNE_WARM_THERE;
   w->sums.failed += outcome == ATTUNE_WARM_FAILED;
