@@ -181,9 +181,9 @@ static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key
   attune_decision *now = status == ATTUNE_OK ? malloc(sizeof *now) : NULL;
   const bool tuned = now && at_plan_table_decision(&tuner->plans, key, now) && now->source > ATTUNE_SOURCE_NEIGHBOUR;
   free(now);
-  if (status != ATTUNE_OK)
+  if (status != ATTUNE_OK && status != ATTUNE_NOT_FOUND)
     at_log(ATTUNE_LOG_WARNING, "the default stays, since a winner could not be compiled: %s", attune_last_message());
-  else if (tuned || attune_tuner_get_mode(tuner) == ATTUNE_MODE_OFF)
+  else if (status != ATTUNE_OK || tuned || attune_tuner_get_mode(tuner) == ATTUNE_MODE_OFF)
     at_plan_destroy(plan);
   else if (at_plan_table_put(&tuner->plans, key, &plan, d, false) == ATTUNE_OK)
     at_plan_lru_release(plan);

@@ -138,6 +138,7 @@ static bool set_up(const char *library) {
     return true;
   }
   if (strcmp(library, "cublaslt_opened") == 0) {
+    at_exit_watch(); /* as at attune's first use */
     work = search_once;
     return true;
   }
