@@ -4,6 +4,7 @@
 
 #include "src/base/support.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,29 @@
 
 #define BUDGET_MS_DEFAULT 0.0
 
+static const char *const known_variables[] = {
+    "ATTUNE_ALLOC", "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",    "ATTUNE_COMPILE", "ATTUNE_DB",
+    "ATTUNE_LOG",   "ATTUNE_LOG_FILE",  "ATTUNE_MODE",      "ATTUNE_NVTX",     "ATTUNE_OVERRIDE", "ATTUNE_PROFILE",
+    "ATTUNE_SEARCH", "ATTUNE_SKIP",     "ATTUNE_TF32",      "ATTUNE_THREADS"};
+static const char *const variables_of_others[] = {"CUDA_VISIBLE_DEVICES", "HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+                                                  "XDG_RUNTIME_DIR"};
+
+const char *at_settings_variable(size_t i) {
+  const size_t own = AT_COUNT(known_variables);
+  if (i < own) return known_variables[i];
+  return i - own < AT_COUNT(variables_of_others) ? variables_of_others[i - own] : NULL;
+}
+
+/* The documentation is checked against the lists above. */
+static __attribute__((unused)) bool is_listed(const char *name) {
+  size_t i = 0;
+  while (at_settings_variable(i) && strcmp(at_settings_variable(i), name) != 0) i++;
+  return at_settings_variable(i) != NULL;
+}
+
 /* NULL for an unset and for an empty variable alike. */
 static const char *variable(const char *name) {
+  assert(is_listed(name));
   const char *value = secure_getenv(name);
   return value && *value ? value : NULL;
 }
@@ -257,12 +279,7 @@ attune_log_level at_settings_log_level(void) {
   return found ? found->level : ATTUNE_LOG_ERROR;
 }
 
-/* --- variables that nobody reads --- */
-
-static const char *const known_variables[] = {
-    "ATTUNE_ALLOC",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",  "ATTUNE_COMPILE",
-    "ATTUNE_DB",       "ATTUNE_LOG",       "ATTUNE_LOG_FILE",  "ATTUNE_MODE",   "ATTUNE_NVTX",
-    "ATTUNE_OVERRIDE", "ATTUNE_PROFILE",  "ATTUNE_SEARCH",    "ATTUNE_SKIP",      "ATTUNE_TF32",   "ATTUNE_THREADS"};
+/* --- variables that attune does not know --- */
 
 /* Letters to put in, take out or change. */
 static int letters_apart(const char *a, size_t length, const char *b) {

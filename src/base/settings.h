@@ -4,6 +4,7 @@
 #define AT_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <attune/tuner.h>
 
@@ -29,6 +30,9 @@ typedef struct at_settings {
 
 /* Reads the environment, now. INVALID_ARGUMENT names the variable, its value and what would be right. */
 attune_status at_settings_read(at_settings *out);
+
+/* The i-th variable that is read here: attune's own, then those of others; NULL: there are no more. */
+const char *at_settings_variable(size_t i);
 
 /* ATTUNE_ALLOC, the allocator's settings, as it is; "" when unset. INVALID_ARGUMENT when it does not fit. */
 attune_status at_settings_alloc(char *out, size_t size);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_docs.py ROOT: what the pages say of the code is what the code has, and back: environment variables, columns of the
-database and of a workload, commands and options, files, names; and every link leads somewhere. test_docs_caught.py shows
-that each check finds what it is for. What the code itself prints is compared with the pages where it is printed:
-implementations and their keys in test_conformance_pages.c, fields of JSON in test_profile_report.c and test_gate_report.c."""
+"""test_docs.py ROOT: what the pages say of the code is what the code has, and back: columns of the database, commands and
+options, files, names; and every link leads somewhere. test_docs_caught.py shows that each check finds what it is for. Lists
+that the code has are compared with the pages by programs: environment variables, keys of ATTUNE_ALLOC and columns of a
+workload in test_documented_lists.c, implementations and their keys in test_conformance_pages.c, fields of JSON in
+test_profile_report.c and test_gate_report.c."""
 import os
 import re
 import sys
@@ -89,20 +90,13 @@ def rows(text):
 
 
 def environment(tree, failures):
-    code = set()
+    """test_documented_lists.c compares the first page with the code; the rest follows it."""
     for path in tree.sources("src", "tuning", "ops", "tools"):
-        text = tree.bare(path)
-        code |= set(re.findall(r'"(ATTUNE_[A-Z0-9_]+)"', text))
-        for call in re.findall(r"\b(?:secure_getenv|getenv|\w*variable|read_path)\(([^;{]*)", text):
-            code |= set(re.findall(r'"([A-Z][A-Z0-9_]+)"', call))
-        if re.search(r"\bgetenv\(", text.replace("secure_getenv", "getenv")) and not path.startswith("tools/cli/"):
-            if path != "src/base/settings.c":
+        if path != "src/base/settings.c" and not path.startswith("tools/cli/"):
+            if re.search(r"\b(secure_)?getenv\(", tree.bare(path)):
                 failures.append(f"{path} reads the environment; only src/base/settings.c does")
     page = tree.read("docs/environment.md")
-    compare("docs/environment.md", rows(part(page, "# Environment variables")), code, failures)
-    own = {name for name in code if name.startswith("ATTUNE_")}
-    manual = set(re.findall(r"(?m)^\.B (ATTUNE_[A-Z0-9_]+)$", tree.read("docs/attune.1")))
-    compare("docs/attune.1, environment", manual, own, failures)
+    own = {name for name in rows(part(page, "# Environment variables")) if name.startswith("ATTUNE_")}
     compare("tests/CMakeLists.txt, unset", set(re.findall(r'"(ATTUNE_\w+)=unset:"', tree.read("tests/CMakeLists.txt"))),
             own, failures)
     tests = set()
@@ -120,13 +114,6 @@ def database(tree, failures):
     compare("docs/formats.md, winner", rows(second), columns, failures)
     results = set(re.findall(r"CREATE TABLE (\w+) \(", tree.read("tools/compare/results/results.sql")))
     compare("docs/formats.md, result tables", rows(part(text, "## Result file")), results, failures)
-
-
-def workload(tree, failures):
-    code = set(re.findall(r'strcmp\(name, "(\w+)"\) == 0\) out->', tree.bare("tuning/workload/workload.c")))
-    terms = re.search(r"#define AT_CONTRACT_COLUMNS ([^\n]*)", tree.read("tuning/op/columns.h"))
-    code |= set(re.findall(r'"(\w+)"', terms.group(1))) if terms else set()
-    compare("docs/formats.md, workload", rows(part(tree.read("docs/formats.md"), "## Workload CSV")), code, failures)
 
 
 def commands(tree, failures):
@@ -153,13 +140,6 @@ def commands(tree, failures):
     for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", manual):
         if option not in options:
             failures.append(f"docs/attune.1: attune has no option --{option}")
-
-
-def allocator(tree, failures):
-    """Keys of ATTUNE_ALLOC."""
-    code, page = tree.bare("src/memory/malloc/options.c"), tree.read("include/attune/memory.h")
-    compare("include/attune/memory.h, keys", set(re.findall(r"(?m)^ \* - (\w+): ", page)),
-            set(re.findall(r'strcmp\(s->key, "(\w+)"\)', code)), failures)
 
 
 def headers(tree, failures):
@@ -229,7 +209,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, commands, allocator, headers, links, files, names, coverage)
+CHECKS = (environment, database, commands, headers, links, files, names, coverage)
 
 
 def failures_of(tree):

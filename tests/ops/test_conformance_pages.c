@@ -50,6 +50,10 @@ static void columns_are_read(const at_op *op) {
   if (reads_column(op, "no_such_column")) fail_msg("%s takes any column: %s", op->name, attune_last_message());
 }
 
+static void column_is_known(void *op, const char *name) {
+  if (!has_column(op, name)) fail_msg("docs/formats.md has `%s` for %s, the code has not", name, ((at_op *)op)->name);
+}
+
 /* Those that the page lists under its heading, and no other. */
 static void columns_are_listed(const at_op *op, const char *page) {
   static const char all[] = "## Workload CSV";
@@ -63,18 +67,7 @@ static void columns_are_listed(const at_op *op, const char *page) {
       fail_msg("docs/attune.1, WORKLOADS, lacks %s of %s", op->problem->columns[i], op->name);
   const char *part = documented_part(page, own, 3, &length);
   if (!length) fail_msg("docs/formats.md has no \"%s\"", own);
-  for (const char *line = part; line < part + length; line += strcspn(line, "\n") + 1) {
-    if (strncmp(line, "| `", 3) != 0) continue;
-    const char *end = strchr(line + 2, '|');
-    for (const char *quote = strchr(line, '`'); quote && quote < end; quote = strchr(quote, '`')) {
-      char name[64] = "";
-      const size_t chars = strcspn(quote + 1, "`");
-      assert_in_range(chars, 1, sizeof name - 1);
-      memcpy(name, quote + 1, chars);
-      if (!has_column(op, name)) fail_msg("docs/formats.md, \"%s\", has `%s`, which %s has not", own, name, op->name);
-      quote += chars + 2;
-    }
-  }
+  documented_each(part, length, column_is_known, (void *)(uintptr_t)op);
 }
 
 static void columns(void **state) {

@@ -55,4 +55,20 @@ static inline bool documented_row(const char *part, size_t length, const char *w
   return false;
 }
 
+/* The words in backquotes in the first cells of the part's tables. */
+static inline void documented_each(const char *part, size_t length, void (*each)(void *user, const char *word),
+                                   void *user) {
+  for (const char *line = part; line < part + length; line += strcspn(line, "\n") + 1) {
+    const char *end = strncmp(line, "| `", 3) == 0 ? strchr(line + 2, '|') : NULL;
+    for (const char *quote = end ? strchr(line, '`') : NULL; quote && quote < end; quote = strchr(quote, '`')) {
+      char word[128] = "";
+      const size_t chars = strcspn(quote + 1, "`");
+      assert_in_range(chars, 1, sizeof word - 1);
+      memcpy(word, quote + 1, chars);
+      each(user, word);
+      quote += chars + 2;
+    }
+  }
+}
+
 #endif

@@ -29,7 +29,9 @@ typedef struct scratch {
   char text[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS];
 } scratch;
 
-/* Columns that belong to the workload and not to an op, by position in the header; -1: not there. */
+const char *const at_workload_columns[AT_WORKLOAD_COLUMNS] = {"name", "op", "problem", "count"};
+
+/* The positions of at_workload_columns in the header, in their order; -1: not there. */
 typedef struct header {
   at_csv_row row;
   int name, op, problem, count;
@@ -142,10 +144,9 @@ static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header
     if (!*name) continue; /* a spreadsheet's empty column: check_row */
     status = check_column(csv, row, i);
     if (status != ATTUNE_OK) return status;
-    if (strcmp(name, "name") == 0) out->name = i;
-    if (strcmp(name, "op") == 0) out->op = i;
-    if (strcmp(name, "problem") == 0) out->problem = i;
-    if (strcmp(name, "count") == 0) out->count = i;
+    int *const columns[] = {&out->name, &out->op, &out->problem, &out->count};
+    for (int c = 0; c < AT_WORKLOAD_COLUMNS; c++)
+      if (strcmp(name, at_workload_columns[c]) == 0) *columns[c] = i;
   }
   return check_known(csv, out);
 }

@@ -4,15 +4,10 @@
 #include "src/memory/malloc/options.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS                                                                                                        \
-  "backend, max_split_size_mb, max_non_split_rounding_mb, roundup_power2_divisions, garbage_collection_threshold, " \
-  "expandable_segments, "                                                                                           \
-  "large_segment_size_mb, per_process_memory_fraction, poison, nvtx, pinned_use_cuda_host_register, "                \
-  "pinned_num_register_threads, pinned_reserve_segment_size_mb, pinned_max_cached_size_mb, "                        \
-  "pinned_max_round_threshold_mb"
 #define TOKEN_BYTES 64
 #define MB_MAX ((int64_t)1 << 30)
 
@@ -28,14 +23,27 @@ typedef struct setting {
   char key[TOKEN_BYTES], value[8 * TOKEN_BYTES];
 } setting;
 
+/* A key, how its value is read into the field `at` of the options, and for messages what it should be. */
+typedef struct option {
+  const char *key;
+  attune_status (*read)(const setting *s, const struct option *o);
+  size_t at;
+  const char *right;
+  int64_t least; /* MB */
+} option;
+
+static void *field(const setting *s, const option *o) {
+  return (char *)s->options + o->at;
+}
+
 static attune_status refuse(const setting *s, const char *right) {
   return AT_INVALID("%s: %s is \"%.100s\"; should be %s", s->source, s->key, s->value, right);
 }
 
-static attune_status read_mb(const setting *s, size_t *out, int64_t least, const char *right) {
+static attune_status read_mb(const setting *s, const option *o) {
   int64_t value = 0;
-  if (!at_parse_i64(&value, s->value) || value < least || value > MB_MAX) return refuse(s, right);
-  *out = (size_t)value * AT_MIB;
+  if (!at_parse_i64(&value, s->value) || value < o->least || value > MB_MAX) return refuse(s, o->right);
+  *(size_t *)field(s, o) = (size_t)value * AT_MIB;
   return ATTUNE_OK;
 }
 
@@ -57,23 +65,23 @@ static bool parse_fraction(double *out, const char *text) {
   return digits;
 }
 
-static attune_status read_fraction(const setting *s, double *out) {
-  if (parse_fraction(out, s->value) && *out > 0.0 && *out <= 1.0) return ATTUNE_OK;
-  return refuse(s, "a number above 0 and not above 1");
+static attune_status read_fraction(const setting *s, const option *o) {
+  double *out = field(s, o);
+  return parse_fraction(out, s->value) && *out > 0.0 && *out <= 1.0 ? ATTUNE_OK : refuse(s, o->right);
 }
 
-static attune_status read_bool(const setting *s, bool *out) {
+static attune_status read_bool(const setting *s, const option *o) {
+  bool *out = field(s, o);
   *out = strcmp(s->value, "True") == 0 || strcmp(s->value, "true") == 0;
   if (*out || strcmp(s->value, "False") == 0 || strcmp(s->value, "false") == 0) return ATTUNE_OK;
-  return refuse(s, "true or false");
+  return refuse(s, o->right);
 }
 
-static attune_status read_threads(const setting *s, int *out) {
-  static const char right[] = "a power of two up to 128";
+static attune_status read_threads(const setting *s, const option *o) {
   int64_t value = 0;
   if (!at_parse_i64(&value, s->value) || value < 1 || value > 128 || (value & (value - 1)) != 0)
-    return refuse(s, right);
-  *out = (int)value;
+    return refuse(s, o->right);
+  *(int *)field(s, o) = (int)value;
   return ATTUNE_OK;
 }
 
@@ -104,33 +112,59 @@ static bool set_division(at_memory_options *options, char *item, int *from) {
   return true;
 }
 
-static attune_status read_divisions(setting *s) {
-  static const char right[] = "a power of two up to 64, or a list like [256:1,512:2,>:4] with growing powers of two";
+static attune_status read_divisions(const setting *s, const option *o) {
   at_memory_options *options = s->options;
   int64_t n = 0;
   int from = -1;
   options->any_division = true;
   if (at_parse_i64(&n, s->value)) {
-    if (!is_division(n)) return refuse(s, right);
+    if (!is_division(n)) return refuse(s, o->right);
     memset(options->divisions, (int)n, sizeof options->divisions);
     return ATTUNE_OK;
   }
   char list[sizeof s->value], *rest = list + 1;
   size_t length = strlen(s->value);
   memcpy(list, s->value, length + 1);
-  if (length < 3 || list[0] != '[' || list[length - 1] != ']') return refuse(s, right);
+  if (length < 3 || list[0] != '[' || list[length - 1] != ']') return refuse(s, o->right);
   list[length - 1] = '\0';
   for (char *item; (item = strsep(&rest, ","));)
-    if (!set_division(options, item, &from)) return refuse(s, right);
+    if (!set_division(options, item, &from)) return refuse(s, o->right);
   return ATTUNE_OK;
 }
 
-static attune_status read_backend(const setting *s) {
+static attune_status read_backend(const setting *s, const option *o) {
   s->options->no_cache = strcmp(s->value, "none") == 0;
   s->options->async = strcmp(s->value, "cudaMallocAsync") == 0;
   if (s->options->no_cache || s->options->async || strcmp(s->value, "caching") == 0 || strcmp(s->value, "native") == 0)
     return ATTUNE_OK;
-  return refuse(s, "caching, none or cudaMallocAsync");
+  return refuse(s, o->right);
+}
+
+#define FRACTION "a number above 0 and not above 1"
+#define SWITCH "true or false"
+#define AT(field) offsetof(at_memory_options, field)
+
+static const option options_known[] = {
+    {"backend", read_backend, 0, "caching, none or cudaMallocAsync", 0},
+    {"max_split_size_mb", read_mb, AT(max_split), "a whole number of MB above 20", 21},
+    {"max_non_split_rounding_mb", read_mb, AT(max_non_split_rounding), "a whole number of MB above 20", 21},
+    {"roundup_power2_divisions", read_divisions, 0,
+     "a power of two up to 64, or a list like [256:1,512:2,>:4] with growing powers of two", 0},
+    {"garbage_collection_threshold", read_fraction, AT(collect_above), FRACTION, 0},
+    {"expandable_segments", read_bool, AT(expandable), SWITCH, 0},
+    {"large_segment_size_mb", read_mb, AT(large_segment), "a whole number of MB from 2 on", 2},
+    {"per_process_memory_fraction", read_fraction, AT(fraction), FRACTION, 0},
+    {"poison", read_bool, AT(poison), SWITCH, 0},
+    {"nvtx", read_bool, AT(nvtx), SWITCH, 0},
+    {"pinned_use_cuda_host_register", read_bool, AT(pin_register), SWITCH, 0},
+    {"pinned_num_register_threads", read_threads, AT(pin_threads), "a power of two up to 128", 0},
+    {"pinned_reserve_segment_size_mb", read_mb, AT(pin_segment), "a whole number of MB", 0},
+    {"pinned_max_cached_size_mb", read_mb, AT(pin_most_kept), "a whole number of MB", 0},
+    {"pinned_max_round_threshold_mb", read_mb, AT(pin_most_round), "a whole number of MB", 0},
+};
+
+const char *at_memory_options_key(size_t i) {
+  return i < AT_COUNT(options_known) ? options_known[i].key : NULL;
 }
 
 /* Keys of PyTorch's allocator that change nothing here: a program's settings are to work as they are. */
@@ -165,43 +199,22 @@ void at_memory_options_tell(void) {
              idle_keys[i].key, idle_keys[i].why);
 }
 
-/* False: none of these. */
-static bool apply_pinned(const setting *s, attune_status *status) {
-  static const char right[] = "a whole number of MB";
-  at_memory_options *o = s->options;
-  if (strcmp(s->key, "pinned_use_cuda_host_register") == 0)
-    *status = read_bool(s, &o->pin_register);
-  else if (strcmp(s->key, "pinned_num_register_threads") == 0)
-    *status = read_threads(s, &o->pin_threads);
-  else if (strcmp(s->key, "pinned_reserve_segment_size_mb") == 0)
-    *status = read_mb(s, &o->pin_segment, 0, right);
-  else if (strcmp(s->key, "pinned_max_cached_size_mb") == 0)
-    *status = read_mb(s, &o->pin_most_kept, 0, right);
-  else if (strcmp(s->key, "pinned_max_round_threshold_mb") == 0)
-    *status = read_mb(s, &o->pin_most_round, 0, right);
-  else
-    return false;
-  return true;
+/* All keys, for messages. */
+static const char *keys(char *out, size_t size) {
+  size_t at = 0;
+  for (size_t i = 0; i < AT_COUNT(options_known); i++)
+    (void)at_append(out, size, &at, "%s%s", i ? ", " : "", options_known[i].key);
+  return out;
 }
 
-static attune_status apply(setting *s) {
-  at_memory_options *o = s->options;
-  attune_status status = ATTUNE_OK;
-  if (strcmp(s->key, "backend") == 0) return read_backend(s);
-  if (strcmp(s->key, "max_split_size_mb") == 0) return read_mb(s, &o->max_split, 21, "a whole number of MB above 20");
-  if (strcmp(s->key, "max_non_split_rounding_mb") == 0)
-    return read_mb(s, &o->max_non_split_rounding, 21, "a whole number of MB above 20");
-  if (strcmp(s->key, "large_segment_size_mb") == 0)
-    return read_mb(s, &o->large_segment, 2, "a whole number of MB from 2 on");
-  if (strcmp(s->key, "roundup_power2_divisions") == 0) return read_divisions(s);
-  if (strcmp(s->key, "garbage_collection_threshold") == 0) return read_fraction(s, &o->collect_above);
-  if (strcmp(s->key, "per_process_memory_fraction") == 0) return read_fraction(s, &o->fraction);
-  if (strcmp(s->key, "expandable_segments") == 0) return read_bool(s, &o->expandable);
-  if (strcmp(s->key, "poison") == 0) return read_bool(s, &o->poison);
-  if (strcmp(s->key, "nvtx") == 0) return read_bool(s, &o->nvtx);
-  if (strncmp(s->key, "pinned_", 7) == 0 && apply_pinned(s, &status)) return status;
+enum { KEYS_BYTES = 512 };
+
+static attune_status apply(const setting *s) {
+  char all[KEYS_BYTES];
+  for (const option *o = options_known; o < options_known + AT_COUNT(options_known); o++)
+    if (strcmp(s->key, o->key) == 0) return o->read(s, o);
   if (is_idle(s->key)) return ATTUNE_OK;
-  return AT_INVALID("%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
+  return AT_INVALID("%s has no key \"%s\"; should be one of %s", s->source, s->key, keys(all, sizeof all));
 }
 
 /* Copies up to one of `ends` (commas inside brackets are text), leaving blanks out; NULL when it does not fit. */
@@ -221,11 +234,13 @@ static const char *take(char *out, size_t size, const char *text, const char *en
 attune_status at_memory_options_parse(at_memory_options *out, const char *text, const char *name) {
   at_memory_options options = *out;
   setting s = {.options = &options, .source = name};
+  char all[KEYS_BYTES];
   const char *at = text;
   while (*at) {
     at = take(s.key, sizeof s.key, at, ":,");
     if (!at || *at != ':' || !s.key[0])
-      return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name, text);
+      return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys %s", name, text,
+                        keys(all, sizeof all));
     at = take(s.value, sizeof s.value, at + 1, ",");
     if (!at) return AT_INVALID("%s: the value of %s is longer than any", name, s.key);
     AT_TRY(apply(&s));

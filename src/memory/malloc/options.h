@@ -34,6 +34,9 @@ void at_memory_options_default(at_memory_options *out);
  * `name`, where the text is from; *out is then as before. */
 attune_status at_memory_options_parse(at_memory_options *out, const char *text, const char *name);
 
+/* The i-th key; NULL: there are no more. */
+const char *at_memory_options_key(size_t i);
+
 /* Logs, once in a process, each key that was accepted and changes nothing. Without a lock. */
 void at_memory_options_tell(void);
 
