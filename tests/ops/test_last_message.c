@@ -2,8 +2,8 @@
  * test_last_message.c: a call that succeeds leaves the thread's message alone, also where something fails inside it: a
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
+#include "tests/support/decision.h"
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
@@ -99,11 +99,11 @@ static void databases(void **state) {
   tuner = tuner_of(database, ATTUNE_MODE_CACHED);
   OK(attune_tuner_database_prepare(tuner));
   OK(attune_tuner_database_status(tuner));
-  attune_decision decision;
-  OK(attune_explain(tuner, host, TOY_PROBLEM, &decision)); /* none is stored */
-  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, &decision));
-  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, &decision));
-  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .no_wait = 1}, &decision));
+  DECISION(decision);
+  OK(attune_explain(tuner, host, TOY_PROBLEM, decision)); /* none is stored */
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0}, decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .no_wait = 1}, decision));
   OK(attune_tuner_tune_pending(tuner, 0.0, NULL));
   OK(attune_tuner_winners(tuner, take_winner, NULL));
   OK(attune_tuner_implementations(tuner, host, TOY_PROBLEM, take_implementation, NULL));
@@ -114,7 +114,7 @@ static void databases(void **state) {
   tuner = tuner_of(database, ATTUNE_MODE_RECORD);
   dispatch(tuner, TOY_PROBLEM);
   dispatch(tuner, TOY("f64 5x5"));
-  OK(attune_explain(tuner, host, TOY_PROBLEM, &decision));
+  OK(attune_explain(tuner, host, TOY_PROBLEM, decision));
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE));
   dispatch(tuner, TOY("f64 6x6"));
   attune_workload *workload = NULL;

@@ -2,13 +2,13 @@
  * test_cancel.c: a thread that is cancelled while it is inside a call ends behind it: the others can make the same call
  * after that. A lock that is left held would make them wait for ever, so each wait here has an end. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <attune/attune.h>
@@ -18,6 +18,7 @@ enum { SECONDS = 600, SLOW_US = 200000 };
 static attune_device *device;
 static attune_stream *stream;
 static attune_tuner *tuner;
+static attune_decision *explained;
 static char folder[] = "/tmp/attune-test-cancel-XXXXXX", path[96];
 static atomic_int begun;
 
@@ -38,8 +39,7 @@ static void verify(void) {
   (void)attune_verify(tuner, device, "gemm f32 nn 60x50x40 strict", 40.0, NULL, &out);
 }
 static void explain(void) {
-  attune_decision out;
-  (void)attune_explain(tuner, device, "gemm f32 nn 60x50x40 strict", &out);
+  (void)attune_explain(tuner, device, "gemm f32 nn 60x50x40 strict", explained);
 }
 static void open_and_close(void) {
   attune_tuner *other = NULL;
@@ -100,11 +100,14 @@ int main(void) {
   snprintf(path, sizeof path, "%s/t.db", folder);
   options.database = path;
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK ||
-      attune_tuner_create(&tuner, &options) != ATTUNE_OK)
+      attune_tuner_create(&tuner, &options) != ATTUNE_OK || attune_decision_create(&explained, NULL) != ATTUNE_OK)
     return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  attune_decision_destroy(explained);
   attune_tuner_destroy(tuner);
   attune_stream_destroy(stream);
+  (void)unlink(path);
+  strcat(path, "-journal"); /* of a tuner whose thread was cancelled */
   (void)unlink(path);
   (void)rmdir(folder);
   return failed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_messages.c: what a stranger reads when a call is refused: what is wrong, by the argument's name, and after a
  * semicolon what would be right. */
+#include "tests/support/decision.h"
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
@@ -29,23 +29,23 @@ static void arguments(void **state) {
   (void)state;
   attune_tuner_options o = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  attune_decision decision;
+  DECISION(decision);
   attune_tuner *other = NULL;
   SAYS(attune_gemm(NULL, attune_stream_default(host), &p, NULL), "tuner is NULL", "should be given");
   SAYS(attune_gemm(tuner, attune_stream_default(host), &p, NULL), "operands is NULL", "should be given");
   SAYS(attune_gemm_plan_run(NULL, NULL, NULL), "plan is NULL", "should be given");
   SAYS(attune_tune(NULL, host, PROBLEM, NULL, NULL), "tuner is NULL", "should be given");
   SAYS(attune_tune(tuner, host, "sort 9", NULL, NULL), "sort 9", "should be one of: gemm");
-  SAYS(attune_explain(tuner, host, NULL, &decision), "problem is NULL", "should be given");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8", &decision), "9x8", "should be sizes as MxNxK");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn -9x8x7", &decision), "-9x8x7", "each 1 or more");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x0", &decision), "9x8x0", "each 1 or more");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 lda=0", &decision), "\"lda=0\"", "a whole number, 1 or more");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 ldb=-4", &decision), "\"ldb=-4\"", "a whole number, 1 or more");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_a=x", &decision), "\"stride_a=x\"", "or broadcast");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_d=broadcast", &decision), "stride_d is ATTUNE_BROADCAST",
+  SAYS(attune_explain(tuner, host, NULL, decision), "problem is NULL", "should be given");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8", decision), "9x8", "should be sizes as MxNxK");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn -9x8x7", decision), "-9x8x7", "each 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x0", decision), "9x8x0", "each 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 lda=0", decision), "\"lda=0\"", "a whole number, 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 ldb=-4", decision), "\"ldb=-4\"", "a whole number, 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_a=x", decision), "\"stride_a=x\"", "or broadcast");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_d=broadcast", decision), "stride_d is ATTUNE_BROADCAST",
        "should be 1 or more, or 0 for packed");
-  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 speed=4", &decision), "\"speed=4\"", "should be strict");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 speed=4", decision), "\"speed=4\"", "should be strict");
   SAYS(attune_tuner_winners(tuner, NULL, NULL), "fn is NULL", "should be given");
   SAYS(attune_tuner_set_mode(NULL, ATTUNE_MODE_OFF), "tuner is NULL", "should be given");
   SAYS(attune_device_fingerprint(host, NULL, 0), "out is NULL", "should be given");

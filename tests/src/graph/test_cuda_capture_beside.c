@@ -7,7 +7,6 @@
 #include <attune/pinned.h>
 
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
 #include <limits.h>
@@ -196,10 +195,9 @@ static attune_status products(int turn) {
 
 static attune_status tuning(int turn) {
   char problem[64];
-  attune_decision decision;
   snprintf(problem, sizeof problem, "gemm f32 nn %dx%dx%d strict", 64 + 8 * (turn % 50), 64, 64 + turn % 7);
   const attune_status status =
-      attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, &decision);
+      attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, NULL);
   return status == ATTUNE_BUDGET_EXHAUSTED ? ATTUNE_OK : status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
  * GEMMs, copies, random numbers and streams that fork. */
+#include "tests/support/decision.h"
 #include "tests/support/cuda_graph.h"
-#include "tuning/store/decision.h"
 #include "tests/support/gpu.h"
 
 static void replay_is_eager(void **state) {
@@ -239,7 +239,7 @@ static void gemms_are_tuned_afterwards(void **state) {
   (void)state;
   int tuned = -1;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  attune_decision decision;
+  DECISION(decision);
   scene s = new_scene();
   attune_graph *graph = new_graph();
   attune_tuner *const shared = tuner;
@@ -247,12 +247,12 @@ static void gemms_are_tuned_afterwards(void **state) {
   options.mode = ATTUNE_MODE_TUNE;
   OK(attune_tuner_create(&tuner, &options));
   OK(attune_graph_capture_callback(graph, s.stream, NULL, with_memory, &s));
-  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", &decision));
-  assert_true(decision.source <= ATTUNE_SOURCE_NEIGHBOUR);
+  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", decision));
+  assert_true(info_of(decision).source <= ATTUNE_SOURCE_NEIGHBOUR);
   OK(attune_tuner_tune_pending(tuner, 0, &tuned));
   assert_int_equal(tuned, 1);
-  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", &decision));
-  assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
+  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", decision));
+  assert_int_equal(info_of(decision).source, ATTUNE_SOURCE_TUNED);
   OK(attune_tuner_tune_pending(tuner, 0, &tuned));
   assert_int_equal(tuned, 0);
   OK(attune_graph_update(graph, s.stream, with_memory, &s, NULL));

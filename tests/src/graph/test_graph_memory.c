@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_memory.c: what a graph allocates and multiplies, on the host: memory that lives with the graph, is shared
  * among graphs and goes with the last of them; GEMMs that never tune in a capture. */
+#include "tests/support/decision.h"
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 #include <attune/graph.h>
@@ -204,7 +204,7 @@ static void gemms_are_tuned_afterwards(void **state) {
   (void)state;
   int tuned = -1;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  attune_decision decision;
+  DECISION(decision);
   attune_graph *graph = new_graph();
   attune_tuner *const shared = tuner;
   char problem[64];
@@ -214,12 +214,12 @@ static void gemms_are_tuned_afterwards(void **state) {
   options.budget_ms = 50;
   OK(attune_tuner_create(&tuner, &options));
   OK(attune_graph_capture_callback(graph, stream, NULL, with_memory, NULL));
-  OK(attune_explain(tuner, host, problem, &decision));
-  assert_true(decision.source <= ATTUNE_SOURCE_NEIGHBOUR);
+  OK(attune_explain(tuner, host, problem, decision));
+  assert_true(info_of(decision).source <= ATTUNE_SOURCE_NEIGHBOUR);
   OK(attune_tuner_tune_pending(tuner, 0, &tuned));
   assert_int_equal(tuned, 1);
-  OK(attune_explain(tuner, host, problem, &decision));
-  assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
+  OK(attune_explain(tuner, host, problem, decision));
+  assert_int_equal(info_of(decision).source, ATTUNE_SOURCE_TUNED);
   OK(attune_tuner_tune_pending(tuner, 1000, &tuned));
   assert_int_equal(tuned, 0);
   OK(attune_graph_update(graph, stream, with_memory, NULL, NULL));

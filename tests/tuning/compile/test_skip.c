@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_skip.c: implementations left out by name, a tighter tolerance, what a search measured beside its winner, TF32 for a
  * whole process, and the log in a file. */
+#include "tests/support/decision.h"
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
@@ -43,31 +43,31 @@ static void names_of(attune_tuner *tuner, char out[1024]) {
 static void names_are_left_out(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of("");
-  attune_decision d;
+  DECISION(d);
   char all[1024], first[64], rest[1024];
   names_of(tuner, all);
   assert_non_null(strchr(all, ','));
   snprintf(first, sizeof first, "%.*s", (int)strcspn(all, ","), all);
   assert_string_equal(attune_skipped_implementations(), "");
-  OK(attune_explain(tuner, host, PROBLEM, &d));
-  assert_string_equal(d.implementation, first); /* the default */
+  OK(attune_explain(tuner, host, PROBLEM, d));
+  assert_string_equal(info_of(d).implementation, first); /* the default */
   attune_tuner_destroy(tuner);
   OK(attune_skip_implementations(first));
   assert_string_equal(attune_skipped_implementations(), first);
   tuner = tuner_of("");
   names_of(tuner, rest);
   assert_null(strstr(rest, first));
-  OK(attune_explain(tuner, host, PROBLEM, &d));
-  assert_string_not_equal(d.implementation, first);
-  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 60.0, .force = 1}, &d));
-  assert_string_not_equal(d.implementation, first);
-  assert_true(strncmp(d.default_implementation, first, strlen(first)) != 0);
+  OK(attune_explain(tuner, host, PROBLEM, d));
+  assert_string_not_equal(info_of(d).implementation, first);
+  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 60.0, .force = 1}, d));
+  assert_string_not_equal(info_of(d).implementation, first);
+  assert_true(strncmp(info_of(d).default_implementation, first, strlen(first)) != 0);
   FAILS(attune_skip_implementations("host_cblas,host_magic"), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "host_magic"));
   FAILS(attune_skip_implementations(NULL), ATTUNE_INVALID_ARGUMENT);
   assert_string_equal(attune_skipped_implementations(), first);
   OK(attune_skip_implementations(all));
-  FAILS(attune_explain(tuner, host, "gemm f32 nn 95x96x96 strict", &d), ATTUNE_UNSUPPORTED);
+  FAILS(attune_explain(tuner, host, "gemm f32 nn 95x96x96 strict", d), ATTUNE_UNSUPPORTED);
   assert_non_null(strstr(attune_last_message(), "left out: "));
   attune_tuner_destroy(tuner);
   OK(attune_skip_implementations(""));
@@ -91,10 +91,10 @@ static int see(void *user, const attune_trial *trial) {
 static void trials_are_told(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(database);
-  attune_decision d;
+  DECISION(d);
   seen s = {.rises = true};
   FAILS(attune_tuner_trials(tuner, host, PROBLEM, see, &s), ATTUNE_NOT_FOUND);
-  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .force = 1}, &d));
+  OK(attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 100.0, .force = 1}, d));
   OK(attune_tuner_trials(tuner, host, PROBLEM, see, &s));
   assert_true(s.count >= 2 && s.count <= 32 && s.winners == 1 && s.rises);
   FAILS(attune_tuner_trials(tuner, host, "gemm f99", see, &s), ATTUNE_INVALID_ARGUMENT);
@@ -111,26 +111,27 @@ static void trials_are_told(void **state) {
 static void a_tolerance_refuses(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of("");
-  attune_decision d;
+  DECISION(d);
   OK(attune_tuner_set_search(tuner, &(attune_search_options){.tolerance = 1e-6}));
   OK(attune_tune(tuner, host, "gemm f32 nn 256x256x256 strict", &(attune_tune_options){.budget_ms = 200.0, .force = 1},
-                 &d));
-  assert_true(strncmp(d.default_implementation, d.implementation, strlen(d.implementation)) == 0);
+                 d));
+  const char *winner = info_of(d).implementation;
+  assert_true(strncmp(info_of(d).default_implementation, winner, strlen(winner)) == 0);
   attune_tuner_destroy(tuner);
 }
 
 /* In a process of its own: the environment is read once. */
 static int with_tf32(void) {
   attune_tuner *tuner = NULL;
-  attune_decision d;
+  DECISION(d);
   setenv("ATTUNE_TF32", "1", 1);
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 2;
-  if (attune_explain(tuner, host, PROBLEM, &d) != ATTUNE_OK) return 3;
-  if (!strstr(d.problem, " reduced")) return 4;
-  if (attune_explain(tuner, host, "gemm f64 nn 96x96x96 strict", &d) != ATTUNE_OK) return 5;
-  if (!strstr(d.problem, " strict")) return 6;
+  if (attune_explain(tuner, host, PROBLEM, d) != ATTUNE_OK) return 3;
+  if (!strstr(info_of(d).problem, " reduced")) return 4;
+  if (attune_explain(tuner, host, "gemm f64 nn 96x96x96 strict", d) != ATTUNE_OK) return 5;
+  if (!strstr(info_of(d).problem, " strict")) return 6;
   attune_tuner_destroy(tuner);
   return 0;
 }
@@ -138,7 +139,7 @@ static int with_tf32(void) {
 static int with_log_file(void) {
   attune_tuner *tuner = NULL;
   char path[80];
-  attune_decision d;
+  DECISION(d);
   snprintf(path, sizeof path, "%s-%%p", log_path);
   setenv("ATTUNE_LOG_FILE", path, 1);
   setenv("ATTUNE_LOG", "info", 1);
@@ -147,7 +148,7 @@ static int with_log_file(void) {
   options.database = "";
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 2;
   if (strcmp(attune_skipped_implementations(), "host_cblas") != 0) return 3;
-  if (attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, &d) != ATTUNE_OK)
+  if (attune_tune(tuner, host, PROBLEM, &(attune_tune_options){.budget_ms = 30.0, .force = 1}, d) != ATTUNE_OK)
     return 4;
   attune_tuner_destroy(tuner);
   setenv("ATTUNE_SKIP", "no_such", 1);

@@ -2,7 +2,7 @@
  * test_two_devices.c: two equal devices share their winners: each problem is measured once, both measure at the same
  * time, and a winner is shown for each device that it holds on. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
+#include "tests/support/decision.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -44,8 +44,8 @@ typedef struct listing {
 static int list(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   listing *l = user;
   (void)fingerprint;
-  l->on_first += strcmp(decision->device, "host") == 0;
-  l->on_second += strcmp(decision->device, "host:1") == 0;
+  l->on_first += strcmp(info_of(decision).device, "host") == 0;
+  l->on_second += strcmp(info_of(decision).device, "host:1") == 0;
   l->valid += valid;
   return l->end_after && l->on_first + l->on_second >= l->end_after;
 }
@@ -82,15 +82,15 @@ static void *tune_all(void *arg) {
     const int before = left;
     for (int i = 0; i < PROBLEMS; i++) {
       char problem[AT_PROBLEM_CHARS];
-      attune_decision decision;
+      DECISION(decision);
       if (done[i]) continue;
       snprintf(problem, sizeof problem, TOY("f32 9x%d"), i + 1);
       const attune_status status =
-          attune_tune(w->tuner, w->device, problem, &(attune_tune_options){.no_wait = 1}, &decision);
+          attune_tune(w->tuner, w->device, problem, &(attune_tune_options){.no_wait = 1}, decision);
       if (status == ATTUNE_BUSY) continue; /* the other measures it: the next one meanwhile */
-      w->wrong += status != ATTUNE_OK || strcmp(decision.device, w->device->name) != 0;
-      w->tuned += status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_TUNED;
-      w->stored += status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_STORED;
+      w->wrong += status != ATTUNE_OK || strcmp(info_of(decision).device, w->device->name) != 0;
+      w->tuned += status == ATTUNE_OK && info_of(decision).source == ATTUNE_SOURCE_TUNED;
+      w->stored += status == ATTUNE_OK && info_of(decision).source == ATTUNE_SOURCE_STORED;
       done[i] = true;
       left--;
     }
@@ -134,9 +134,9 @@ static void two_tuners_of_one_database(void **state) {
 /* --- waiting for the other device's winner --- */
 
 static void *tune_one(void *arg) {
-  attune_decision decision;
-  const attune_status status = attune_tune(arg, first, TOY_PROBLEM, NULL, &decision);
-  return status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_TUNED ? arg : NULL;
+  DECISION(decision);
+  const attune_status status = attune_tune(arg, first, TOY_PROBLEM, NULL, decision);
+  return status == ATTUNE_OK && info_of(decision).source == ATTUNE_SOURCE_TUNED ? arg : NULL;
 }
 
 static atomic_bool let_go; /* the search goes on */
@@ -152,7 +152,7 @@ static void the_others_winner_is_waited_for(void **state) {
   attune_tuner *tuner = tuner_of();
   pthread_t thread;
   void *right = NULL;
-  attune_decision decision;
+  DECISION(decision);
   void (*const pass)(int64_t, int64_t, int64_t) = toy_pass;
   virtual_clock_stop(); /* others wait while time passes */
   toy_pass = pass_when_let;
@@ -161,18 +161,17 @@ static void the_others_winner_is_waited_for(void **state) {
   while (toy_launches < 1) usleep(100);
   assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, &(attune_tune_options){.no_wait = 1}, NULL), ATTUNE_BUSY);
   atomic_store(&let_go, true);
-  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, NULL, &decision), ATTUNE_OK);
-  assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
-  assert_string_equal(decision.device, "host:1");
-  char winner[sizeof decision.implementation];
-  at_copy_text(winner, sizeof winner, decision.implementation);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, NULL, decision), ATTUNE_OK);
+  assert_int_equal(info_of(decision).source, ATTUNE_SOURCE_STORED);
+  assert_string_equal(info_of(decision).device, "host:1");
+  DECISION(later);
   pthread_join(thread, &right);
   assert_non_null(right);
   toy_pass = pass;
   assert_int_equal(toy_searches, 1);
   /* Calls on the second device run it from now on. */
-  assert_int_equal(attune_explain(tuner, second, TOY_PROBLEM, &decision), ATTUNE_OK);
-  assert_string_equal(decision.implementation, winner); /* whichever: the search ran in real time */
+  assert_int_equal(attune_explain(tuner, second, TOY_PROBLEM, later), ATTUNE_OK);
+  assert_string_equal(info_of(later).implementation, info_of(decision).implementation); /* whichever: the search ran in real time */
   attune_tuner_destroy(tuner);
 }
 
