@@ -3,14 +3,12 @@
 #ifndef ATTUNE_H
 #define ATTUNE_H
 
-#include <attune/bench.h>
 #include <attune/check.h>
 #include <attune/collectives.h>
 #include <attune/details.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/elementwise_cuda.h>
-#include <attune/evaluation.h>
 #include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>

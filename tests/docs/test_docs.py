@@ -163,10 +163,10 @@ def allocator(tree, failures):
 
 
 def headers(tree, failures):
-    """Each public header is in attune.h and in the table of docs/reference.md."""
+    """Each public header is in the table of docs/reference.md, and all but tools.h are in attune.h."""
     code = {os.path.basename(p) for p in tree.files() if re.fullmatch(r"include/attune/\w+\.h", p)} - {"attune.h"}
     named = set(re.findall(r"#include <attune/(\w+\.h)>", tree.read("include/attune/attune.h")))
-    compare("include/attune/attune.h", named, code, failures)
+    compare("include/attune/attune.h", named, code - {"tools.h"}, failures)
     cells = [line.split("|")[1] for line in tree.read("docs/reference.md").splitlines() if line.startswith("| ")]
     compare("docs/reference.md", set(re.findall(r"\w+\.h", " ".join(cells))), code, failures)
 
