@@ -12,9 +12,9 @@
 #include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
+#include <attune/graph_callable.h>
 #include <attune/graph_hooks.h>
 #include <attune/graph_nodes.h>
-#include <attune/graph_callable.h>
 #include <attune/managed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>

@@ -200,7 +200,7 @@ typedef struct attune_precompile attune_precompile;
  * read: attune_tune reports the mistake. The caller ends it with attune_precompile_stop, before the tuner is destroyed.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
-                                            const char *const *problems, size_t count);
+                                                 const char *const *problems, size_t count);
 
 /* Writes the index of the problem to tune next into *out, each once: the first in the list whose kernels are all
  * compiled. If there is none, waits up to wait_ms for one (0: does not wait); then, with nonzero `any` or if no

@@ -171,6 +171,19 @@ def headers(tree, failures):
     compare("docs/reference.md", set(re.findall(r"\w+\.h", " ".join(cells))), code, failures)
 
 
+def clients(tree, failures):
+    """Each public function is called by an example, a benchmark, the command or a binding: else it is of no use, or a user
+    has to guess its use."""
+    called = set()
+    for path in tree.files():
+        if path.split("/")[0] in ("examples", "bench", "tools", "bindings") and path.endswith((".c", ".h", ".py", ".f90")):
+            called |= set(re.findall(r"\battune_\w+", tree.bare(path)))
+    for path in tree.sources("include"):
+        for name in re.findall(r"\bATTUNE_API\b[^;(]*?\b(attune_\w+)\s*\(", tree.bare(path)):
+            if name not in called:
+                failures.append(f"{path}: {name} is called by no example, benchmark, command or binding")
+
+
 def anchors(text):
     headings = re.findall(r"(?m)^#+ (.*)$", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -229,7 +242,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, commands, allocator, headers, links, files, names, coverage)
+CHECKS = (environment, database, workload, commands, allocator, headers, clients, links, files, names, coverage)
 
 
 def failures_of(tree):

@@ -362,7 +362,8 @@ static int as_rank(int rank, const char *digits, bool dies) {
   put(rank, in, (float)(3 * rank), COUNT);
   const attune_comm_data data = {ATTUNE_F32, COUNT, (const void *const *)&in, &out};
   const attune_comm_split split = {ATTUNE_F32, 100, 1000, 1, NULL, whole, &in};
-  EXPECT(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[rank], &data) == ATTUNE_OK, "%s", attune_last_message());
+  EXPECT(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[rank], &data) == ATTUNE_OK, "%s",
+         attune_last_message());
   expect(rank, out, 3.0f, 2.0f, COUNT);
   if (dies && rank == 1) (void)raise(SIGKILL);
   if (dies) return alone(comm, &data);

@@ -156,7 +156,8 @@ static int captured(attune_comm *comm) {
     GOOD(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
   GOOD(attune_comm_scatter(comm, 1, streams, &split));
-  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not reduce this dtype");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED,
+      "NCCL does not reduce this dtype");
   BAD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data), ATTUNE_UNSUPPORTED, "does not reduce");
   data.count = 9;
   GOOD(attune_comm_all_gather(comm, streams, &data)); /* as bytes */
@@ -248,7 +249,8 @@ static int as_rank(int rank) {
   if (rank != 0) data.outputs = NULL;
   GOOD(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, &streams[rank], &data));
   data.dtype = ATTUNE_U16;
-  BAD(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, &streams[rank], &data), ATTUNE_UNSUPPORTED, "cannot reduce between processes");
+  BAD(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, &streams[rank], &data), ATTUNE_UNSUPPORTED,
+      "cannot reduce between processes");
   GOOD(attune_comm_scatter(comm, 1, &streams[rank], &split));
   GOOD(attune_stream_synchronize(streams[rank]));
   size_t start = 0;
@@ -296,7 +298,8 @@ static int refusing(void) {
   GOOD(attune_comm_create(&comm, devices, 2, ATTUNE_COMM_NCCL));
   setenv("FAKE_NCCL", "refusing", 1);
   attune_comm_data data = {ATTUNE_F32, 4, ins, outs};
-  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR, "ncclAllReduce of nccl 2.28.9");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR,
+      "ncclAllReduce of nccl 2.28.9");
   setenv("FAKE_NCCL", "broken", 1);
   BAD(attune_comm_check(comm), ATTUNE_DEVICE_ERROR, "remote process exited");
   setenv("FAKE_NCCL", "", 1);
