@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test_exports.sh NM LIBRARY INCLUDE_DIR: the shared library exports what the public headers declare, and nothing else: what tools.h
+# test_exports.sh LIBRARY INCLUDE_DIR: the shared library exports what the public headers declare, and nothing else: what tools.h
 # declares by the version ATTUNE_TOOLS_n, all else by ATTUNE_n. It needs no library of CUDA, of the driver or of the toolkit, so
 # that programs start without them, and at no cost with them.
 set -eu
-nm=$1 library=$2 include=$3
+library=$1 include=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Lines "NAME VERSION", the version without its number. Definitions only; a version itself is an absolute symbol (A).
-"$nm" --dynamic --defined-only --with-symbol-versions --format=posix "$library" |
-  awk '$2 != "A" { sub(/@+/, " ", $1); sub(/_[0-9]+$/, "", $1); print $1 }' | sort -u >"$scratch/exported"
+# Lines "NAME VERSION", the version without its number. Definitions only; a version itself is an absolute symbol.
+readelf --wide --dyn-syms "$library" |
+  awk '$7 ~ /^[0-9]+$/ && $8 ~ /@/ { sub(/@+/, " ", $8); sub(/_[0-9]+$/, "", $8); print $8 }' | sort -u >"$scratch/exported"
 declared() { cat "$@" | grep -v '^#' | tr '\n' ' ' | grep -o 'ATTUNE_API [^;(]*(' | sed 's/($//; s/.*[^a-z0-9_]//'; }
 {
   declared "$include"/attune/tools.h | sed 's/$/ ATTUNE_TOOLS/'
