@@ -3,6 +3,7 @@
  * gives its work to a stream. Run by hand, it lists them; to time them:
  *   attune bench --program ./bench --save results.db */
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <stdlib.h>
 

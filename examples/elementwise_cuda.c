@@ -53,8 +53,15 @@ int main(void) {
   const attune_scalar most = {.value = STEPS};
   const attune_elementwise_operands operands = {
       .outputs = &output, .output_count = 1, .inputs = inputs, .input_count = 2, .scalars = &most, .scalar_count = 1};
+  char text[ATTUNE_PROBLEM_CHARS];
+  check(attune_elementwise_cuda_problem_format(text, sizeof text, source, "steps", &operands)); /* for attune_tune */
+  printf("%s\n", text);
   check(attune_elementwise_cuda(tuner, stream, source, "steps", &operands));
 
+  attune_plan *plan = NULL; /* for the same picture many times, without a look-up */
+  check(attune_elementwise_cuda_plan_create(&plan, tuner, stream, source, "steps", &operands));
+  check(attune_elementwise_plan_run(plan, stream, &operands));
+  attune_plan_destroy(plan);
   check(attune_copy(stream, picture, out, sizeof picture));
   check(attune_stream_synchronize(stream));
   for (int y = 0; y < SIDE; y += 2) {

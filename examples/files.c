@@ -21,6 +21,7 @@ int main(void) {
   attune_file *file = NULL;
   void *weights = NULL;
   float before = 0.0f, after = 0.0f;
+  uint64_t size = 0;
   check(attune_device_get(&device, NULL));
   check(attune_stream_create(&stream, device));
   check(attune_generator_create(&generator, 7));
@@ -31,8 +32,10 @@ int main(void) {
   /* Bypasses the system's cache where possible; any offset will do. A save waits for the stream's work. */
   const attune_file_options options = {.write = 1, .create = 1, .truncate = 1, .direct = 1};
   check(attune_file_open(&file, path, &options));
+  check(attune_file_register_memory(device, weights, BYTES)); /* for many loads and saves; only cuFile needs it */
   check(attune_file_save(file, stream, weights, BYTES, HEAD, NULL));
   check(attune_file_flush(file));
+  check(attune_file_size(&size, file));
 
   check(attune_fill(stream, weights, 0, BYTES));
   size_t moved = 0;
@@ -44,10 +47,11 @@ int main(void) {
   check(attune_stream_synchronize(stream));
   printf("%d bytes by \"%s\": %s\n", BYTES, attune_file_describe(file), before == after ? "the same" : "others");
 
+  check(attune_file_forget_memory(device, weights));
   attune_file_close(file);
   (void)remove(path);
   check(attune_free(weights, stream));
   attune_generator_destroy(generator);
   attune_stream_destroy(stream);
-  return before == after ? 0 : 1;
+  return before == after && size == HEAD + BYTES ? 0 : 1;
 }

@@ -42,7 +42,6 @@ int main(int argc, char **argv) {
   printf("%s on %s: %s %s, %.0f ns; the default %s takes %.0f ns (%d candidates, %.0f ms)\n", found.problem,
          found.device, found.implementation, found.configuration, found.time_ns, found.default_implementation,
          found.default_time_ns, found.candidates, found.tuning_ms);
-  attune_decision_destroy(decision);
 
   attune_stream *stream = NULL;
   attune_plan *plan = NULL;
@@ -50,10 +49,14 @@ int main(int argc, char **argv) {
   void *a = operand(stream, &problem), *b = operand(stream, &problem), *d = operand(stream, &problem);
   attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .d = d};
   check(attune_gemm_plan_create(&plan, tuner, stream, &problem, &operands));
+  check(attune_plan_explain(plan, decision)); /* for the life of the plan */
+  check(attune_decision_get_info(decision, &found));
+  printf("the plan runs %s: %s\n", found.implementation, found.note);
   for (int i = 0; i < 1000; i++) check(attune_gemm_plan_run(plan, stream, &operands));
   check(attune_stream_synchronize(stream));
 
   attune_plan_destroy(plan);
+  attune_decision_destroy(decision);
   check(attune_free(a, stream));
   check(attune_free(b, stream));
   check(attune_free(d, stream));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 enum { ROOM = 1 << 18, CASES_MOST = 64 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 enum { SIZES = 4, KINDS = 6, SLOW_MOST = 16 };
 

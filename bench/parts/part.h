@@ -3,7 +3,7 @@
 #ifndef BENCH_PART_H
 #define BENCH_PART_H
 
-#include <attune/bench.h>
+#include <attune/tools.h>
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_PARTS_H
 #define BENCH_PARTS_H
 
-#include <attune/bench.h>
+#include <attune/tools.h>
 
 #include "bench/common/tool.h"
 #include "bench/parts/part.h"

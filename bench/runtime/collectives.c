@@ -62,7 +62,7 @@ static void call(const scene *s, int way) {
   if (way == BY_NCCL)
     call_nccl(s);
   else if (s->kind == ALL_REDUCE)
-    bench_check(attune_comm_all_reduce_add(s->comms[way], s->streams, &data), "attune_comm_all_reduce_add");
+    bench_check(attune_comm_all_reduce(s->comms[way], ATTUNE_REDUCE_SUM, s->streams, &data), "attune_comm_all_reduce");
   else if (s->kind == BROADCAST)
     bench_check(attune_comm_broadcast(s->comms[way], 0, s->streams, &data), "attune_comm_broadcast");
   else if (s->kind == ALL_GATHER)
@@ -71,7 +71,7 @@ static void call(const scene *s, int way) {
     bench_check(attune_comm_reduce_scatter(s->comms[way], ATTUNE_REDUCE_SUM, s->streams, &data),
                 "attune_comm_reduce_scatter");
   else
-    bench_check(attune_comm_reduce_add(s->comms[way], 0, s->streams, &data), "attune_comm_reduce_add");
+    bench_check(attune_comm_reduce(s->comms[way], 0, ATTUNE_REDUCE_SUM, s->streams, &data), "attune_comm_reduce");
 }
 
 static void wait_all(const scene *s) {

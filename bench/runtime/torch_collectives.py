@@ -17,7 +17,7 @@ GPUS = torch.cuda.device_count()
 if len(sys.argv) < 2 or GPUS < 2:
     print(f"torch_collectives.py: wants LIBATTUNE and two GPUs; there are {GPUS}", file=sys.stderr)
     sys.exit(2 if len(sys.argv) < 2 else 77)
-F32, ROUNDS = 2, 15
+F32, SUM, ROUNDS = 2, 0, 15
 
 
 class Data(ctypes.Structure):
@@ -77,7 +77,7 @@ for size in (1024, 1 << 20, 16 << 20, 256 << 20):
     split = Split(F32, 1, count, 1, None, outputs[0].data_ptr(), ctypes.addressof(parts))
     cut = Split(F32, 1, count, 1, None, outputs[0].data_ptr(), ctypes.addressof(views))
     cases = [
-        ("reduce_add", lambda: comm.reduce_add(inputs, 0), lambda: check(lib.attune_comm_reduce_add(handle, 0, streams, ctypes.byref(data)))),
+        ("reduce_add", lambda: comm.reduce_add(inputs, 0), lambda: check(lib.attune_comm_reduce(handle, 0, SUM, streams, ctypes.byref(data)))),
         ("broadcast", lambda: comm.broadcast(inputs[0], range(GPUS)),
          lambda: check(lib.attune_comm_broadcast(handle, 0, streams, ctypes.byref(spread)))),
         ("scatter", lambda: comm.scatter(inputs[0], range(GPUS)), lambda: check(lib.attune_comm_scatter(handle, 0, streams, ctypes.byref(cut)))),

@@ -3,20 +3,18 @@
 #ifndef ATTUNE_H
 #define ATTUNE_H
 
-#include <attune/bench.h>
 #include <attune/check.h>
 #include <attune/collectives.h>
 #include <attune/details.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/elementwise_cuda.h>
-#include <attune/evaluation.h>
 #include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
+#include <attune/graph_callable.h>
 #include <attune/graph_hooks.h>
 #include <attune/graph_nodes.h>
-#include <attune/graph_callable.h>
 #include <attune/managed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>

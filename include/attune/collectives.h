@@ -146,14 +146,6 @@ ATTUNE_API attune_status attune_comm_all_gather(attune_comm *comm, attune_stream
 ATTUNE_API attune_status attune_comm_reduce_scatter(attune_comm *comm, attune_reduction reduction,
                                                     attune_stream *const *streams, const attune_comm_data *data);
 
-/* attune_comm_reduce with ATTUNE_REDUCE_SUM. */
-ATTUNE_API attune_status attune_comm_reduce_add(attune_comm *comm, int root, attune_stream *const *streams,
-                                                const attune_comm_data *data);
-
-/* attune_comm_all_reduce with ATTUNE_REDUCE_SUM. */
-ATTUNE_API attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_stream *const *streams,
-                                                    const attune_comm_data *data);
-
 /* Broadcasts `count` data of any dtypes and sizes, at less cost than as many calls. Errors as above; the message names
  * the data. */
 ATTUNE_API attune_status attune_comm_broadcast_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
@@ -164,7 +156,7 @@ ATTUNE_API attune_status attune_comm_all_reduce_coalesced(attune_comm *comm, att
                                                           attune_stream *const *streams, const attune_comm_data *data,
                                                           int count);
 
-/* Like attune_comm_broadcast_coalesced, for attune_comm_reduce_add. */
+/* Like attune_comm_broadcast_coalesced, for attune_comm_reduce with ATTUNE_REDUCE_SUM. */
 ATTUNE_API attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
                                                           const attune_comm_data *data, int count);
 

@@ -142,7 +142,7 @@ ATTUNE_API void *attune_graph_native(const attune_graph *graph);
 /* Returns the cudaGraphExec_t; NULL on the host, and if there is none. Borrowed as above. */
 ATTUNE_API void *attune_graph_native_executable(const attune_graph *graph);
 
-/* Stores in *out the pool that the graph's captures allocate from, created if there is none: for attune_pool_bytes, and
+/* Stores in *out the pool that the graph's captures allocate from, created if there is none: for attune_pool_get_info, and
  * for captures of other graphs. The caller releases it with attune_pool_destroy; the graph keeps its own reference.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_graph_pool(attune_graph *graph, attune_pool **out);

@@ -78,9 +78,6 @@ ATTUNE_API attune_status attune_alloc(void **out, attune_stream *stream, size_t 
  * of attune), DEVICE_ERROR. Allowed in a capture. */
 ATTUNE_API attune_status attune_free(void *pointer, attune_stream *stream);
 
-/* Like attune_free, but fails with INVALID_ARGUMENT unless `bytes` is the size passed to attune_alloc. */
-ATTUNE_API attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes);
-
 /* Registers `stream` as a user of the memory: after attune_free the memory is reused only when that stream has done the
  * work given to it before the free. Not needed for the memory's own stream. Errors: those of attune_free,
  * OUT_OF_MEMORY. Allowed in a capture. */

@@ -12,10 +12,6 @@
 extern "C" {
 #endif
 
-/* Returns the name of the plan's operation, the first word of its problems; NULL for NULL. Borrowed, for the life of
- * the process. Any thread; allowed in capture. */
-ATTUNE_API const char *attune_plan_operation(const attune_plan *plan);
-
 /* Fills `out` with the plan's candidate and the reason, as of the plan's creation: later tuning does not change it.
  * Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out);

@@ -73,10 +73,6 @@ ATTUNE_API attune_status attune_memory_each_pool(attune_device *device, attune_p
  * *out with free(). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_pool_snapshot(char **out, attune_pool *pool);
 
-/* Stores the number of bytes that the pool took from the device, and of those held by the program; either may be NULL.
- * Errors: INVALID_ARGUMENT. Any thread. */
-ATTUNE_API attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated);
-
 #ifdef __cplusplus
 }
 #endif

@@ -104,11 +104,6 @@ ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
  * set). Opens the database in mode off, and waits up to 5 seconds for one that was locked at creation. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
-/* Creates the user database if it does not exist, and writes to it. Returns OK, or why winners could not be stored.
- * Call it before a long run, to fail early. Also OK if no database was requested. Errors: those of
- * attune_tuner_database_status. Any thread. */
-ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
-
 /* Sets the mode for later misses; does nothing if ATTUNE_OVERRIDE lists the mode. Errors: INVALID_ARGUMENT. Any
  * thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
@@ -286,37 +281,6 @@ typedef struct attune_tune_options {
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem,
                                      const attune_tune_options *options, attune_decision *out);
 
-/* Result of checking a stored winner. */
-typedef enum attune_verdict {
-  ATTUNE_VERDICT_HOLDS = 1,
-  ATTUNE_VERDICT_GAINS_LESS = 2, /* than its claim, by more than 3 % and three standard errors */
-  ATTUNE_VERDICT_SLOWER = 3,     /* than the default, by more than 1 % and three standard errors */
-  ATTUNE_VERDICT_WRONG = 4,      /* its numbers are outside the contract */
-  ATTUNE_VERDICT_UNSURE = 5      /* its numbers are right; other work used the CPUs, so its times mean nothing */
-} attune_verdict;
-
-/* New measurements of a stored winner. Times are medians of one call in nanoseconds. */
-typedef struct attune_recheck {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
-  double time_ns, default_time_ns;
-  double speedup, error; /* the default's time over the winner's, round by round, and its standard error */
-  double max_error;      /* largest error as a fraction of the contract's limit */
-  int samples;
-  attune_verdict verdict;
-  int marked; /* 1: it does not hold and is marked unsure in the user database */
-} attune_recheck;
-
-/* Times the stored winner of `problem` again, in turns with the default and with operands at new placements, and checks
- * its numbers on new data. Copies the winner into `stored` (may be NULL). Takes about budget_ms (<= 0: 150 ms plus the
- * time of 150 calls). A winner of the user database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as
- * unsure, with a note, and out->marked is set: it still runs, and the next attune_tune measures its problem again.
- * Winners of the system database or of a read-only one are not marked. Stores nothing else. The settings of
- * attune_tuner_set_search apply. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can
- * no longer run), OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any
- * thread; takes turns as attune_tune does. */
-ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
-                                       double budget_ms, attune_decision *stored, attune_recheck *out);
-
 /* Tunes now, one after the other, the problems that were called in a capture in mode tune, where a call cannot tune and
  * so guesses. Skips problems that have a winner by now. Takes at most budget_ms in all (<= 0: each problem's default
  * budget). *out_tuned (may be NULL) is the number of problems tuned. A graph keeps the choices that it was captured
@@ -331,26 +295,6 @@ ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double b
  * UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
-
-/* A candidate of the search that found a stored winner. The texts are valid only during the callback. */
-typedef struct attune_trial {
-  const char *implementation, *configuration;
-  const char *verdict; /* "winner", "runner-up", "default", "slower", "wrong" (its numbers) or "failed" (to run) */
-  double time_ns;      /* the median of one call; 0: it was not raced */
-  double spread;       /* relative */
-  int samples;
-} attune_trial;
-
-/* Called with a trial; a nonzero return ends the walk. */
-typedef int (*attune_trial_fn)(void *user, const attune_trial *trial);
-
-/* Calls `fn` for the candidates that the search for the stored winner of `problem` on `device` raced, and those that
- * failed or were wrong, fastest first, at most 32, as stored in the databases. If no winner holds, they are those of
- * the latest search; on the host, of the latest with the current number of CPU threads. Candidates dropped in the
- * screen are only logged, at level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored),
- * BAD_DATA, IO_ERROR, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem,
-                                             attune_trial_fn fn, void *user);
 
 /* Called for a stored winner, once for each device of this process that it holds on, or once if it holds on none. The
  * decision names the device. `fingerprint` says what the winner is valid for: the device it was measured on and, after
@@ -368,14 +312,6 @@ ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner
  * now. A stored winner holds if the first part, the number of threads and its own implementation are equal. Opens the
  * libraries. Errors: INVALID_ARGUMENT (also: out too small; 4096 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
-
-/* Called with an implementation and the number of configurations that it offers; a nonzero return ends the walk. */
-typedef int (*attune_implementation_fn)(void *user, const char *implementation, int version, int configurations);
-
-/* Calls `fn` for each implementation that can do `problem` on `device`, best guess first. Errors: INVALID_ARGUMENT. Any
- * thread. */
-ATTUNE_API attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
-                                                      attune_implementation_fn fn, void *user);
 
 #ifdef __cplusplus
 }

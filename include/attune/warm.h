@@ -40,34 +40,6 @@ typedef struct attune_warmed {
 ATTUNE_API attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems,
                                            size_t count, attune_warm_fn fn, void *user, attune_warmed *out);
 
-/* Problems to be tuned on a device, and threads that compile their candidates' kernels ahead. */
-typedef struct attune_precompile attune_precompile;
-
-/* Starts to compile, on idle CPUs and at low priority, the kernels that attune_tune would try for these problems (their
- * texts; not kept), so that compilation takes none of a problem's tuning time. First come winners in the tuner's
- * databases, then the best guesses for each problem, then the rest, in the order of the problems; at most a few dozen
- * problems ahead. For the host nothing is compiled, since that would disturb its measurements; for the same reason do
- * not measure the host while another device's problems are compiled. Nothing is compiled for a problem that cannot be
- * read: attune_tune reports the mistake. The caller ends it with attune_precompile_stop, before the tuner is destroyed.
- * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_precompile_start(attune_precompile **out, attune_tuner *tuner, attune_device *device,
-                                            const char *const *problems, size_t count);
-
-/* Writes the index of the problem to tune next into *out, each once: the first in the list whose kernels are all
- * compiled. If there is none, waits up to wait_ms for one (0: does not wait); then, with nonzero `any` or if no
- * compilation is in progress, takes the first one left, whose remaining kernels are compiled in its own tuning time.
- * Errors: INVALID_ARGUMENT, BUSY (none is ready yet, without `any`), NOT_FOUND (all were returned). One thread at a
- * time. */
-ATTUNE_API attune_status attune_precompile_next(attune_precompile *ahead, double wait_ms, int any, size_t *out);
-
-/* Writes the numbers of kernels compiled so far, found in the cache, and failed; each may be NULL. A kernel that fails
- * here also fails in attune_tune, which omits that candidate. Any thread. */
-ATTUNE_API void attune_precompile_counts(const attune_precompile *ahead, size_t *compiled, size_t *there, size_t *failed);
-
-/* Stops compilation and releases `ahead`: waits for the kernels being compiled and starts no others. No other thread
- * may be using it. NULL does nothing. In a child of fork it only releases. */
-ATTUNE_API void attune_precompile_stop(attune_precompile *ahead);
-
 #ifdef __cplusplus
 }
 #endif

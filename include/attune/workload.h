@@ -39,12 +39,6 @@ ATTUNE_API attune_status attune_workload_read(attune_workload **out, const char 
  * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device);
 
-/* Writes the approximate time of one call of the default for `problem` (its text) on `device` into *out_ns: measured,
- * if the tuner's database has it, else estimated from the sizes. Measures nothing. Errors: INVALID_ARGUMENT,
- * OUT_OF_MEMORY (also: the problem is too large to be measured there; *out_ns is set nevertheless). Any thread. */
-ATTUNE_API attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attune_device *device,
-                                                  const char *problem);
-
 /* Returns the number of entries; 0 for NULL. Any thread. */
 ATTUNE_API size_t attune_workload_size(const attune_workload *workload);
 

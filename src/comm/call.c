@@ -154,18 +154,6 @@ attune_status attune_comm_reduce_scatter(attune_comm *comm, attune_reduction red
   return run(comm, &c);
 }
 
-attune_status attune_comm_reduce_add(attune_comm *comm, int root, attune_stream *const *streams,
-                                     const attune_comm_data *data) {
-  const call c = {"attune_comm_reduce_add", {AT_COMM_REDUCE, SUM, root}, streams, data, 1, false};
-  return run(comm, &c);
-}
-
-attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_stream *const *streams,
-                                         const attune_comm_data *data) {
-  const call c = {"attune_comm_all_reduce_add", {AT_COMM_ALL_REDUCE, SUM, 0}, streams, data, 1, false};
-  return run(comm, &c);
-}
-
 attune_status attune_comm_broadcast_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
                                               const attune_comm_data *data, int count) {
   const call c = {"attune_comm_broadcast_coalesced", {AT_COMM_BROADCAST, SUM, root}, streams, data, count, true};

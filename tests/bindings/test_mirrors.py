@@ -59,7 +59,7 @@ def prototype(text, function):
 
 
 def run_c(source, cc, folder, structs, text):
-    lines = ["#include <attune/attune.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
+    lines = ["#include <attune/attune.h>", "#include <attune/tools.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
     for struct in structs:
         lines.append(f'  printf("{struct} %zu\\n", sizeof({struct}));')
         for name in members(text, struct):

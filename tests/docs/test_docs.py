@@ -143,12 +143,25 @@ def commands(tree, failures):
 
 
 def headers(tree, failures):
-    """Each public header is in attune.h and in the table of docs/reference.md."""
+    """Each public header is in the table of docs/reference.md, and all but tools.h are in attune.h."""
     code = {os.path.basename(p) for p in tree.files() if re.fullmatch(r"include/attune/\w+\.h", p)} - {"attune.h"}
     named = set(re.findall(r"#include <attune/(\w+\.h)>", tree.read("include/attune/attune.h")))
-    compare("include/attune/attune.h", named, code, failures)
+    compare("include/attune/attune.h", named, code - {"tools.h"}, failures)
     cells = [line.split("|")[1] for line in tree.read("docs/reference.md").splitlines() if line.startswith("| ")]
     compare("docs/reference.md", set(re.findall(r"\w+\.h", " ".join(cells))), code, failures)
+
+
+def clients(tree, failures):
+    """Each public function is called by an example, a benchmark, the command or a binding: else it is of no use, or a user
+    has to guess its use."""
+    called = set()
+    for path in tree.files():
+        if path.split("/")[0] in ("examples", "bench", "tools", "bindings") and path.endswith((".c", ".h", ".py", ".f90")):
+            called |= set(re.findall(r"\battune_\w+", tree.bare(path)))
+    for path in tree.sources("include"):
+        for name in re.findall(r"\bATTUNE_API\b[^;(]*?\b(attune_\w+)\s*\(", tree.bare(path)):
+            if name not in called:
+                failures.append(f"{path}: {name} is called by no example, benchmark, command or binding")
 
 
 def anchors(text):
@@ -209,7 +222,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, commands, headers, links, files, names, coverage)
+CHECKS = (environment, database, commands, headers, clients, links, files, names, coverage)
 
 
 def failures_of(tree):

@@ -22,6 +22,7 @@ CHANGES = (
     ("docs/reference.md", "attune show --db", "attune list --db", "docs/reference.md: attune has no command list"),
     ("docs/tutorial.md", "attune tune ", "attune tune --quickly ", "docs/tutorial.md: attune has no option --quickly"),
     ("include/attune/scan.h", NEW_FILE, "int x;", "include/attune/attune.h: the code has scan.h"),
+    ("examples/workload.c", "attune_tuner_profile_write(", "do_nothing(", "profile.h: attune_tuner_profile_write is called by no"),
     ("docs/reference.md", "| plan.h |", "| plans.h |", "docs/reference.md: the code has plan.h"),
     ("README.md", "(docs/tutorial.md)", "(docs/tutor.md)", "README.md: there is no docs/tutor.md"),
     ("bench/results/h200-gemm.md", "# ", "# [x](nowhere.md) ", "h200-gemm.md: there is no nowhere.md"),

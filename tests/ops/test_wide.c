@@ -7,6 +7,7 @@
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <malloc.h>
 #include <pthread.h>

@@ -27,12 +27,17 @@ starts_without_cuda() {
   fi
 }
 
+tools_version() { readelf -V "$WORK/cmake/$1" | grep -q ATTUNE_TOOLS_; }
+
 find_package() {
   rm -rf "$WORK/cmake"
   "$CMAKE" -S "$here" -B "$WORK/cmake" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$WORK/prefix"
   "$CMAKE" --build "$WORK/cmake"
   "$WORK/cmake/outside_shared"
   "$WORK/cmake/outside_static"
+  "$WORK/cmake/outside_bench" | grep -q '^nothing' || { echo "outside_bench does not list its case"; exit 1; }
+  tools_version outside_shared && { echo "outside_shared needs the version of tools.h, which it does not include"; exit 1; }
+  tools_version outside_bench || { echo "outside_bench does not need the version of tools.h"; exit 1; }
   starts_without_cuda "$WORK/cmake/outside_shared"
   starts_without_cuda "$WORK/cmake/outside_static"
 }

@@ -4,7 +4,7 @@
 #ifndef AT_BENCH_SUITE_H
 #define AT_BENCH_SUITE_H
 
-#include <attune/bench.h>
+#include <attune/tools.h>
 
 #include <stdbool.h>
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 #include <jansson.h>
 
 /* Exit codes; an interrupted run ends with 128 + the signal's number. */

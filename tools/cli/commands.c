@@ -115,7 +115,7 @@ static const cli_option eval_options[] = {
 static const cli_option bench_options[] = {
     {"suite", CLI_OPTION_SUITE, "NAME", CLI_SUITE, "Also time a built-in suite; there is one, runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
-     "Also time the cases that a program registers with attune/bench.h; may be repeated"},
+     "Also time the cases that a program registers with attune/tools.h; may be repeated"},
     {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY, "Also time a whole command line; may be repeated"},
     {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE,
      "The build to time: runs DIR/attune, and replaces {build} in CMD by DIR"},

@@ -33,7 +33,6 @@ struct attune_precompile {
   wanted *problems;
   size_t count, first; /* the first that was not given */
   bool given_up;       /* nothing more is begun */
-  size_t compiled, there, failed;
   at_compile_group group;
 };
 
@@ -83,9 +82,6 @@ static void compile_one(attune_precompile *a, wanted *w) {
   const attune_status status =
       k->implementation->compile(k->implementation, w->problem, a->device, &k->configuration, &made);
   at_compile_lock();
-  a->compiled += status == ATTUNE_OK && made;
-  a->there += status == ATTUNE_OK && !made;
-  a->failed += status != ATTUNE_OK;
   if (w->left > 0) w->left--;
   if (status == ATTUNE_IO_ERROR || status == ATTUNE_DEVICE_ERROR) give_up(a);
 }
@@ -236,12 +232,4 @@ attune_status attune_precompile_next(attune_precompile *a, double wait_ms, int a
   if (next == SIZE_MAX) return at_fail(ATTUNE_BUSY, "the kernels of no problem are compiled yet; ask again");
   *out = next;
   return ATTUNE_OK;
-}
-
-void attune_precompile_counts(const attune_precompile *ahead, size_t *compiled, size_t *there, size_t *failed) {
-  at_compile_lock();
-  if (compiled) *compiled = ahead ? ahead->compiled : 0;
-  if (there) *there = ahead ? ahead->there : 0;
-  if (failed) *failed = ahead ? ahead->failed : 0;
-  at_compile_unlock();
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * precompile.h: kernels compiled ahead of the problems that will be measured, by threads of low priority, and which problem
- * is measured next. attune/warm.h has the contract. */
+ * is measured next. attune/tools.h has the contract. */
 #ifndef AT_PRECOMPILE_H
 #define AT_PRECOMPILE_H
 
-#include <attune/warm.h>
+#include <attune/tools.h>
 
 #include "tuning/tuner/tuner.h"
 

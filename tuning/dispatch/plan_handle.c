@@ -77,10 +77,6 @@ attune_status at_plan_handle_fail(const attune_plan *plan, const at_op *op, cons
                     plan->device->name);
 }
 
-const char *attune_plan_operation(const attune_plan *plan) {
-  return plan ? plan->op->name : NULL;
-}
-
 attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out) {
   AT_REQUIRE(plan, out);
   at_decision_give(out, &((const caller_plan *)(const void *)plan)->decision);

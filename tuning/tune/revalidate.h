@@ -3,6 +3,8 @@
 #ifndef AT_REVALIDATE_H
 #define AT_REVALIDATE_H
 
+#include <attune/tools.h>
+
 #include "tuning/measure/sampler.h"
 #include "tuning/store/decision.h"
 

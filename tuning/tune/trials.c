@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trials.c: what a search measured beside its winner, for whoever asks. */
+#include <attune/tools.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * enumerate.c: what a tuner holds and knows, for people and programs that ask: winners, implementations. */
+#include <attune/tools.h>
+
 #include <stdlib.h>
 #include <string.h>
 

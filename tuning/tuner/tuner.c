@@ -2,6 +2,8 @@
  * tuner.c: what others ask of a tuner that is there, and its small public calls. */
 #include "tuning/tuner/tuner.h"
 
+#include <attune/tools.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * workload.c: lists of problems, from a CSV file or from what tuners in mode record wrote down. */
-#include <attune/workload.h>
+#include <attune/tools.h>
 
 #include "src/base/array.h"
 #include "src/base/backend.h"

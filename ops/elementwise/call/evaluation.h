@@ -3,7 +3,7 @@
 #ifndef AT_ELEMENTWISE_EVALUATION_H
 #define AT_ELEMENTWISE_EVALUATION_H
 
-#include <attune/evaluation.h>
+#include <attune/tools.h>
 
 #include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/call/call_binding.h"

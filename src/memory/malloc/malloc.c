@@ -43,11 +43,11 @@ attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
 
 /* Into the front it came from; false: the slow path must look at it. A pointer that is wrong fails one of the
  * conditions. */
-static inline bool free_fast(uintptr_t address, at_stream_cache *front, at_block *block, size_t bytes) {
+static inline bool free_fast(uintptr_t address, at_stream_cache *front, at_block *block) {
   bool done = false;
   at_stream_cache_lock(front);
   if (AT_LIKELY(at_block_get_state(block) == AT_BLOCK_LIVE && at_block_address(block) == address && block->plain &&
-                !block->uses && (bytes == 0 || bytes == block->requested) && at_stream_cache_push(front, block))) {
+                !block->uses && at_stream_cache_push(front, block))) {
     at_stream_cache_sub(front, block->small, block->size, block->requested);
     at_block_set_state(block, AT_BLOCK_FRONT);
     done = true;
@@ -119,7 +119,7 @@ static void note_free(const at_block *block, attune_stream *stream) {
   at_instrument_free("attune_free", stream, at_block_pointer(block), block->rounded, after, count);
 }
 
-static attune_status free_slowly(void *pointer, attune_stream *stream, size_t bytes) {
+static attune_status free_slowly(void *pointer, attune_stream *stream) {
   at_block *block = NULL;
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
@@ -128,9 +128,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   at_stream_cache *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
   at_allocator *allocator = owner->allocator;
   attune_pool *pool = block->segment->heap->pool;
-  if (bytes && bytes != block->requested)
-    status = AT_INVALID("bytes is %zu; should be %zu, as %p was allocated", bytes, block->requested, pointer);
-  if (status == ATTUNE_OK) status = add_use(block, user);
+  status = add_use(block, user);
   if (status == ATTUNE_OK) at_statistics_epoch(allocator);
   if (status == ATTUNE_OK && !claim(block, owner))
     status = AT_INVALID("%p on %s was freed already, by another thread; should be freed once", pointer,
@@ -158,8 +156,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   return status;
 }
 
-/* bytes = 0: not known. */
-static inline attune_status free_any(void *pointer, attune_stream *stream, size_t bytes) {
+attune_status attune_free(void *pointer, attune_stream *stream) {
   if (!pointer) return ATTUNE_OK;
   AT_REQUIRE_STREAM(stream);
   at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
@@ -167,21 +164,10 @@ static inline attune_status free_any(void *pointer, attune_stream *stream, size_
   if (AT_LIKELY(front && block && block->entry.kind == AT_ENTRY_BLOCK)) {
     bool own = atomic_load_explicit(&block->front, memory_order_relaxed) == front;
     bool usual = !(AT_LOAD(front->allocator->epoch) & AT_EPOCH_LOST);
-    if (AT_LIKELY(own && usual && is_fast(front, stream)) &&
-        AT_LIKELY(free_fast((uintptr_t)pointer, front, block, bytes)))
+    if (AT_LIKELY(own && usual && is_fast(front, stream)) && AT_LIKELY(free_fast((uintptr_t)pointer, front, block)))
       return ATTUNE_OK;
   }
-  return free_slowly(pointer, stream, bytes);
-}
-
-attune_status attune_free(void *pointer, attune_stream *stream) {
-  return free_any(pointer, stream, 0);
-}
-
-attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes) {
-  if (pointer && bytes == 0)
-    return AT_INVALID("bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
-  return free_any(pointer, stream, bytes);
+  return free_slowly(pointer, stream);
 }
 
 attune_status attune_record_use(void *pointer, attune_stream *stream) {

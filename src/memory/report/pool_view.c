@@ -28,14 +28,6 @@ attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
   return AT_GIVE(out, &full);
 }
 
-attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {
-  attune_pool_info info = {0};
-  AT_TRY(attune_pool_get_info(pool, &info));
-  if (out_reserved) *out_reserved = info.reserved_bytes;
-  if (out_allocated) *out_allocated = info.allocated_bytes;
-  return ATTUNE_OK;
-}
-
 /* Pools beside the common one, the oldest first: the list has them the other way round. */
 static attune_status list_pools(attune_pool_info **out, size_t *out_count, at_allocator *allocator) {
   size_t count = 0;

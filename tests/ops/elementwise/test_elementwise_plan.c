@@ -59,7 +59,6 @@ static void runs_with_other_addresses(void **state) {
   k.inputs[0].strides = packed;
   OK(attune_elementwise_plan_run(plan, stream, &k.operands));
   expect(out + 32, -2);
-  assert_string_equal(attune_plan_operation(plan), "elementwise");
   attune_plan_destroy(plan);
 }
 

@@ -8,6 +8,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/virtual_clock.h"
 
+#include <attune/tools.h>
 #include <stdio.h>
 
 #include "ops/elementwise/evaluate/element.h"

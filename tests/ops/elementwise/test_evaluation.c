@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <math.h>
 #include <stdlib.h>

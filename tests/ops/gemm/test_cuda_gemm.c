@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
+#include <attune/tools.h>
 #include <pthread.h>
 #include <unistd.h>
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 enum { SECONDS = 600, SLOW_US = 200000 };
 

@@ -5,6 +5,7 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <stdio.h>
 #include <stdlib.h>

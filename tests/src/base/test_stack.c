@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include "src/process/limit.h"
 #include "src/base/support.h"

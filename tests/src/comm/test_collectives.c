@@ -40,12 +40,12 @@ static void sums_of_every_type(void **state) {
     for (size_t c = 0; c < AT_COUNT(counts); c++) {
       attune_comm_data data = {(attune_dtype)dtype, counts[c], ins, outs};
       fill_inputs(data.dtype, data.count);
-      OK(attune_comm_all_reduce_add(comm, streams, &data));
+      OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
       OK(host_devices_wait());
       for (int r = 0; r < RANKS; r++) expect_sum(out[r], data.dtype, data.count);
       for (int root = 0; root < RANKS; root += 3) {
         fill_inputs(data.dtype, data.count);
-        OK(attune_comm_reduce_add(comm, root, streams, &data));
+        OK(attune_comm_reduce(comm, root, ATTUNE_REDUCE_SUM, streams, &data));
         OK(host_devices_wait());
         expect_sum(out[root], data.dtype, data.count);
         assert_int_equal(out[1][0], 0xee);
@@ -61,7 +61,7 @@ static void sums_in_pieces(void **state) {
   (void)state;
   fill_inputs(ATTUNE_F32, COUNT);
   memset((float *)(void *)in[0] + COUNT, 0xee, ROOM - COUNT * sizeof(float));
-  OK(attune_comm_all_reduce_add(comm, streams, &data));
+  OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   OK(host_devices_wait());
   (void)at_copies_set_staging(before);
   expect_sum(in[0], ATTUNE_F32, COUNT);
@@ -203,7 +203,7 @@ static void each_stream_in_its_order(void **state) {
     for (int r = 0; r < RANKS; r++)
       for (int i = 0; i < COUNT; i++) ((float *)(void *)in[r])[i] = 1.0f;
     OK(attune_stream_call(streams[late], pass, &g));
-    OK(attune_comm_all_reduce_add(comm, streams, &data));
+    OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
     for (int r = 0; r < RANKS; r++) OK(attune_fill(streams[r], in[r], 0, COUNT * sizeof(float)));
     FAILS(attune_stream_query(streams[0]), ATTUNE_NOT_READY);
     sem_post(&g.open);
@@ -247,8 +247,8 @@ static void captures(void **state) {
   OK(attune_graph_create(&graph, devices[0]));
   fill_inputs(ATTUNE_F32, 4);
   OK(attune_graph_capture_begin(graph, streams[0], NULL));
-  OK(attune_comm_all_reduce_add(alone, streams, &data));
-  FAILS(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_CAPTURING);
+  OK(attune_comm_all_reduce(alone, ATTUNE_REDUCE_SUM, streams, &data));
+  FAILS(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_CAPTURING);
   assert_non_null(strstr(attune_last_message(), "1 of 4 streams"));
   OK(attune_graph_capture_end(graph, streams[0]));
   assert_int_equal(out[0][0], 0xee);
@@ -261,7 +261,7 @@ static void captures(void **state) {
     OK(attune_graph_create(&graphs[r], devices[r]));
     OK(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
-  FAILS(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED);
+  FAILS(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED);
   assert_non_null(strstr(attune_last_message(), "NCCL can"));
   FAILS(attune_comm_gather(comm, 0, streams, &split), ATTUNE_UNSUPPORTED);
   for (int r = 0; r < RANKS; r++) {
@@ -282,9 +282,9 @@ static void the_race_check_knows(void **state) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   OK(attune_set_race_check(1, NULL, NULL));
   for (int round = 0; round < 2; round++) { /* the calls among themselves are in order */
-    OK(attune_comm_all_reduce_add(comm, streams, &data));
+    OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
     OK(attune_comm_broadcast(comm, 2, streams, &data));
-    OK(attune_comm_reduce_add(comm, 1, streams, &data));
+    OK(attune_comm_reduce(comm, 1, ATTUNE_REDUCE_SUM, streams, &data));
     OK(attune_comm_scatter(comm, 0, streams, &split));
     OK(attune_comm_gather(comm, 0, streams, &split));
   }
@@ -300,7 +300,7 @@ static void the_race_check_knows(void **state) {
   for (size_t i = 0; i < AT_COUNT(uses); i++) {
     OK(host_devices_wait());
     OK(attune_stream_synchronize(other));
-    OK(attune_comm_all_reduce_add(comm, streams, &data));
+    OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
     const uint64_t before = attune_race_count();
     const attune_use use = {"it", uses[i].memory, 1, uses[i].access};
     OK(attune_note_use(other, "the program's kernel", &use, 1));
@@ -377,40 +377,40 @@ static void calls_refuse(void **state) {
   memcpy(given, ins, sizeof given);
   memcpy(taken, outs, sizeof taken);
   memcpy(wrong, streams, sizeof wrong);
-  REFUSED(attune_comm_all_reduce_add(NULL, streams, &d), "comm is NULL");
-  REFUSED(attune_comm_all_reduce_add(comm, NULL, &d), "streams is NULL");
-  REFUSED(attune_comm_all_reduce_add(comm, streams, NULL), "data is NULL");
+  REFUSED(attune_comm_all_reduce(NULL, ATTUNE_REDUCE_SUM, streams, &d), "comm is NULL");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, NULL, &d), "streams is NULL");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, NULL), "data is NULL");
   REFUSED(attune_comm_broadcast(comm, 4, streams, &d), "root is 4");
   REFUSED(attune_comm_broadcast(comm, -1, streams, &d), "root is -1");
   wrong[2] = NULL;
-  REFUSED(attune_comm_all_reduce_add(comm, wrong, &d), "streams[2] is NULL");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, wrong, &d), "streams[2] is NULL");
   wrong[2] = streams[1];
-  REFUSED(attune_comm_all_reduce_add(comm, wrong, &d), "streams[2] is of host:1; should be of host:2");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, wrong, &d), "streams[2] is of host:1; should be of host:2");
   d.dtype = (attune_dtype)0;
   REFUSED(attune_comm_broadcast(comm, 0, streams, &d), "dtype is 0");
   d.dtype = ATTUNE_F8E5M2;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &d), "dtype is f8e5m2, which has no sums");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "dtype is f8e5m2, which has no sums");
   d = good, d.count = SIZE_MAX / 4;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &d), "count is");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "count is");
   d = good, d.inputs = NULL;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &d), "inputs is NULL");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "inputs is NULL");
   REFUSED(attune_comm_broadcast(comm, 0, streams, &d), "inputs is NULL");
   d = good, d.outputs = NULL;
-  REFUSED(attune_comm_reduce_add(comm, 0, streams, &d), "outputs is NULL");
+  REFUSED(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, streams, &d), "outputs is NULL");
   given[1] = NULL;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &good), "inputs[1] is NULL");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "inputs[1] is NULL");
   OK(attune_comm_broadcast(comm, 0, streams, &good));
   REFUSED(attune_comm_broadcast(comm, 1, streams, &good), "inputs[1] is NULL");
   given[1] = in[1] + 2;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &good), "should be aligned to 4");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "should be aligned to 4");
   given[1] = out[1] + 4;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &good), "inputs[1] and outputs[1] overlap");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "inputs[1] and outputs[1] overlap");
   given[1] = (const void *)(UINTPTR_MAX - 3);
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &good), "beyond all addresses");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "beyond all addresses");
   given[1] = in[1];
   taken[3] = NULL;
-  REFUSED(attune_comm_all_reduce_add(comm, streams, &good), "outputs[3] is NULL");
-  OK(attune_comm_reduce_add(comm, 0, streams, &good));
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "outputs[3] is NULL");
+  OK(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, streams, &good));
   OK(host_devices_wait());
 }
 
@@ -444,7 +444,7 @@ static void aborted(void **state) {
   OK(attune_comm_abort(gone));
   OK(attune_comm_abort(gone));
   FAILS(attune_comm_check(gone), ATTUNE_DEVICE_ERROR);
-  FAILS(attune_comm_all_reduce_add(gone, streams, &data), ATTUNE_DEVICE_ERROR);
+  FAILS(attune_comm_all_reduce(gone, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR);
   assert_non_null(strstr(attune_last_message(), "was aborted"));
   attune_comm_destroy(gone);
 }
@@ -456,7 +456,7 @@ static void of_a_parent(void **state) {
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    const bool told = attune_comm_all_reduce_add(comm, streams, &data) == ATTUNE_DEVICE_ERROR &&
+    const bool told = attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data) == ATTUNE_DEVICE_ERROR &&
                       strstr(attune_last_message(), "before fork") && attune_comm_check(comm) == ATTUNE_DEVICE_ERROR &&
                       attune_comm_abort(comm) == ATTUNE_DEVICE_ERROR;
     attune_comm_destroy(comm);
@@ -464,7 +464,7 @@ static void of_a_parent(void **state) {
   }
   assert_int_equal(waitpid(child, &ended, 0), child);
   assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
-  OK(attune_comm_all_reduce_add(comm, streams, &data)); /* the parent's goes on */
+  OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data)); /* the parent's goes on */
   OK(host_devices_wait());
 }
 

@@ -131,11 +131,11 @@ static void collectives(attune_comm *comm) {
   for (size_t c = 0; c < AT_COUNT(counts); c++) {
     const attune_comm_data data = {ATTUNE_F32, counts[c], (const void *const *)in, out};
     for (int g = 0; g < GPUS; g++) put(g, in[g], (float)(10 * g), counts[c]);
-    OK(attune_comm_all_reduce_add(comm, streams, &data));
+    OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
     for (int g = 0; g < GPUS; g++) expect(g, out[g], 10.0f, 2.0f, counts[c]);
     OK(attune_comm_broadcast(comm, 1, streams, &data));
     for (int g = 0; g < GPUS; g++) expect(g, out[g], 10.0f, 1.0f, counts[c]);
-    OK(attune_comm_reduce_add(comm, 0, streams, &data));
+    OK(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, streams, &data));
     expect(0, out[0], 10.0f, 2.0f, counts[c]);
     expect(1, out[1], 10.0f, 1.0f, counts[c]);
   }
@@ -300,11 +300,11 @@ static void in_graphs(void **state) {
   }
   const attune_comm_data data = {ATTUNE_F32, COUNT, (const void *const *)in, out};
   const attune_comm_split split = {ATTUNE_F32, 1, 1000, 1, NULL, whole, in};
-  OK(attune_comm_all_reduce_add(comm, streams, &data)); /* connects */
+  OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data)); /* connects */
   OK(attune_comm_scatter(comm, 0, streams, &split));
   for (int g = 0; g < GPUS; g++) OK(attune_stream_synchronize(streams[g]));
   for (int g = 0; g < GPUS; g++) OK(attune_graph_capture_begin(graphs[g], streams[g], NULL));
-  OK(attune_comm_all_reduce_add(comm, streams, &data));
+  OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   OK(attune_comm_broadcast(comm, 0, streams, &(attune_comm_data){ATTUNE_F32, COUNT, (const void *const *)out, in}));
   OK(attune_comm_scatter(comm, 0, streams, &split));
   for (int g = 0; g < GPUS; g++) OK(attune_graph_capture_end(graphs[g], streams[g]));
@@ -331,7 +331,7 @@ static void in_graphs(void **state) {
 
 /* What the last rank leaves behind when it is killed: a call that never ends, until it is aborted. */
 static int alone(attune_comm *comm, const attune_comm_data *data) {
-  attune_status status = attune_comm_all_reduce_add(comm, &streams[0], data);
+  attune_status status = attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[0], data);
   for (int i = 0; i < 500 && status == ATTUNE_OK && attune_stream_query(streams[0]) != ATTUNE_OK; i++) {
     usleep(1000);
     status = attune_comm_check(comm);
@@ -339,7 +339,7 @@ static int alone(attune_comm *comm, const attune_comm_data *data) {
   print_message("after a rank was killed: %s\n", status == ATTUNE_OK ? "nothing told" : attune_last_message());
   EXPECT(attune_comm_abort(comm) == ATTUNE_OK, "%s", attune_last_message());
   EXPECT(attune_stream_synchronize(streams[0]) == ATTUNE_OK, "%s", attune_last_message());
-  EXPECT(attune_comm_all_reduce_add(comm, &streams[0], data) == ATTUNE_DEVICE_ERROR, "aborted");
+  EXPECT(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[0], data) == ATTUNE_DEVICE_ERROR, "aborted");
   attune_comm_destroy(comm);
   void *memory = take(0, 4096); /* the device goes on */
   EXPECT(attune_fill(streams[0], memory, 1, 4096) == ATTUNE_OK, "%s", attune_last_message());
@@ -362,7 +362,8 @@ static int as_rank(int rank, const char *digits, bool dies) {
   put(rank, in, (float)(3 * rank), COUNT);
   const attune_comm_data data = {ATTUNE_F32, COUNT, (const void *const *)&in, &out};
   const attune_comm_split split = {ATTUNE_F32, 100, 1000, 1, NULL, whole, &in};
-  EXPECT(attune_comm_all_reduce_add(comm, &streams[rank], &data) == ATTUNE_OK, "%s", attune_last_message());
+  EXPECT(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[rank], &data) == ATTUNE_OK, "%s",
+         attune_last_message());
   expect(rank, out, 3.0f, 2.0f, COUNT);
   if (dies && rank == 1) (void)raise(SIGKILL);
   if (dies) return alone(comm, &data);

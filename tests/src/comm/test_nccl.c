@@ -57,17 +57,17 @@ static int data_calls(attune_comm *comm) {
   attune_comm_data data = {ATTUNE_I32, COUNT, ins, outs};
   for (int r = 0; r < RANKS; r++)
     for (int i = 0; i < COUNT; i++) ((int *)(void *)in[r])[i] = 10 * i + r;
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   for (int r = 0; r < RANKS; r++) EXPECT(((int *)(void *)out[r])[COUNT - 1] == 4 * 990 + 6, "rank %d", r);
   EXPECT(said("all_reduce rank 3 count 100 type 2 root 0 stream 0x1003") == 1, "%s", told);
   GOOD(attune_comm_broadcast(comm, 2, streams, &data));
   for (int r = 0; r < RANKS; r++) EXPECT(((int *)(void *)out[r])[5] == 52, "rank %d", r);
   memset(out, 0xee, sizeof out);
-  GOOD(attune_comm_reduce_add(comm, 3, streams, &data));
+  GOOD(attune_comm_reduce(comm, 3, ATTUNE_REDUCE_SUM, streams, &data));
   EXPECT(((int *)(void *)out[3])[1] == 46 && out[0][0] == 0xee, "reduce");
   EXPECT(said("reduce rank 0 count 100 type 2 root 3") == 1, "%s", told);
   data.count = 0;
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   EXPECT(said("count 0") == 0, "%s", told);
   return 0;
 }
@@ -107,19 +107,19 @@ static int types(attune_comm *comm) {
   attune_comm_data data = {ATTUNE_C128, 8, ins, outs};
   for (int r = 0; r < RANKS; r++)
     for (int i = 0; i < 16; i++) ((double *)(void *)in[r])[i] = i;
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   EXPECT(((double *)(void *)out[1])[15] == 60.0, "c128");
   EXPECT(said("all_reduce rank 0 count 16 type 8") == 1, "%s", told);
   data.dtype = ATTUNE_I16;
   for (int r = 0; r < RANKS; r++) ((int16_t *)(void *)in[r])[7] = (int16_t)(r + 1);
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   GOOD(host_devices_wait());
   EXPECT(((int16_t *)(void *)out[2])[7] == 10, "i16");
   EXPECT(said("all_reduce") == RANKS * 2, "%s", told);
   GOOD(attune_comm_broadcast(comm, 0, streams, &data));
   EXPECT(said("broadcast rank 1 count 16 type 1 root 0") == 1, "%s", told);
   data.dtype = ATTUNE_BOOL;
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_INVALID_ARGUMENT, "bool");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_INVALID_ARGUMENT, "bool");
   return 0;
 }
 
@@ -156,7 +156,8 @@ static int captured(attune_comm *comm) {
     GOOD(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
   GOOD(attune_comm_scatter(comm, 1, streams, &split));
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not reduce this dtype");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED,
+      "NCCL does not reduce this dtype");
   BAD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data), ATTUNE_UNSUPPORTED, "does not reduce");
   data.count = 9;
   GOOD(attune_comm_all_gather(comm, streams, &data)); /* as bytes */
@@ -208,7 +209,7 @@ static int two_peers(void) {
     attune_comm *comm = NULL;
     GOOD(attune_comm_create(&comm, devices, 2, (attune_comm_way)way));
     *(float *)(void *)in[0] = *(float *)(void *)in[1] = 3.0f;
-    GOOD(attune_comm_reduce_add(comm, 1, streams, &data));
+    GOOD(attune_comm_reduce(comm, 1, ATTUNE_REDUCE_SUM, streams, &data));
     GOOD(host_devices_wait());
     EXPECT(*(float *)(void *)out[1] == 6.0f, "sum");
     EXPECT(said("reduce rank 1 count 100") == (way == ATTUNE_COMM_NCCL), "%s", told);
@@ -232,7 +233,7 @@ static int as_rank(int rank) {
   GOOD(attune_comm_join(&comm, devices[rank], &id, rank, RANKS));
   EXPECT(attune_comm_size(comm) == RANKS && attune_comm_rank(comm) == rank, "rank %d", rank);
   for (int i = 0; i < COUNT; i++) ((float *)(void *)in[rank])[i] = (float)(rank + i);
-  GOOD(attune_comm_all_reduce_add(comm, &streams[rank], &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[rank], &data));
   EXPECT(((float *)(void *)out[rank])[COUNT - 1] == 4 * 99 + 6.0f, "sum");
   GOOD(attune_comm_broadcast(comm, 2, &streams[rank], &data));
   EXPECT(((float *)(void *)out[rank])[3] == 5.0f, "broadcast");
@@ -246,9 +247,10 @@ static int as_rank(int rank) {
   GOOD(attune_comm_broadcast(comm, 2, &streams[rank], &data));
   data.inputs = &ins[rank];
   if (rank != 0) data.outputs = NULL;
-  GOOD(attune_comm_reduce_add(comm, 0, &streams[rank], &data));
+  GOOD(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, &streams[rank], &data));
   data.dtype = ATTUNE_U16;
-  BAD(attune_comm_reduce_add(comm, 0, &streams[rank], &data), ATTUNE_UNSUPPORTED, "cannot reduce between processes");
+  BAD(attune_comm_reduce(comm, 0, ATTUNE_REDUCE_SUM, &streams[rank], &data), ATTUNE_UNSUPPORTED,
+      "cannot reduce between processes");
   GOOD(attune_comm_scatter(comm, 1, &streams[rank], &split));
   GOOD(attune_stream_synchronize(streams[rank]));
   size_t start = 0;
@@ -296,12 +298,13 @@ static int refusing(void) {
   GOOD(attune_comm_create(&comm, devices, 2, ATTUNE_COMM_NCCL));
   setenv("FAKE_NCCL", "refusing", 1);
   attune_comm_data data = {ATTUNE_F32, 4, ins, outs};
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_DEVICE_ERROR, "ncclAllReduce of nccl 2.28.9");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR,
+      "ncclAllReduce of nccl 2.28.9");
   setenv("FAKE_NCCL", "broken", 1);
   BAD(attune_comm_check(comm), ATTUNE_DEVICE_ERROR, "remote process exited");
   setenv("FAKE_NCCL", "", 1);
   for (int r = 0; r < 2; r++) *(float *)(void *)in[r] = 2.0f;
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data)); /* the group was ended: this one is done */
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data)); /* the group was ended: this one is done */
   EXPECT(*(float *)(void *)out[1] == 4.0f, "sum");
   attune_comm_destroy(comm);
   return 0;
@@ -322,10 +325,10 @@ static int stuck(void) {
   GOOD(attune_comm_create(&comm, devices, 2, ATTUNE_COMM_NCCL));
   (void)said("all_reduce");
   pthread_create(&thread, NULL, abort_it, comm);
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_DEVICE_ERROR, "remote process exited");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR, "remote process exited");
   pthread_join(thread, &ended);
   EXPECT((intptr_t)ended == ATTUNE_OK, "abort");
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_DEVICE_ERROR, "was aborted");
+  BAD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_DEVICE_ERROR, "was aborted");
   attune_comm_destroy(comm);
   return 0;
 }
@@ -340,7 +343,7 @@ static int absent(const char *words) {
   GOOD(attune_comm_create(&comm, devices, 2, ATTUNE_COMM_ANY));
   EXPECT(strstr(attune_last_message(), "attune_device"), "%s", attune_last_message());
   EXPECT(strcmp(attune_comm_describe(comm), "copies") == 0, "%s", attune_comm_describe(comm));
-  GOOD(attune_comm_all_reduce_add(comm, streams, &data));
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   GOOD(host_devices_wait());
   attune_comm_destroy(comm);
   return 0;

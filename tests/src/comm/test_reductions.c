@@ -119,7 +119,7 @@ static void halves_are_added_in_f32(void **state) {
   attune_comm_data data = {ATTUNE_BF16, 1, ins, outs};
   (void)state;
   for (int r = 0; r < RANKS; r++) *(uint16_t *)(void *)in[r] = at_f32_to_bf16(r ? 0x1p-9f : 1.0f);
-  OK(attune_comm_all_reduce_add(comm, streams, &data));
+  OK(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data));
   OK(host_devices_wait());
   assert_int_equal(*(uint16_t *)(void *)out[3], at_f32_to_bf16(1.0f + 3 * 0x1p-9f));
   assert_int_not_equal(*(uint16_t *)(void *)out[3], at_f32_to_bf16(1.0f));

@@ -90,7 +90,7 @@ static void freed_memory_is_used_anew(void **state) {
   assert_int_equal(s.allocation[0].current, 2);
   assert_int_equal(s.allocation[0].allocated, 3);
   assert_int_equal(s.requested_bytes[0].current, 2 * MIB - 300);
-  OK(attune_free_sized(p, first, MIB - 300));
+  OK(attune_free(p, first));
 }
 
 static int drop_all(void **state) {
@@ -450,7 +450,7 @@ static void pools_are_apart(void **state) {
   attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free};
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   attune_pool *pool = NULL, *reserve = NULL;
-  uint64_t reserved = 0, allocated = 0;
+  attune_pool_info info = {0};
   options.allocator = &functions;
   OK(attune_pool_create(&pool, host, &options));
   void *common = take(first, 4096);
@@ -462,8 +462,8 @@ static void pools_are_apart(void **state) {
   assert_int_equal(attune_pool_end(pool, second), ATTUNE_INVALID_ARGUMENT);
   OK(attune_pool_end(pool, first));
   assert_ptr_equal(take(first, 4096), common);
-  OK(attune_pool_bytes(pool, &reserved, &allocated));
-  assert_true(reserved == 2 * MIB && allocated == 4096);
+  OK(attune_pool_get_info(pool, &info));
+  assert_true(info.reserved_bytes == 2 * MIB && info.allocated_bytes == 4096);
   attune_pool_destroy(pool);
   memset(p, 1, 4096); /* still the program's */
   OK(attune_free(p, first));

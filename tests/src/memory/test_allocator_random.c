@@ -215,8 +215,7 @@ static int pick_live(void) {
 
 static void release(int index, int from) {
   held h = live[index];
-  attune_status status = draw(4) == 0 ? attune_free_sized((void *)h.begin, lanes[from].stream, h.bytes)
-                                      : attune_free((void *)h.begin, lanes[from].stream);
+  attune_status status = attune_free((void *)h.begin, lanes[from].stream);
   if (status != ATTUNE_OK) die("attune_free gave %d", (int)status);
   if (h.owner >= 0) h.uses |= 1u << h.owner;
   h.uses |= 1u << from;
@@ -337,8 +336,6 @@ static void misuse(void) {
   attune_stream *stream = lanes[draw(STREAMS)].stream;
   if (live[index].bytes > 1 && attune_free((void *)(p + 1), stream) != ATTUNE_INVALID_ARGUMENT)
     die("a pointer into memory was freed");
-  if (attune_free_sized((void *)p, stream, live[index].bytes + 1) != ATTUNE_INVALID_ARGUMENT)
-    die("a wrong size was freed");
   if (attune_free(&index, stream) != ATTUNE_NOT_FOUND) die("foreign memory was freed");
 }
 

@@ -84,8 +84,6 @@ static void freed_twice(void **state) {
   OK(attune_free(p, first));
   assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front's bin */
   says("was freed already, and is cached");
-  assert_int_equal(attune_free_sized(p, second, 5000), ATTUNE_INVALID_ARGUMENT);
-  says("was freed already, and is cached");
   FAILS_SAYING(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
   FAILS_SAYING(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
   FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
@@ -167,16 +165,6 @@ static void of_another_device(void **state) {
   OK(attune_free(here, first));
 }
 
-static void of_another_size(void **state) {
-  (void)state;
-  void *p = take(first, 5000);
-  FAILS_SAYING(attune_free_sized(p, first, 4999), ATTUNE_INVALID_ARGUMENT, "bytes is 4999; should be 5000");
-  FAILS_SAYING(attune_free_sized(p, second, 5120), ATTUNE_INVALID_ARGUMENT, "bytes is 5120; should be 5000");
-  FAILS_SAYING(attune_free_sized(p, first, 0), ATTUNE_INVALID_ARGUMENT, "bytes is 0");
-  FAILS_SAYING(attune_free_sized(p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "should be 5000");
-  OK(attune_free_sized(p, first, 5000));
-}
-
 static void no_such_size(void **state) {
   (void)state;
   void *p = &p, *cached = take(first, 200 * MIB);
@@ -255,7 +243,6 @@ static void pools(void **state) {
   for (int i = 1; i < AT_POOL_DEPTH; i++) OK(attune_pool_begin(pool, first));
   FAILS_SAYING(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
   for (int i = 0; i < AT_POOL_DEPTH; i++) OK(attune_pool_end(pool, first));
-  FAILS_SAYING(attune_pool_bytes(NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
   attune_pool_destroy(inner);
   attune_pool_destroy(pool);
 }
@@ -266,7 +253,6 @@ static void on_a_lost_device(void **state) {
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
   FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
-  FAILS_SAYING(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
@@ -283,7 +269,6 @@ int main(void) {
       TEST(inside_an_allocation),
       TEST(not_of_attune),
       TEST(of_another_device),
-      TEST(of_another_size),
       TEST(no_such_size),
       TEST(null_arguments),
       TEST(pinned_memory),

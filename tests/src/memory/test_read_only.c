@@ -5,6 +5,7 @@
 #include "tuning/store/decision.h"
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include "tests/support/no_rights.h"
 #include "tuning/store/store.h"

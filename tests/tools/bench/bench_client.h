@@ -5,7 +5,7 @@
 
 #include "tests/support/check.h"
 
-#include <attune/bench.h>
+#include <attune/tools.h>
 
 #include <pthread.h>
 #include <stdbool.h>

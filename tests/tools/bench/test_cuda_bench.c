@@ -4,6 +4,7 @@
 #include "tests/tools/bench/bench_client.h"
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * test_bench_suite.c: the list of cases and what it refuses; a program that has cases, by hand and as a worker. */
 #include "tests/support/check.h"
 
-#include <attune/bench.h>
+#include <attune/tools.h>
 
 #include <errno.h>
 #include <fcntl.h>

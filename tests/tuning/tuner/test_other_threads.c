@@ -6,6 +6,7 @@
 #include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 
+#include <attune/tools.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -51,7 +51,7 @@ static void check_own(const bench_options *o, const struct argp_state *state) {
   if (option && !bench_has_own_cases(o))
     cli_bad_usage(state,
                   "%s is for workloads, suites and a database; a program's cases say themselves where and how they run "
-                  "(attune/bench.h), so leave it out",
+                  "(attune/tools.h), so leave it out",
                   option);
 }
 

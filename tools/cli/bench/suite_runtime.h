@@ -4,6 +4,7 @@
 #define CLI_SUITE_RUNTIME_H
 
 #include <attune/attune.h>
+#include <attune/tools.h>
 
 #include <stdbool.h>
 
