@@ -169,7 +169,7 @@ static void bad_problems(void **state) {
 
 static void bad_enums(void **state) {
   (void)state;
-  static const int values[] = {-1, 2, 5, 99, INT32_MIN, INT32_MAX};
+  static const int values[] = {-1, 3, 5, 99, INT32_MIN, INT32_MAX};
   const attune_gemm_operands o = operands_of();
   for (size_t i = 0; i < AT_COUNT(values); i++) {
     attune_gemm_problem p = problem_of(2, 2, 2);
@@ -181,7 +181,7 @@ static void bad_enums(void **state) {
     p = problem_of(2, 2, 2);
     p.trans_b = (attune_transpose)values[i];
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.trans_b");
-    if (values[i] == 2) continue; /* a dtype, an accuracy */
+    if (values[i] == 3) continue; /* a dtype */
     p = problem_of(2, 2, 2);
     p.dtype = (attune_dtype)values[i];
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
@@ -195,7 +195,7 @@ static void bad_enums(void **state) {
   attune_gemm_problem p = problem_of(2, 2, 2);
   p.dtype = (attune_dtype)0;
   REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
-  for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_C128; dtype++) {
+  for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_F8E5M2; dtype++) {
     p.dtype = (attune_dtype)dtype;
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
     p.dtype = ATTUNE_F32;
@@ -207,7 +207,10 @@ static void bad_enums(void **state) {
                                           {ATTUNE_F32, ATTUNE_F64},
                                           {ATTUNE_F32, ATTUNE_F16},
                                           {ATTUNE_F16, ATTUNE_BF16},
-                                          {ATTUNE_BF16, ATTUNE_F64}};
+                                          {ATTUNE_BF16, ATTUNE_F64},
+                                          {ATTUNE_F32, ATTUNE_C64},
+                                          {ATTUNE_C64, ATTUNE_F32},
+                                          {ATTUNE_C64, ATTUNE_C128}};
   for (size_t i = 0; i < AT_COUNT(mixed); i++) {
     p = problem_of(2, 2, 2);
     p.dtype = mixed[i][0];
@@ -377,8 +380,9 @@ static void plan_runs_cases(void **state) {
     at_gemm_case one;
     at_gemm_case_at(index, &one);
     const attune_gemm_problem *p = &one.problem;
-    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || one.alpha == 0.0) continue;
-    if (one.beta == 0.0) one.c = AT_C_NONE;
+    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || (one.alpha == 0.0 && one.alpha_imag == 0.0))
+      continue;
+    if (one.beta == 0.0 && one.beta_imag == 0.0) one.c = AT_C_NONE;
     oracle o;
     oracle_open(&o, &one);
     const attune_gemm_operands operands = oracle_operands(&o);
