@@ -197,12 +197,30 @@ AT_INLINE attune_status run_as_written(const at_plan *plan, const attune_gemm_pr
                                                         : run_swapped(plan, operands, stream);
 }
 
+/* A complex problem, whose scalars have two parts each. */
+static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner, attune_stream *stream,
+                                                            const attune_gemm_problem *problem,
+                                                            const attune_gemm_operands *o) {
+  const uintptr_t read = (uintptr_t)o->a | (uintptr_t)o->b;
+  const bool with_c = !at_gemm_beta_is_0(problem->dtype, o);
+  if (!o->a || !o->b || !o->d || (with_c && !o->c) || at_gemm_alpha_is_0(problem->dtype, o))
+    return call(tuner, stream, problem, o);
+  const uintptr_t bits = read | (uintptr_t)o->d | (with_c ? (uintptr_t)o->c : 0);
+  at_gemm_use use = {!with_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE,
+                     at_alignment_on(stream->device, bits)};
+  if (bits % attune_dtype_size(at_gemm_part(problem->dtype))) return call(tuner, stream, problem, o);
+  const at_call_signature asked = signature_of_any(problem, use);
+  const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
+}
+
 /* What was asked from the problem's address last was something else, or something needs a second look. What needs more
  * goes the long way, which also says what is wrong. */
 static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *operands) {
   at_gemm_use use;
+  if (AT_UNLIKELY(at_gemm_complex(problem->dtype))) return call_complex(tuner, stream, problem, operands);
   if (!use_at_once(operands, stream, !zero(&operands->beta), &use) || !suits(problem, operands, use))
     return call(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);

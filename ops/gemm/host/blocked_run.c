@@ -162,6 +162,18 @@ static void direct(const job *w, const area *r) {
   }
 }
 
+/* Where beta has an imaginary part the area of D becomes beta C first, to which the product is added. */
+static void add_to_scaled(const job *w, const area *r) {
+  const at_gemm *g = w->complex;
+  const at_gemm_operands *o = w->complex_operands;
+  if (!w->scale) return;
+  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
+    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc, d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
+    at_complex_scale((attune_dtype)w->g->dtype, o->beta, o->beta_imag, (const char *)o->c + 2 * c * w->out_size, g->ldc,
+                     (char *)o->d + 2 * d * w->out_size, g->ldd, r->m / 2, r->n);
+  }
+}
+
 static void panel(const job *w, const area *r) {
   at_block block = block_as_it_lies(w->g, w->o, w->opt);
   int64_t rows = even_block(r->m, w->opt->mc, (int64_t)w->opt->vectors * w->ops->lanes);
@@ -170,6 +182,7 @@ static void panel(const job *w, const area *r) {
     plain(w, r);
     return;
   }
+  add_to_scaled(w, r);
   block.a = panels;
   block.a_packed = true;
   block.n = r->n;
@@ -266,18 +279,6 @@ static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, i
     }
   }
   if (v->buffered) finish_sums(w, v, batch, i, m, j, n);
-}
-
-/* Where beta has an imaginary part the area of D becomes beta C first, to which the product is added. */
-static void add_to_scaled(const job *w, const area *r) {
-  const at_gemm *g = w->complex;
-  const at_gemm_operands *o = w->complex_operands;
-  if (!w->scale) return;
-  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
-    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc, d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
-    at_complex_scale((attune_dtype)w->g->dtype, o->beta, o->beta_imag, (const char *)o->c + 2 * c * w->out_size, g->ldc,
-                     (char *)o->d + 2 * d * w->out_size, g->ldd, r->m / 2, r->n);
-  }
 }
 
 static void packed(const job *w, const area *r) {
@@ -460,10 +461,12 @@ static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_bl
   at_gemm_operands operands = *o;
   real.dtype = real.dtype_out = (uint8_t)at_gemm_part(g->dtype);
   real.m *= 2, real.k *= 2;
-  real.ldc *= 2, real.ldd *= 2, real.stride_c *= 2, real.stride_d *= 2;
+  real.ldb *= 2, real.ldc *= 2, real.ldd *= 2;
+  real.stride_b *= 2, real.stride_c *= 2, real.stride_d *= 2;
   if (fold) operands.alpha = 1.0;
   if (scale) {
     operands.c = o->d;
+    operands.beta = 1.0;
     real.ldc = real.ldd, real.stride_c = real.stride_d;
   }
   const int64_t size = f64 ? 8 : 4;
@@ -540,7 +543,7 @@ void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blo
 
 bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
   bool half = g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64;
-  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED;
+  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED || (path == AT_PATH_PANEL && !g->trans_b);
   if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
   if (path == AT_PATH_PANEL) return !half;
   if (path == AT_PATH_STREAM) return least(g->m, g->n) <= AT_STREAM_THIN;
