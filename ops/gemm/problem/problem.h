@@ -140,11 +140,11 @@ typedef struct at_gemm_scalars {
   double alpha, alpha_imag, beta, beta_imag;
 } at_gemm_scalars;
 static inline at_gemm_scalars at_gemm_scalars_of(const at_gemm *g, const double *scalars) {
-  const bool complex = at_gemm_complex(g->dtype), c = g->c != AT_C_NONE;
+  const bool is_complex = at_gemm_complex(g->dtype), c = g->c != AT_C_NONE;
   return (at_gemm_scalars){.alpha = scalars[0],
-                           .alpha_imag = complex ? scalars[1] : 0.0,
-                           .beta = c ? scalars[complex ? 2 : 1] : 0.0,
-                           .beta_imag = c && complex ? scalars[3] : 0.0};
+                           .alpha_imag = is_complex ? scalars[1] : 0.0,
+                           .beta = c ? scalars[is_complex ? 2 : 1] : 0.0,
+                           .beta_imag = c && is_complex ? scalars[3] : 0.0};
 }
 /* The same in the precision of the accumulation type. */
 static inline at_gemm_scalars at_gemm_scalars_rounded(const at_gemm *g, at_gemm_scalars s) {
