@@ -413,7 +413,7 @@ static void complex_scalars_change(void **state) {
   attune_gemm_operands o = {.a = za, .b = zb, .c = zc, .d = zd};
   attune_plan *plan = NULL;
   for (size_t round = 0; round < 3 * AT_COUNT(scalars); round++) {
-    const double *s = scalars[round * 4 % AT_COUNT(scalars)];
+    const double *s = scalars[round % AT_COUNT(scalars)];
     o.alpha = s[0], o.alpha_imag = s[1], o.beta = s[2], o.beta_imag = s[3];
     for (int by_plan = 0; by_plan < 2; by_plan++) {
       for (int i = 0; i < M * N; i++) zd[i] = NAN;
