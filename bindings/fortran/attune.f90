@@ -29,7 +29,7 @@ module attune
     attune_i32 = 5, attune_i64 = 6, attune_i8 = 7, attune_i16 = 8, attune_u8 = 9, attune_u16 = 10, attune_u32 = 11, &
     attune_u64 = 12, attune_bool = 13, attune_f8e4m3 = 14, attune_f8e5m2 = 15, attune_c64 = 16, attune_c128 = 17
   integer(c_int), parameter, public :: attune_column_major = 0, attune_row_major = 1
-  integer(c_int), parameter, public :: attune_n = 0, attune_t = 1
+  integer(c_int), parameter, public :: attune_n = 0, attune_t = 1, attune_c = 2
   integer(c_int), parameter, public :: attune_strict = 0, attune_equivalent = 1, attune_reduced = 2
   integer(c_int), parameter, public :: attune_mode_off = 1, attune_mode_cached = 2, attune_mode_record = 3, &
     attune_mode_tune = 4
@@ -77,6 +77,8 @@ module attune
     real(c_double) :: beta = 0
     type(c_ptr) :: c = c_null_ptr
     type(c_ptr) :: d = c_null_ptr
+    real(c_double) :: alpha_imag = 0
+    real(c_double) :: beta_imag = 0
   end type
 
   type, bind(C), public :: attune_tensor

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
- * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
+ * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N), the transpose (T) or the
+ *   conjugate transpose (C).
  * - Layout: column-major by default: element (i,j) of a matrix X is X[i + j*ldx]. Row-major: X[i*ldx + j].
  * - Edges, as in BLAS: m = 0, n = 0 or an empty batch (ATTUNE_EMPTY_BATCH) does nothing. k = 0 or alpha = 0 gives D =
  *   beta C and reads neither A nor B. beta = 0 never reads C, so NaN in C does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
  *   They propagate as IEEE 754 requires (0 times NaN is NaN, denormals are kept), except for those that the vendor's
  *   default itself loses for the problem.
- * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in that type, with fused
+ *   Complex products compute on real and imaginary parts, without the recovery of infinities of C's Annex G: where a
+ *   part of an element is not finite by these rules, at least one part of it is not finite.
+ * - Accuracy: the accumulation type is f64 for f64 and c128, else f32. strict: IEEE arithmetic in that type, with fused
  *   multiply-add. Split-K is allowed if its partial sums stay in that type. If beta C is added to an f16 or bf16
  *   result, alpha op(A) op(B) may be rounded to f16 or bf16 first, as in cuBLAS's default. reduced: also TF32 for f32,
  *   and partial sums in the output type.
@@ -23,8 +26,8 @@
 extern "C" {
 #endif
 
-/* op of a matrix: as stored (N) or transposed (T). */
-typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1 } attune_transpose;
+/* op of a matrix: as stored (N), transposed (T), or conjugated and transposed (C, the same as T for real types). */
+typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1, ATTUNE_C = 2 } attune_transpose;
 /* Which elements are contiguous in memory: those of a column, or those of a row. */
 typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } attune_layout;
 
@@ -38,7 +41,7 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
   size_t size; /* sizeof this struct, or 0 (types.h) */
-  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
+  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 (complex: on the host only) */
   attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
@@ -57,10 +60,11 @@ typedef struct attune_gemm_problem {
         0, 1, 0, 0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                    \
   }
 
-/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element. C
- * may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d); otherwise no element
+/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element, or
+ * to its real part. C may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d); otherwise no element
  * of D may share a byte with an element of A, B or C that is read. D may lie in their gaps: between columns that are ld
- * apart, or between the matrices of a batch. The scalars are converted to the accumulation type. */
+ * apart, or between the matrices of a batch. The scalars are converted to the accumulation type; only complex problems
+ * read their imaginary parts. */
 typedef struct attune_gemm_operands {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;
@@ -69,6 +73,7 @@ typedef struct attune_gemm_operands {
   double beta;
   const void *c;
   void *d;
+  double alpha_imag, beta_imag; /* of complex problems; alpha = 0 and beta = 0 above mean both parts */
 } attune_gemm_operands;
 
 /* Runs the problem on the stream's device with the fastest known implementation; if none is known, the tuner's mode

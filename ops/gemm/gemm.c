@@ -21,6 +21,8 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
   *run = *operands;
   run->alpha = at_gemm_scalar_in(problem->dtype, operands->alpha);
   run->beta = at_gemm_scalar_in(problem->dtype, operands->beta);
+  run->alpha_imag = at_gemm_scalar_in(problem->dtype, operands->alpha_imag);
+  run->beta_imag = at_gemm_scalar_in(problem->dtype, operands->beta_imag);
   if (*swap) {
     run->a = operands->b;
     run->b = operands->a;
@@ -37,6 +39,9 @@ static attune_status check_empty(const attune_gemm_problem *problem) {
 
 static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
 #ifdef AT_WITH_CUDA
+  if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA && at_gemm_complex(g->dtype))
+    return at_fail(ATTUNE_UNSUPPORTED, "problem.dtype is %s; GPUs multiply f64, f32, f16 and bf16 only",
+                   attune_dtype_name((attune_dtype)g->dtype));
   if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) return at_gemm_scale_cuda(stream, g, run);
 #endif
   return at_gemm_scale_host(stream, g, run);
@@ -130,7 +135,15 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
   return a;
 }
 
-_Static_assert(sizeof(attune_gemm_problem) == 144 && sizeof(attune_gemm_operands) == 56,
+/* Whether alpha and beta of a complex problem are 0 takes a second look: what is remembered of its calls has a bit that
+ * keeps the quick ways below from finding it. */
+static at_call_signature signature_of_any(const attune_gemm_problem *p, at_gemm_use use) {
+  at_call_signature a = signature_of(p, use);
+  if (at_gemm_complex(p->dtype)) a.use |= (uint64_t)1 << 40;
+  return a;
+}
+
+_Static_assert(sizeof(attune_gemm_problem) == 144 && sizeof(attune_gemm_operands) == 72,
                "once a field is added, a hit must refuse the shorter structs of version 0.1");
 
 /* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
@@ -159,10 +172,10 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   bool swap = false;
   attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY(g->k == 0 || run.alpha == 0.0)) return scale(stream, g, &run);
+  if (AT_UNLIKELY(g->k == 0 || at_gemm_alpha_is_0(problem->dtype, &run))) return scale(stream, g, &run);
   status = at_gemm_check_apart(g, &run, true, swap);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  const at_call_signature asked = signature_of(problem, use);
+  const at_call_signature asked = signature_of_any(problem, use);
   const at_plan *plan = NULL;
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
@@ -184,12 +197,30 @@ AT_INLINE attune_status run_as_written(const at_plan *plan, const attune_gemm_pr
                                                         : run_swapped(plan, operands, stream);
 }
 
+/* A complex problem, whose scalars have two parts each. */
+static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner, attune_stream *stream,
+                                                            const attune_gemm_problem *problem,
+                                                            const attune_gemm_operands *o) {
+  const uintptr_t read = (uintptr_t)o->a | (uintptr_t)o->b;
+  const bool with_c = !at_gemm_beta_is_0(problem->dtype, o);
+  if (!o->a || !o->b || !o->d || (with_c && !o->c) || at_gemm_alpha_is_0(problem->dtype, o))
+    return call(tuner, stream, problem, o);
+  const uintptr_t bits = read | (uintptr_t)o->d | (with_c ? (uintptr_t)o->c : 0);
+  at_gemm_use use = {!with_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE,
+                     at_alignment_on(stream->device, bits)};
+  if (bits % attune_dtype_size(at_gemm_part(problem->dtype))) return call(tuner, stream, problem, o);
+  const at_call_signature asked = signature_of_any(problem, use);
+  const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
+}
+
 /* What was asked from the problem's address last was something else, or something needs a second look. What needs more
  * goes the long way, which also says what is wrong. */
 static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *operands) {
   at_gemm_use use;
+  if (AT_UNLIKELY(at_gemm_complex(problem->dtype))) return call_complex(tuner, stream, problem, operands);
   if (!use_at_once(operands, stream, !zero(&operands->beta), &use) || !suits(problem, operands, use))
     return call(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);
@@ -247,13 +278,13 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   AT_TRY(AT_TAKE(&full, problem));
   AT_TRY(AT_TAKE(&example, operands));
   AT_TRY(prepare(&full, &example, stream, g, &run, &swap, &use));
-  if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
+  if (at_gemm_empty(g) || g->k == 0 || at_gemm_alpha_is_0(full.dtype, &run))
     return AT_INVALID("a plan needs m, n, k of 1 or more, a batch that is not empty and alpha "
                       "other than 0; attune_gemm takes the rest");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
-  if (!(flags & (FLAG_C | FLAG_SWAP))) (*out)->plain = stream->device;
+  if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype)) (*out)->plain = stream->device;
   return ATTUNE_OK;
 }
 
@@ -261,9 +292,9 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
   const int c = (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT;
   if (!o->a || !o->b || !o->d)
     return AT_INVALID("operands.%s is NULL; should point to the matrix", !o->a ? "a" : !o->b ? "b" : "d");
-  if (c == AT_C_NONE && o->beta != 0.0)
-    return AT_INVALID("operands.beta is %g, but the plan was made with beta = 0; make one with beta other than 0",
-                      o->beta);
+  if (c == AT_C_NONE && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o))
+    return AT_INVALID("operands.beta%s is %g, but the plan was made with beta = 0; make one with beta other than 0",
+                      o->beta != 0.0 ? "" : "_imag", o->beta != 0.0 ? o->beta : o->beta_imag);
   if (c != AT_C_NONE && (c == AT_C_INPLACE) != (o->c == o->d))
     return AT_INVALID("operands.c and operands.d are %s memory; the plan was made for %s",
                       o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
@@ -297,7 +328,8 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
 static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   attune_gemm_operands read = *o;
   read.a = read.b = o->d;
-  if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT))
+  if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
+      (!(plan->caller_flags & FLAG_C) && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o)))
     return o->d ? fail_run(plan, &read) : AT_INVALID("operands.d is NULL; should point to the matrix");
   return scale(stream, at_gemm_of(plan->problem), o);
 }
@@ -309,9 +341,11 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   attune_gemm_operands full;
   const attune_gemm_operands *o = AT_IS_OWN_SIZE(operands) ? operands : &full;
   if (o == &full && AT_TAKE(&full, operands) != ATTUNE_OK) return ATTUNE_INVALID_ARGUMENT;
-  if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
-    return run_scaled(plan, stream, o);
-  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
+  const attune_dtype dtype = (attune_dtype)at_gemm_of(plan->problem)->dtype;
+  if (tiny(&o->alpha) && at_gemm_alpha_is_0(dtype, o)) return run_scaled(plan, stream, o);
+  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
+      (!(plan->caller_flags & FLAG_C) && at_gemm_complex(dtype) && !zero(&o->beta_imag)))
+    return fail_run(plan, o);
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
   if (AT_LIKELY(!at_instrumented()))

@@ -16,7 +16,7 @@
 
 static double flops(const void *problem) {
   const at_gemm *g = at_gemm_of(problem);
-  return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+  return (at_gemm_complex(g->dtype) ? 8.0 : 2.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
 static double bytes(const void *problem) {
@@ -44,21 +44,30 @@ static double distance(const void *problem, const void *other) {
 
 _Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into an operand set");
 
-/* alpha, which is never 0 for an implementation; and beta where C is read. */
+/* alpha, which is never 0 for an implementation; and beta where C is read. In the order of at_gemm_scalars. */
 static int scalars(const void *problem, at_scalar out[AT_MAX_SCALARS]) {
-  const bool c = at_gemm_of(problem)->c != AT_C_NONE;
-  out[0] = (at_scalar){"alpha", c ? AT_GEMM_TEST_ALPHA : 1.0, {0.25, 2.25}};
-  if (c) out[1] = (at_scalar){"beta", AT_GEMM_TEST_BETA, {-2.0, 2.0}};
-  return c ? 2 : 1;
+  const at_gemm *g = at_gemm_of(problem);
+  const bool c = g->c != AT_C_NONE, complex = at_gemm_complex(g->dtype);
+  int count = 0;
+  out[count++] = (at_scalar){"alpha", c ? AT_GEMM_TEST_ALPHA : 1.0, {0.25, 2.25}};
+  if (complex) out[count++] = (at_scalar){"alpha_imag", 0.0, {-2.0, 2.0}};
+  if (c) out[count++] = (at_scalar){"beta", AT_GEMM_TEST_BETA, {-2.0, 2.0}};
+  if (c && complex) out[count++] = (at_scalar){"beta_imag", 0.0, {-2.0, 2.0}};
+  return count;
 }
 
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with, void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
-  *o = (at_gemm_operands){
-      .alpha = with[0], .a = pointers[AT_GEMM_A], .b = pointers[AT_GEMM_B], .d = pointers[AT_GEMM_D]};
+  const at_gemm_scalars s = at_gemm_scalars_of(g, with);
+  *o = (at_gemm_operands){.alpha = s.alpha,
+                          .a = pointers[AT_GEMM_A],
+                          .b = pointers[AT_GEMM_B],
+                          .beta = s.beta,
+                          .d = pointers[AT_GEMM_D],
+                          .alpha_imag = s.alpha_imag,
+                          .beta_imag = s.beta_imag};
   if (g->c == AT_C_NONE) return;
-  o->beta = with[1];
   o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
 }
 

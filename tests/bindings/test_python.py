@@ -49,9 +49,9 @@ def elementwise(*arguments, **named):
 
 
 def near(result, expected, dtype):
-    limit = {"f8": 1e-12, "f4": 1e-4, "f2": 3e-2}[np.dtype(dtype).str[1:]]
+    limit = {"f8": 1e-12, "f4": 1e-4, "f2": 3e-2, "c8": 1e-4, "c16": 1e-12}[np.dtype(dtype).str[1:]]
     assert result.shape == expected.shape, (result.shape, expected.shape)
-    assert np.allclose(result.astype("f8"), expected, rtol=limit, atol=limit), (result, expected)
+    assert np.allclose(result.astype("c16" if np.iscomplexobj(result) else "f8"), expected, rtol=limit, atol=limit), (result, expected)
 
 
 class Refused(unittest.TestCase):
@@ -102,6 +102,18 @@ class Products(Refused):
                 if len(batch) > 1 and 0 not in full and any(room.shape[i] != full[i] for i in range(len(full) - 1)):
                     out = np.full(full, np.nan, dtype)
             near(gemm(a, b, c, alpha=alpha, beta=beta if c is not None else None, out=out), expected, dtype)
+
+    def test_complex(self):
+        for dtype, real in (("c8", "f4"), ("c16", "f8")):
+            a, b, c = ((normal(*shape, dtype=real) + 1j * normal(*shape, dtype=real)).astype(dtype)
+                       for shape in ((5, 7), (7, 3), (5, 3)))
+            wide = a.astype("c16") @ b.astype("c16")
+            near(gemm(a, b), wide, dtype)
+            near(gemm(a, b, c, alpha=2 - 1j, beta=0.5j), (2 - 1j) * wide + 0.5j * c.astype("c16"), dtype)
+            near(gemm(a.T.copy().T, b, alpha=1j), 1j * wide, dtype)
+        self.assertIn("gemm c128 nn 3x5x7 strict", attune.gemm_problem(a, b))
+        self.refused("alpha is 1j; should be real for arrays of f32", attune.InvalidArgument, gemm, normal(5, 7),
+                     normal(7, 3), alpha=1j)
 
     def test_vectors(self):
         a, x, y = normal(5, 7), normal(7), normal(5)

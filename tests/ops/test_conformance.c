@@ -60,7 +60,8 @@ static void describe(const at_op_test *op_test, const void *problem, const char 
   assert_in_range(count, 1, AT_MAX_BUFFERS);
   for (int i = 0; i < count; i++) {
     assert_true(buffers[i].bytes > 0 && (buffers[i].input || buffers[i].output));
-    assert_true(buffers[i].alignment % attune_dtype_size(buffers[i].dtype) == 0);
+    const size_t parts = buffers[i].dtype == ATTUNE_C64 || buffers[i].dtype == ATTUNE_C128 ? 2 : 1;
+    assert_true(buffers[i].alignment % (attune_dtype_size(buffers[i].dtype) / parts) == 0);
     if (buffers[i].alignment >= (size_t)at_device_alignment(device) && buffers[i].alignment < AT_ALIGNMENT)
       fail_msg("%s: fold leaves alignment %zu, which is as good as %d here", text, buffers[i].alignment, AT_ALIGNMENT);
     outputs += buffers[i].output;
@@ -114,7 +115,7 @@ static void spoil_each(scene *s, const double *scalars, const char *text) {
   for (int i = 0; i < s->set->buffer_count; i++) {
     const at_buffer *buffer = &s->set->buffers[i];
     const size_t size = attune_dtype_size(buffer->dtype);
-    unsigned char *first = s->set->pointers[0][i], kept[8];
+    unsigned char *first = s->set->pointers[0][i], kept[16];
     if (!buffer->output) continue;
     memcpy(kept, first, size);
     first[size - 1] ^= 0x44; /* in the exponent, or a high byte */

@@ -369,10 +369,10 @@ static const row rows[] = {
     TAKES_SET(attune_gemm_problem, contract, take_problem, set_problem),
     TAKES_SET(attune_gemm_problem, k, plan_problem, set_problem),
     TAKES_SET(attune_gemm_problem, k, format_problem, set_problem),
-    TAKES_SET(attune_gemm_operands, d, take_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, d, plan_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, d, run_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, d, format_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, beta_imag, take_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, beta_imag, plan_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, beta_imag, run_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, beta_imag, format_operands, set_operands),
     TAKES_SET(attune_elementwise_operands, input_count, take_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, plan_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, run_tensors, set_tensors),
@@ -454,7 +454,7 @@ static void as_in_0_1(void **unused) {
   (void)unused;
 #if defined(__LP64__)
   assert_int_equal(sizeof(attune_gemm_problem), 144);
-  assert_int_equal(sizeof(attune_gemm_operands), 56);
+  assert_int_equal(sizeof(attune_gemm_operands), 72);
   assert_int_equal(sizeof(attune_elementwise_operands), 72);
   assert_int_equal(sizeof(attune_tuner_options), 56);
   assert_int_equal(sizeof(attune_tune_options), 32);

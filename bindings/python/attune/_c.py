@@ -17,7 +17,7 @@ BROADCAST = -1
 
 DTYPES = {"f64": 1, "f32": 2, "f16": 3, "bf16": 4, "i32": 5, "i64": 6, "i8": 7, "i16": 8, "u8": 9, "u16": 10, "u32": 11,
           "u64": 12, "bool": 13, "f8e4m3": 14, "f8e5m2": 15, "c64": 16, "c128": 17}
-TRANSPOSES = {"n": 0, "t": 1}
+TRANSPOSES = {"n": 0, "t": 1, "c": 2}
 LAYOUTS = {"column_major": 0, "row_major": 1}
 ACCURACIES = {"strict": 0, "equivalent": 1, "reduced": 2}
 MODES = {"off": 1, "cached": 2, "record": 3, "tune": 4}
@@ -45,7 +45,7 @@ class GemmProblem(ctypes.Structure):
 
 class GemmOperands(ctypes.Structure):
     _fields_ = [("size", _size), ("alpha", _double), ("a", _pointer), ("b", _pointer),
-                ("beta", _double), ("c", _pointer), ("d", _pointer)]
+                ("beta", _double), ("c", _pointer), ("d", _pointer), ("alpha_imag", _double), ("beta_imag", _double)]
 
 
 class Tensor(ctypes.Structure):

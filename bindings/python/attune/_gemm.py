@@ -9,7 +9,7 @@ import functools
 from . import _arrays, _c, _tuner
 from ._errors import InvalidArgument
 
-_DTYPES = {name: _c.DTYPES[name] for name in ("f64", "f32", "f16", "bf16")}
+_DTYPES = {name: _c.DTYPES[name] for name in ("f64", "f32", "f16", "bf16", "c64", "c128")}
 _POINTER_OF_COPY = 256  # stands for the address of a copy: as well aligned
 
 
@@ -162,14 +162,19 @@ class _Layout:
 _layout = functools.lru_cache(maxsize=4096)(_Layout)
 
 
+def _scalar(value, name):
+    """A number, as a complex one."""
+    return complex(value) if isinstance(value, complex) else complex(_c.number(value, name))
+
+
 class _Product:
     """All of a call but the tuner."""
 
     def __init__(self, a, b, c, alpha, beta, out, dtype, accuracy, deterministic, workspace, stream):
-        alpha = _c.number(alpha, "alpha")
-        beta = _c.number(beta, "beta") if beta is not None else 0.0 if c is None else 1.0
+        alpha = _scalar(alpha, "alpha")
+        beta = _scalar(beta, "beta") if beta is not None else 0j if c is None else 1 + 0j
         if c is None and beta != 0:
-            raise InvalidArgument(f"c is missing, and beta is {beta}; should be given, or beta be 0")
+            raise InvalidArgument(f"c is missing, and beta is {beta if beta.imag else beta.real}; should be given, or beta be 0")
         named = [("a", a), ("b", b)]
         if c is not None:
             named.append(("c", c))
@@ -183,12 +188,16 @@ class _Product:
                               None if dtype is None else _arrays.dtype_name(dtype), beta != 0,
                               _c.choice(accuracy, _c.ACCURACIES, "accuracy"), _c.flag(deterministic, "deterministic"),
                               _c.integer(workspace, "workspace", 0, 2**63 - 1))
+        for name, number in (("alpha", alpha), ("beta", beta)):
+            if number.imag != 0 and self.layout.dtype not in ("c64", "c128"):
+                raise InvalidArgument(f"{name} is {number}; should be real for arrays of {self.layout.dtype}")
         if d is None:
             self.out = _arrays.empty(items[0], self.layout.shape, self.layout.dtype)
             d = _arrays.made_for(self.out, self.stream, owner)
         self.items = {"a": items[0], "b": items[1], "c": c_item}
-        self.operands = _c.GemmOperands(alpha=alpha, a=items[0].data or None, b=items[1].data or None, beta=beta,
-                                        c=c_item and c_item.data or None, d=d.data or None)
+        self.operands = _c.GemmOperands(alpha=alpha.real, a=items[0].data or None, b=items[1].data or None,
+                                        beta=beta.real, c=c_item and c_item.data or None, d=d.data or None,
+                                        alpha_imag=alpha.imag, beta_imag=beta.imag)
 
 
 def _pack(stack, tuner, stream, item, shape, strides, copy_shape, copy_strides):
@@ -203,12 +212,13 @@ def _pack(stack, tuner, stream, item, shape, strides, copy_shape, copy_strides):
     return out.value
 
 
-def gemm(a, b, c=None, *, alpha: float = 1.0, beta: "float | None" = None, out=None, dtype=None,
+def gemm(a, b, c=None, *, alpha: complex = 1.0, beta: "complex | None" = None, out=None, dtype=None,
          accuracy: str = "strict", deterministic: bool = False, workspace: int = 0,
          tuner: "_tuner.Tuner | None" = None, stream=None):
     """alpha a @ b + beta c, into `out` or a new array of a's package, which is returned.
 
-    a, b: matrices, vectors or batches of matrices, as in numpy.matmul, of f64, f32, f16 or bf16, on one device. Rows,
+    a, b: matrices, vectors or batches of matrices, as in numpy.matmul, of f64, f32, f16 or bf16, on the host also c64 or c128,
+    on one device. Rows,
     columns and transposes are used where they lie; other strides are packed first. c: broadcasts to the result; beta
     is 1 if c is given. out: an array whose rows or columns are contiguous; it may be c, and overlaps neither a nor b.
     dtype: of a new result; f16 and bf16 inputs may have f32. accuracy: "strict", "equivalent" or "reduced".
@@ -233,7 +243,7 @@ def gemm(a, b, c=None, *, alpha: float = 1.0, beta: "float | None" = None, out=N
     return product.out
 
 
-def gemm_problem(a, b, c=None, *, alpha: float = 1.0, beta: "float | None" = None, out=None, dtype=None,
+def gemm_problem(a, b, c=None, *, alpha: complex = 1.0, beta: "complex | None" = None, out=None, dtype=None,
                  accuracy: str = "strict", deterministic: bool = False, workspace: int = 0) -> str:
     """The problem that attune.gemm would run with these arguments, as text for attune.tune and attune.explain."""
     product = _Product(a, b, c, alpha, beta, out, dtype, accuracy, deterministic, workspace, None)

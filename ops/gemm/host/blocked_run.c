@@ -4,14 +4,18 @@
 
 #include <string.h>
 
+#include "ops/gemm/host/blocked_complex.h"
 #include "ops/gemm/host/host_reference.h"
 #include "src/base/half.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
 typedef struct job {
-  const at_gemm *g;
+  const at_gemm *g; /* of a complex problem the real form (blocked_complex.h), but for what describes A and B in memory */
   const at_gemm_operands *o;
+  const at_gemm *complex; /* NULL: it is none */
+  const at_gemm_operands *complex_operands;
+  bool fold, scale; /* alpha is multiplied into A; D becomes beta C first: they have imaginary parts */
   const at_blocked_options *opt;
   const at_blocked_ops *ops;
   int64_t in_size, out_size, sum_size; /* bytes of an element of A and B, of C and D, of a sum */
@@ -59,7 +63,35 @@ static char *d_at(const job *w, int64_t batch, int64_t i, int64_t j) {
   return (char *)w->o->d + (batch * w->g->stride_d + i + j * w->g->ldd) * w->out_size;
 }
 
+/* As pack_a and pack_b; an imaginary part of alpha is multiplied into A. */
+static void pack_complex(const job *w, void *to, bool of_a, int64_t batch, int64_t line, int64_t lines, int64_t k,
+                         int64_t depth) {
+  const at_gemm *g = w->complex;
+  const at_gemm_operands *o = w->complex_operands;
+  const int trans = of_a ? g->trans_a : g->trans_b;
+  const int64_t ld = of_a ? g->lda : g->ldb, along = (trans != ATTUNE_N) == of_a ? ld : 1, deep = along == 1 ? ld : 1;
+  const int64_t at = batch * (of_a ? g->stride_a : g->stride_b) + (of_a ? line / 2 : line) * along + k / 2 * deep;
+  const bool folded = of_a && w->fold;
+  const at_complex_pack p = {.part = (attune_dtype)w->g->dtype,
+                             .to = to,
+                             .from = (const char *)(of_a ? o->a : o->b) + 2 * at * w->in_size,
+                             .lines = lines,
+                             .depth = depth,
+                             .line_step = along,
+                             .depth_step = deep,
+                             .panel = of_a ? (int64_t)w->opt->vectors * w->ops->lanes : w->ops->columns,
+                             .round = of_a ? w->ops->lanes : 1,
+                             .conjugate = trans == ATTUNE_C,
+                             .alpha = folded ? o->alpha : 1.0,
+                             .alpha_imag = folded ? o->alpha_imag : 0.0};
+  (of_a ? at_complex_pack_a : at_complex_pack_b)(&p);
+}
+
 static void pack_a(const job *w, void *to, int64_t batch, int64_t i, int64_t m, int64_t k, int64_t depth) {
+  if (w->complex) {
+    pack_complex(w, to, true, batch, i, m, k, depth);
+    return;
+  }
   at_pack p = {.dtype = (attune_dtype)w->g->dtype,
                .to = to,
                .from = a_at(w, batch, i, k),
@@ -73,6 +105,10 @@ static void pack_a(const job *w, void *to, int64_t batch, int64_t i, int64_t m, 
 }
 
 static void pack_b(const job *w, void *to, int64_t batch, int64_t k, int64_t depth, int64_t j, int64_t n) {
+  if (w->complex) {
+    pack_complex(w, to, false, batch, j, n, k, depth);
+    return;
+  }
   at_pack p = {.dtype = (attune_dtype)w->g->dtype,
                .to = to,
                .from = b_at(w, batch, k, j),
@@ -87,7 +123,10 @@ static void pack_b(const job *w, void *to, int64_t batch, int64_t k, int64_t dep
 
 static void plain(const job *w, const area *r) {
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++)
-    at_gemm_plain(w->g, w->o, batch, r->i, r->m, r->j, r->n);
+    if (w->complex)
+      at_gemm_plain(w->complex, w->complex_operands, batch, r->i / 2, r->m / 2, r->j, r->n);
+    else
+      at_gemm_plain(w->g, w->o, batch, r->i, r->m, r->j, r->n);
 }
 
 /* ---- direct and panel ---- */
@@ -123,6 +162,18 @@ static void direct(const job *w, const area *r) {
   }
 }
 
+/* Where beta has an imaginary part the area of D becomes beta C first, to which the product is added. */
+static void add_to_scaled(const job *w, const area *r) {
+  const at_gemm *g = w->complex;
+  const at_gemm_operands *o = w->complex_operands;
+  if (!w->scale) return;
+  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
+    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc, d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
+    at_complex_scale((attune_dtype)w->g->dtype, o->beta, o->beta_imag, (const char *)o->c + 2 * c * w->out_size, g->ldc,
+                     (char *)o->d + 2 * d * w->out_size, g->ldd, r->m / 2, r->n);
+  }
+}
+
 static void panel(const job *w, const area *r) {
   at_block block = block_as_it_lies(w->g, w->o, w->opt);
   int64_t rows = even_block(r->m, w->opt->mc, (int64_t)w->opt->vectors * w->ops->lanes);
@@ -131,6 +182,7 @@ static void panel(const job *w, const area *r) {
     plain(w, r);
     return;
   }
+  add_to_scaled(w, r);
   block.a = panels;
   block.a_packed = true;
   block.n = r->n;
@@ -161,7 +213,7 @@ typedef struct walk {
 static bool walk_make(walk *out, const job *w, const area *r) {
   int64_t tile = (int64_t)w->opt->vectors * w->ops->lanes;
   out->mc = even_block(r->m, w->opt->mc, tile);
-  out->kc = even_block(w->g->k, w->opt->kc, 1);
+  out->kc = even_block(w->g->k, w->opt->kc, w->complex ? 2 : 1);
   out->nc = least(even_block(r->n, w->opt->nc, w->ops->columns), r->n);
   out->buffered = w->out_size < w->sum_size;
   bool one = out->kc >= w->g->k;
@@ -235,6 +287,7 @@ static void packed(const job *w, const area *r) {
     plain(w, r);
     return;
   }
+  add_to_scaled(w, r);
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++)
     for (int64_t j = r->j; j < r->j + r->n; j += v.nc)
       for (int64_t i = r->i; i < r->i + r->m; i += v.rows)
@@ -391,7 +444,52 @@ static void run_member(void *arg, const at_team *team) {
   }
 }
 
+static void run_job(const job *w) {
+  if (w->opt->threads > 1) {
+    at_parallel(w->opt->threads, run_member, (void *)(uintptr_t)w);
+    return;
+  }
+  const area all = {0, w->g->batch, 0, w->g->m, 0, w->g->n};
+  run_area(w, &all);
+}
+
+/* The real form: C and D are twice as high, and real scalars are those of each part. */
+static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_blocked_options *options) {
+  const bool f64 = g->dtype == ATTUNE_C128, fold = at_gemm_scalar_in((attune_dtype)g->dtype, o->alpha_imag) != 0.0,
+             scale = g->c != AT_C_NONE && at_gemm_scalar_in((attune_dtype)g->dtype, o->beta_imag) != 0.0;
+  at_gemm real = *g;
+  at_gemm_operands operands = *o;
+  real.dtype = real.dtype_out = (uint8_t)at_gemm_part(g->dtype);
+  real.m *= 2, real.k *= 2;
+  real.ldb *= 2, real.ldc *= 2, real.ldd *= 2;
+  real.stride_b *= 2, real.stride_c *= 2, real.stride_d *= 2;
+  if (fold) operands.alpha = 1.0;
+  if (scale) {
+    operands.c = o->d;
+    operands.beta = 1.0;
+    real.ldc = real.ldd, real.stride_c = real.stride_d;
+  }
+  const int64_t size = f64 ? 8 : 4;
+  const job w = {.g = &real,
+                 .o = &operands,
+                 .complex = g,
+                 .complex_operands = o,
+                 .fold = fold,
+                 .scale = scale,
+                 .opt = options,
+                 .ops = f64 ? options->isa->f64 : options->isa->f32,
+                 .in_size = size,
+                 .out_size = size,
+                 .sum_size = size,
+                 .beta = g->c == AT_C_NONE ? 0.0 : scale ? 1.0 : f64 ? o->beta : (double)(float)o->beta};
+  run_job(&w);
+}
+
 void at_blocked_run(const at_gemm *g, const at_gemm_operands *operands, const at_blocked_options *options) {
+  if (at_gemm_complex(g->dtype)) {
+    run_complex(g, operands, options);
+    return;
+  }
   bool f64 = g->dtype == ATTUNE_F64;
   if (options->path == AT_PATH_DIRECT && options->threads == 1 &&
       g->batch == 1) { /* so small that more set-up would be felt */
@@ -410,12 +508,7 @@ void at_blocked_run(const at_gemm *g, const at_gemm_operands *operands, const at
                                                     : 2,
            .sum_size = f64 ? 8 : 4};
   w.beta = g->c == AT_C_NONE ? 0.0 : f64 ? operands->beta : (double)(float)operands->beta;
-  if (options->threads > 1) {
-    at_parallel(options->threads, run_member, &w);
-    return;
-  }
-  area all = {0, g->batch, 0, g->m, 0, g->n};
-  run_area(&w, &all);
+  run_job(&w);
 }
 
 /* ---- choices ---- */
@@ -434,7 +527,7 @@ const at_blocked_isa *at_blocked_isa_find(const char *name) {
 
 void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blocked_isa *isa) {
   const at_cpu *cpu = at_cpu_info();
-  bool f64 = g->dtype == ATTUNE_F64;
+  bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
   const at_blocked_ops *ops = f64 ? isa->f64 : isa->f32;
   int64_t size = f64 ? 8 : 4, tile = (int64_t)ops->vectors * ops->lanes;
   int64_t l2 = cpu->l2_bytes != 0 ? (int64_t)cpu->l2_bytes : 256 << 10;
@@ -450,6 +543,7 @@ void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blo
 
 bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
   bool half = g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64;
+  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED || (path == AT_PATH_PANEL && !g->trans_b);
   if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
   if (path == AT_PATH_PANEL) return !half;
   if (path == AT_PATH_STREAM) return least(g->m, g->n) <= AT_STREAM_THIN;

@@ -12,7 +12,9 @@ enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 /* ---- gemv ---- */
 
 bool at_cblas_can_gemv(const at_cblas *library, const at_gemm *g) {
-  return (g->m == 1 || g->n == 1) && (g->dtype == ATTUNE_F64 ? library->dgemv != NULL : library->sgemv != NULL);
+  return (g->m == 1 || g->n == 1) && (g->dtype == ATTUNE_F64   ? library->dgemv != NULL
+                                      : g->dtype == ATTUNE_F32 ? library->sgemv != NULL
+                                                               : false);
 }
 
 /* The matrix as it is stored, and the steps from element to element of the two vectors. */
@@ -54,7 +56,7 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
  * loop, for reading them from the problem at each call would be seen in the time. */
 #define CALLS(NAME, TYPE, GEMM, GEMV)                                                                                  \
   static void call_##NAME(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {      \
-    const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;        \
+    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                              \
     const TYPE alpha = (TYPE)o->alpha, beta = g->c == AT_C_NONE ? 0 : (TYPE)o->beta;                                   \
     for (int64_t i = 0; i < g->batch; i++) {                                                                           \
       const TYPE *a = (const TYPE *)o->a + i * g->stride_a, *b = (const TYPE *)o->b + i * g->stride_b;                 \
@@ -71,7 +73,7 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
                                                                                                                        \
   static void products_##NAME(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {                 \
     const at_cblas_##GEMM##_fn gemm = library->GEMM;                                                                   \
-    const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;        \
+    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                              \
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;    \
     const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */        \
     int copy = calls->from % calls->copies;                                                                            \
@@ -86,9 +88,32 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
 CALLS(f64, double, dgemm, dgemv)
 CALLS(f32, float, sgemm, sgemv)
 
+/* The same of c64 and c128, without gemv. */
+static void call_complex(const at_cblas *library, const at_gemm *g, const shape *none, const at_gemm_operands *o) {
+  const size_t size = attune_dtype_size((attune_dtype)g->dtype);
+  const bool wide = g->dtype == ATTUNE_C128, with_c = g->c != AT_C_NONE;
+  const at_cblas_complex_fn gemm = wide ? library->zgemm : library->cgemm;
+  const double alpha[] = {o->alpha, o->alpha_imag}, beta[] = {with_c ? o->beta : 0.0, with_c ? o->beta_imag : 0.0};
+  const float alpha_f[] = {(float)alpha[0], (float)alpha[1]}, beta_f[] = {(float)beta[0], (float)beta[1]};
+  (void)none;
+  for (int64_t i = 0; i < g->batch; i++) {
+    if (g->c == AT_C_SEPARATE && !at_gemm_beta_is_0((attune_dtype)g->dtype, o)) copy_c(g, o, i, size);
+    gemm(COLUMN_MAJOR, at_cblas_trans(g->trans_a), at_cblas_trans(g->trans_b), (int)g->m, (int)g->n, (int)g->k,
+         wide ? (const void *)alpha : alpha_f, (const char *)o->a + (size_t)(i * g->stride_a) * size, (int)g->lda,
+         (const char *)o->b + (size_t)(i * g->stride_b) * size, (int)g->ldb, wide ? (const void *)beta : beta_f,
+         (char *)o->d + (size_t)(i * g->stride_d) * size, (int)g->ldd);
+  }
+}
+
+typedef void (*call_fn)(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o);
+
+static call_fn call_of(const at_gemm *g) {
+  return at_gemm_complex(g->dtype) ? call_complex : g->dtype == ATTUNE_F64 ? call_f64 : call_f32;
+}
+
 void at_cblas_call(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, bool gemv) {
   const shape vector = gemv ? shape_of(g) : (shape){.on_a = false};
-  (g->dtype == ATTUNE_F64 ? call_f64 : call_f32)(library, g, gemv ? &vector : NULL, o);
+  call_of(g)(library, g, gemv ? &vector : NULL, o);
 }
 
 static at_cblas *library_of(const at_plan *plan) {
@@ -98,15 +123,15 @@ static at_cblas *library_of(const at_plan *plan) {
 
 static void make_calls(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
   const shape vector = shape_of(g), *s = at_cblas_can_gemv(library, g) ? &vector : NULL;
-  const bool f64 = g->dtype == ATTUNE_F64;
-  if (!s && g->batch == 1 && g->c != AT_C_SEPARATE) {
-    (f64 ? products_f64 : products_f32)(library, g, calls);
+  const call_fn call = call_of(g);
+  if (!s && g->batch == 1 && g->c != AT_C_SEPARATE && !at_gemm_complex(g->dtype)) {
+    (g->dtype == ATTUNE_F64 ? products_f64 : products_f32)(library, g, calls);
     return;
   }
   int copy = calls->from % calls->copies; /* a division at each call would be seen too */
   for (int i = calls->from; i < calls->to; i++) {
     const at_gemm_operands *o = at_bare_operands(calls, copy);
-    (f64 ? call_f64 : call_f32)(library, g, s, o);
+    call(library, g, s, o);
     if (++copy == calls->copies) copy = 0;
   }
 }

@@ -20,4 +20,10 @@ attune_status at_cblas_direct(const struct attune_plan *plan, const at_bare_call
 void at_cblas_direct_name(const struct attune_plan *plan, char *out, size_t size);
 int at_cblas_direct_threads(const struct attune_plan *plan);
 
+/* trans of at_gemm as CBLAS has it: no transpose 111, transpose 112, conjugate transpose 113. */
+_Static_assert(ATTUNE_N == 0 && ATTUNE_T == 1 && ATTUNE_C == 2, "in CBLAS's order");
+static inline int at_cblas_trans(int trans) {
+  return 111 + trans;
+}
+
 #endif

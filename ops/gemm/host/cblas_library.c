@@ -167,6 +167,8 @@ static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thre
   symbol(handle, "cblas_dgemm", &out->dgemm);
   symbol(handle, "cblas_sgemv", &out->sgemv);
   symbol(handle, "cblas_dgemv", &out->dgemv);
+  symbol(handle, "cblas_cgemm", &out->cgemm);
+  symbol(handle, "cblas_zgemm", &out->zgemm);
   symbol(handle, f->get_threads, &get_threads);
   symbol(handle, f->set_threads, &set_threads);
   make_id(out->id, sizeof out->id, f->name, text);

@@ -11,11 +11,15 @@
 
 #include "ops/gemm/host/cblas_thread_setting.h"
 
-/* Column-major is 102, no transpose 111, transpose 112. */
+/* Column-major is 102, no transpose 111, transpose 112, conjugate transpose 113. */
 typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
                                   const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha,
                                   const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+
+/* c64 and c128; alpha and beta are pointers to one of them. */
+typedef void (*at_cblas_complex_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, const void *alpha,
+                                    const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
 
 typedef void (*at_cblas_sgemv_fn)(int layout, int trans, int m, int n, float alpha, const float *a, int lda,
                                   const float *x, int step_x, float beta, float *y, int step_y);
@@ -32,6 +36,7 @@ typedef struct at_cblas {
   at_cblas_dgemm_fn dgemm;
   at_cblas_sgemv_fn sgemv; /* NULL: not there, as the next */
   at_cblas_dgemv_fn dgemv;
+  at_cblas_complex_fn cgemm, zgemm;
   at_cblas_thread_setting gate;
 } at_cblas;
 

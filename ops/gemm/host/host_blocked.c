@@ -103,7 +103,7 @@ static void add(list *l, const at_blocked_options *o) {
 }
 
 static double flops(const at_gemm *g) {
-  return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+  return (at_gemm_complex(g->dtype) ? 8.0 : 2.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
 /* Below this many operations a thread costs more than it gives. */
@@ -156,11 +156,13 @@ static void add_direct(list *l, at_blocked_options o, const at_gemm *g) {
 }
 
 static void add_panel(list *l, at_blocked_options o, const at_gemm *g) {
-  int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4, lanes = g->dtype == ATTUNE_F64 ? o.isa->f64->lanes : o.isa->f32->lanes;
-  int64_t tile = o.vectors * lanes, rows = l2_bytes() / 2 / (g->k * size) / tile * tile;
+  const bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
+  const int64_t parts = at_gemm_complex(g->dtype) ? 2 : 1, m = g->m * parts, k = g->k * parts;
+  int64_t size = f64 ? 8 : 4, lanes = f64 ? o.isa->f64->lanes : o.isa->f32->lanes;
+  int64_t tile = o.vectors * lanes, rows = l2_bytes() / 2 / (k * size) / tile * tile;
   if (!at_blocked_can(g, AT_PATH_PANEL) || rows == 0) return;
   o.path = AT_PATH_PANEL;
-  o.mc = rows < g->m ? rows : (g->m + tile - 1) / tile * tile;
+  o.mc = rows < m ? rows : (m + tile - 1) / tile * tile;
   add_threads(l, o, g);
   if (o.vectors <= 2 || flops(g) >= 1e9) return;
   o.vectors = 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_cblas.c: f32 and f64 GEMM by the CBLAS libraries of the machine; the library and its thread count are the
+ * host_cblas.c: GEMM of f32, f64, c64 and c128 by the CBLAS libraries of the machine; the library and its thread count are the
  * tunables. The first one with its default threads is the host's vendor default. */
 #include <limits.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 #include "src/process/floating.h"
 #include "tuning/op/tunables.h"
 
-enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+enum { COLUMN_MAJOR = 102 };
 
 typedef struct state {
   at_cblas *library;
   int threads;
   bool gemv;
-  bool f64, simple; /* simple: one product by gemm, and no C of its own; then the call is made of these: */
+  bool f64, simple; /* simple: a real product by gemm, and no C of its own; then the call is made of these: */
   bool reads_d;     /* D is C */
   int trans_a, trans_b, m, n, k, lda, ldb, ldd;
 } state;
@@ -34,10 +34,10 @@ _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a sub
 /* What the call needs of the problem, as CBLAS takes it: small products see each instruction. */
 static void make_simple(state *s, const at_gemm *g) {
   s->f64 = g->dtype == ATTUNE_F64;
-  s->simple = !s->gemv && g->batch == 1 && g->c != AT_C_SEPARATE;
+  s->simple = !s->gemv && g->batch == 1 && g->c != AT_C_SEPARATE && !at_gemm_complex(g->dtype);
   s->reads_d = g->c != AT_C_NONE;
-  s->trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE;
-  s->trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
+  s->trans_a = at_cblas_trans(g->trans_a);
+  s->trans_b = at_cblas_trans(g->trans_b);
   s->m = (int)g->m;
   s->n = (int)g->n;
   s->k = (int)g->k;
@@ -101,7 +101,8 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 enum { ALL_KEPT_FROM = 512 };
 
 static bool can_use(const at_cblas *library, const at_gemm *g) {
-  if (g->dtype == ATTUNE_F32 && library->f32_overreads) return false;
+  if (at_gemm_part(g->dtype) == ATTUNE_F32 && library->f32_overreads) return false;
+  if (at_gemm_complex(g->dtype) && !(g->dtype == ATTUNE_C64 ? library->cgemm : library->zgemm)) return false;
   return !library->loses_specials ||
          (g->c == AT_C_NONE && g->m >= ALL_KEPT_FROM && g->n >= ALL_KEPT_FROM && g->k >= ALL_KEPT_FROM);
 }
@@ -110,7 +111,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   (void)self;
   const at_gemm *g = at_gemm_of(problem);
   if (device->backend.kind != ATTUNE_DEVICE_HOST || g->dtype != g->dtype_out) return false;
-  if (g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64) return false;
+  if (g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16) return false;
   int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldd};
   for (size_t i = 0; i < AT_COUNT(sizes); i++)
     if (sizes[i] > INT_MAX) return false;
@@ -181,7 +182,7 @@ static attune_status prepare(at_plan *plan) {
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", c.library);
   if (!can_use(library, at_gemm_of(plan->problem)))
     return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", c.library,
-                   at_gemm_of(plan->problem)->dtype == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
+                   at_gemm_part(at_gemm_of(plan->problem)->dtype) == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
                                                                   : "its kernels lose NaN and Inf");
   if (library->gate.set_threads == NULL && c.threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %d; %s always uses %d", c.threads, c.library,

@@ -24,6 +24,59 @@ static void store(void *p, int64_t at, uint8_t dtype, double x) {
   }
 }
 
+/* A complex product, and the scalars, part by part. */
+typedef struct complex_number {
+  double re, im;
+} complex_number;
+
+static complex_number load_complex(const void *p, int64_t at, uint8_t dtype, bool conjugate) {
+  const uint8_t part = (uint8_t)at_gemm_part(dtype);
+  const double im = load(p, 2 * at + 1, part);
+  return (complex_number){load(p, 2 * at, part), conjugate ? -im : im};
+}
+
+static complex_number times(complex_number x, complex_number y) {
+  return (complex_number){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+
+/* x times z; a real x leaves what is not finite in its part. */
+static complex_number scaled(complex_number x, complex_number z) {
+  return x.im == 0.0 ? (complex_number){x.re * z.re, x.re * z.im} : times(x, z);
+}
+
+static void complex_element(const at_gemm *g, const at_gemm_operands *o, const at_gemm_scalars *s, int64_t batch,
+                            int64_t i, int64_t j) {
+  const uint8_t part = (uint8_t)at_gemm_part(g->dtype);
+  complex_number sum = {0.0, 0.0};
+  for (int64_t k = 0; k < g->k; k++) {
+    const complex_number x = load_complex(o->a, batch * g->stride_a + (g->trans_a ? i * g->lda + k : i + k * g->lda),
+                                          g->dtype, g->trans_a == ATTUNE_C);
+    const complex_number y = load_complex(o->b, batch * g->stride_b + (g->trans_b ? j + k * g->ldb : k + j * g->ldb),
+                                          g->dtype, g->trans_b == ATTUNE_C);
+    const complex_number product = times(x, y);
+    sum.re += product.re;
+    sum.im += product.im;
+  }
+  complex_number value = scaled((complex_number){s->alpha, s->alpha_imag}, sum);
+  if (s->beta != 0.0 || s->beta_imag != 0.0) {
+    const complex_number c = load_complex(o->c, batch * g->stride_c + j * g->ldc + i, g->dtype, false),
+                         added = scaled((complex_number){s->beta, s->beta_imag}, c);
+    value.re += added.re;
+    value.im += added.im;
+  }
+  store(o->d, 2 * (batch * g->stride_d + j * g->ldd + i), part, value.re);
+  store(o->d, 2 * (batch * g->stride_d + j * g->ldd + i) + 1, part, value.im);
+}
+
+static void complex_plain(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
+                          int64_t n) {
+  at_gemm_scalars s = at_gemm_scalars_rounded(
+      g, (at_gemm_scalars){o->alpha, o->alpha_imag, o->beta, o->beta_imag});
+  if (g->c == AT_C_NONE) s.beta = s.beta_imag = 0.0;
+  for (int64_t column = j; column < j + n; column++)
+    for (int64_t row = i; row < i + m; row++) complex_element(g, o, &s, batch, row, column);
+}
+
 /* The scalars have the precision of the accumulation type that the contract names. */
 static double scalar(double x, uint8_t dtype) {
   return dtype == ATTUNE_F64 ? x : (double)(float)x;
@@ -51,6 +104,10 @@ static void sum_rows(double *sums, const at_gemm *g, const void *a, int64_t a_at
 
 void at_gemm_plain(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
                    int64_t n) {
+  if (at_gemm_complex(g->dtype)) {
+    complex_plain(g, o, batch, i, m, j, n);
+    return;
+  }
   double sums[ROWS];
   double alpha = scalar(o->alpha, g->dtype), beta = g->c == AT_C_NONE ? 0.0 : scalar(o->beta, g->dtype);
   for (int64_t column = j; column < j + n; column++)

@@ -15,33 +15,35 @@ static inline bool half(attune_dtype dtype) {
   return dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
 }
 
+static inline bool is_known(attune_dtype dtype) {
+  return (unsigned)dtype - 1u < 4u || at_gemm_complex(dtype);
+}
+
+#define DTYPES "f64 (1), f32 (2), f16 (3), bf16 (4), c64 (16) or c128 (17)"
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
-  if ((unsigned)p->dtype - 1u >= 4u)
-    return AT_INVALID("problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)p->dtype);
-  if ((unsigned)out - 1u >= 4u)
-    return AT_INVALID("problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
+  if (!is_known(p->dtype)) return AT_INVALID("problem.dtype is %d; should be " DTYPES, (int)p->dtype);
+  if (!is_known(out)) return AT_INVALID("problem.dtype_out is %d; should be 0, " DTYPES, (int)out);
   if (out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
     return AT_INVALID("problem.dtype_out is %s for %s inputs; should be %s%s", attune_dtype_name(out),
                       attune_dtype_name(p->dtype), attune_dtype_name(p->dtype), half(p->dtype) ? " or f32" : "");
   if ((unsigned)p->layout > 1)
     return AT_INVALID("problem.layout is %d; should be column-major (0) or row-major (1)", (int)p->layout);
-  if ((unsigned)p->trans_a > 1 || (unsigned)p->trans_b > 1)
-    return AT_INVALID("problem.trans_%c is %d; should be N (0) or T (1)", (unsigned)p->trans_a > 1 ? 'a' : 'b',
-                      (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
+  if ((unsigned)p->trans_a > 2 || (unsigned)p->trans_b > 2)
+    return AT_INVALID("problem.trans_%c is %d; should be N (0), T (1) or C (2)", (unsigned)p->trans_a > 2 ? 'a' : 'b',
+                      (int)((unsigned)p->trans_a > 2 ? p->trans_a : p->trans_b));
   return at_fail_accuracy(&p->contract);
 }
 
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
   *out = p->dtype_out ? p->dtype_out : p->dtype;
-  const bool dtypes = (unsigned)p->dtype - 1u < 4u && (unsigned)*out - 1u < 4u &&
-                      (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
-  if (AT_LIKELY(dtypes && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 1 && (unsigned)p->trans_b <= 1 &&
+  const bool dtypes = is_known(p->dtype) && (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
+  if (AT_LIKELY(dtypes && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 && (unsigned)p->trans_b <= 2 &&
                 (unsigned)p->contract.accuracy <= 2))
     return ATTUNE_OK;
   return fail_kind(p, *out);
 }
 
-uint8_t at_gemm_least_accuracy[5];
+uint8_t at_gemm_least_accuracy[ATTUNE_C128 + 1];
 
 /* What is asked for, or what the process allows for the type if that is more. */
 static inline uint8_t accuracy_of(const attune_gemm_problem *p) {
@@ -107,6 +109,11 @@ static inline attune_status check_matrix(char name, matrix *x, int64_t batch, bo
   return ATTUNE_OK;
 }
 
+/* What conjugates nothing is a transpose. */
+static inline uint8_t trans_in(const attune_gemm_problem *p, attune_transpose trans) {
+  return (uint8_t)(trans == ATTUNE_C && !at_gemm_complex(p->dtype) ? ATTUNE_T : trans);
+}
+
 attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, at_gemm *g, bool *swap) {
   attune_dtype out;
   attune_status status = check_kind(p, &out);
@@ -146,8 +153,8 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .workspace_cap = at_workspace_cap(p->contract.workspace_cap),
                  .dtype = (uint8_t)p->dtype,
                  .dtype_out = (uint8_t)out,
-                 .trans_a = (uint8_t)(row ? p->trans_b : p->trans_a),
-                 .trans_b = (uint8_t)(row ? p->trans_a : p->trans_b),
+                 .trans_a = trans_in(p, row ? p->trans_b : p->trans_a),
+                 .trans_b = trans_in(p, row ? p->trans_a : p->trans_b),
                  .accuracy = accuracy_of(p),
                  .deterministic = p->contract.deterministic != 0,
                  .c = (uint8_t)use.c,
@@ -156,7 +163,8 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
 }
 
 static attune_status fail_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, bool products) {
-  const size_t in = attune_dtype_size(p->dtype), out = attune_dtype_size(p->dtype_out ? p->dtype_out : p->dtype);
+  const size_t in = attune_dtype_size(at_gemm_part(p->dtype)),
+               out = attune_dtype_size(at_gemm_part(p->dtype_out ? p->dtype_out : p->dtype));
   const struct {
     const char *name;
     const void *pointer;
@@ -164,7 +172,7 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
     bool needed;
   } each[] = {{"a", o->a, in, products},
               {"b", o->b, in, products},
-              {"c", o->c, out, at_gemm_scalar_in(p->dtype, o->beta) != 0.0},
+              {"c", o->c, out, !at_gemm_beta_is_0(p->dtype, o)},
               {"d", o->d, out, true}};
   for (size_t i = 0; i < AT_COUNT(each); i++) {
     if (!each[i].needed) continue;
@@ -179,12 +187,11 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
 }
 
 attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
-  static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
+  static const uint8_t low_bits[] = {0, 7, 3, 1, 1, [ATTUNE_C64] = 3, [ATTUNE_C128] = 7}; /* of a part: size - 1 */
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  const bool products = at_gemm_scalar_in(p->dtype, o->alpha) != 0.0 && p->k != 0,
-             reads_c = at_gemm_scalar_in(p->dtype, o->beta) != 0.0;
+  const bool products = !at_gemm_alpha_is_0(p->dtype, o) && p->k != 0, reads_c = !at_gemm_beta_is_0(p->dtype, o);
   const uintptr_t in = low_bits[p->dtype], out = low_bits[dtype_out];
   const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0,
                   outputs = (uintptr_t)o->d | (reads_c ? (uintptr_t)o->c : 0);
@@ -205,7 +212,7 @@ static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int
   return (size_t)(stride * (batch - 1) + ld * (cols - 1) + rows) * element;
 }
 
-/* The class is that of the least aligned pointer; each is aligned to its own elements at least. */
+/* The class is that of the least aligned pointer; each is aligned to its own elements, or their parts, at least. */
 static size_t alignment_of(const at_gemm *g, size_t element) {
   return g->alignment > element ? g->alignment : element;
 }
@@ -214,8 +221,9 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   const at_gemm *g = at_gemm_of(problem);
   const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
   const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
-  const at_buffer input = {.alignment = alignment_of(g, in), .dtype = dtype, .input = true},
-                  other = {.alignment = alignment_of(g, result), .dtype = dtype_out};
+  const size_t in_part = attune_dtype_size(at_gemm_part(dtype)), part = attune_dtype_size(at_gemm_part(dtype_out));
+  const at_buffer input = {.alignment = alignment_of(g, in_part), .dtype = dtype, .input = true},
+                  other = {.alignment = alignment_of(g, part), .dtype = dtype_out};
   out[AT_GEMM_A] = out[AT_GEMM_B] = input;
   out[AT_GEMM_A].bytes = extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in);
   out[AT_GEMM_B].bytes = extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in);
@@ -245,6 +253,6 @@ void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
 }
 
 attune_status at_gemm_check_alignment(const at_gemm *g) {
-  const size_t out = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
+  const size_t out = attune_dtype_size(at_gemm_part(g->dtype_out)), in = attune_dtype_size(at_gemm_part(g->dtype));
   return at_text_check_alignment(g->alignment, out > in ? out : in);
 }

@@ -22,7 +22,7 @@ typedef struct at_gemm {
   uint64_t workspace_cap; /* never 0 */
   uint8_t dtype;          /* of A and B */
   uint8_t dtype_out;      /* of C and D */
-  uint8_t trans_a, trans_b;
+  uint8_t trans_a, trans_b; /* attune_transpose; ATTUNE_C for complex types only */
   uint8_t accuracy; /* attune_accuracy */
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
@@ -57,9 +57,25 @@ static inline int64_t at_gemm_batch(const attune_gemm_problem *p) {
   return p->batch == 0 ? 1 : p->batch == ATTUNE_EMPTY_BATCH ? 0 : p->batch;
 }
 
+/* A complex element is two real ones, its parts. */
+static inline bool at_gemm_complex(unsigned dtype) {
+  return dtype == ATTUNE_C64 || dtype == ATTUNE_C128;
+}
+static inline attune_dtype at_gemm_part(unsigned dtype) {
+  return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : (attune_dtype)dtype;
+}
+
 /* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
 static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
-  return dtype != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;
+  return at_gemm_part(dtype) != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;
+}
+static inline bool at_gemm_alpha_is_0(attune_dtype dtype, const attune_gemm_operands *o) {
+  return at_gemm_scalar_in(dtype, o->alpha) == 0.0 &&
+         (!at_gemm_complex(dtype) || at_gemm_scalar_in(dtype, o->alpha_imag) == 0.0);
+}
+static inline bool at_gemm_beta_is_0(attune_dtype dtype, const attune_gemm_operands *o) {
+  return at_gemm_scalar_in(dtype, o->beta) == 0.0 &&
+         (!at_gemm_complex(dtype) || at_gemm_scalar_in(dtype, o->beta_imag) == 0.0);
 }
 
 /* How a call uses its operands, as far as the problem depends on it. */
@@ -90,6 +106,7 @@ attune_status at_gemm_parse(const char *text, void *problem);
 /* `as` 1: as a row-major caller wrote it. */
 attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
+#define AT_GEMM_DTYPES (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_C64) | AT_DTYPE_BIT(ATTUNE_C128))
 extern const char *const at_gemm_columns[];
 attune_status at_gemm_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
@@ -117,6 +134,25 @@ void at_gemm_reference_destroy(void *reference);
 #define AT_GEMM_TEST_ALPHA (-1.5)
 #define AT_GEMM_TEST_BETA 1.0
 
+/* The scalars of a call. Those that the problem has are in the order of at_operand_type.scalars: alpha, alpha_imag
+ * (complex), beta (with C), beta_imag (both); the others are 0. */
+typedef struct at_gemm_scalars {
+  double alpha, alpha_imag, beta, beta_imag;
+} at_gemm_scalars;
+static inline at_gemm_scalars at_gemm_scalars_of(const at_gemm *g, const double *scalars) {
+  const bool is_complex = at_gemm_complex(g->dtype), c = g->c != AT_C_NONE;
+  return (at_gemm_scalars){.alpha = scalars[0],
+                           .alpha_imag = is_complex ? scalars[1] : 0.0,
+                           .beta = c ? scalars[is_complex ? 2 : 1] : 0.0,
+                           .beta_imag = c && is_complex ? scalars[3] : 0.0};
+}
+/* The same in the precision of the accumulation type. */
+static inline at_gemm_scalars at_gemm_scalars_rounded(const at_gemm *g, at_gemm_scalars s) {
+  if (at_gemm_part(g->dtype) == ATTUNE_F64) return s;
+  return (at_gemm_scalars){(double)(float)s.alpha, (double)(float)s.alpha_imag, (double)(float)s.beta,
+                           (double)(float)s.beta_imag};
+}
+
 /* D = beta C for k = 0 or alpha = 0, in stream order; beta = 0 writes zeros and does not read C. `g` has k >= 0 here.
  */
 attune_status at_gemm_scale_host(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands);
@@ -126,6 +162,6 @@ extern const at_op at_gemm_op;
 
 /* The least accuracy of products, by type of their elements, as attune_accuracy; 0: what is asked for. Set before the first tuner is
  * there, and not changed then (ATTUNE_TF32). */
-extern uint8_t at_gemm_least_accuracy[5] __attribute__((visibility("hidden")));
+extern uint8_t at_gemm_least_accuracy[ATTUNE_C128 + 1] __attribute__((visibility("hidden")));
 
 #endif

@@ -13,7 +13,7 @@ static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
   bool ok = at_append(out, size, at, "gemm %s", attune_dtype_name((attune_dtype)g->dtype));
   if (g->dtype_out != g->dtype)
     ok = ok && at_append(out, size, at, ":%s", attune_dtype_name((attune_dtype)g->dtype_out));
-  return ok && at_append(out, size, at, " %c%c", g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n');
+  return ok && at_append(out, size, at, " %c%c", "ntc"[g->trans_a], "ntc"[g->trans_b]);
 }
 
 static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
@@ -109,15 +109,16 @@ _Static_assert(ATTUNE_BROADCAST == AT_BROADCAST, "strides are read as every oper
 static bool read_dtypes(char *word, void *into) {
   attune_gemm_problem *p = &((reading *)into)->problem;
   const size_t in = strcspn(word, ":");
-  if (!at_text_dtype(word, in, AT_DTYPES_FLOAT, &p->dtype)) return false;
-  return word[in] == '\0' || at_text_dtype(word + in + 1, strlen(word + in + 1), AT_DTYPES_FLOAT, &p->dtype_out);
+  if (!at_text_dtype(word, in, AT_GEMM_DTYPES, &p->dtype)) return false;
+  return word[in] == '\0' || at_text_dtype(word + in + 1, strlen(word + in + 1), AT_GEMM_DTYPES, &p->dtype_out);
 }
 
 static bool read_transposes(char *word, void *into) {
   attune_gemm_problem *p = &((reading *)into)->problem;
-  if (strlen(word) != 2 || !strchr("nt", word[0]) || !strchr("nt", word[1])) return false;
-  p->trans_a = word[0] == 't' ? ATTUNE_T : ATTUNE_N;
-  p->trans_b = word[1] == 't' ? ATTUNE_T : ATTUNE_N;
+  static const char letters[] = "ntc";
+  if (strlen(word) != 2 || !strchr(letters, word[0]) || !strchr(letters, word[1])) return false;
+  p->trans_a = (attune_transpose)(strchr(letters, word[0]) - letters);
+  p->trans_b = (attune_transpose)(strchr(letters, word[1]) - letters);
   return true;
 }
 
@@ -150,7 +151,7 @@ static bool read_option(char *word, void *into) {
 static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   static const at_word_kind kinds[] = {
       {"a dtype such as f32 or bf16:f32", read_dtypes, false},
-      {"nn, nt, tn or tt", read_transposes, false},
+      {"nn, nt, tn or tt (c: conjugated and transposed)", read_transposes, false},
       {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "

@@ -21,12 +21,12 @@ static attune_status read_number(const at_column *field, attune_gemm_problem *p,
 }
 
 static attune_status read_words(const at_column *field, attune_gemm_problem *p, bool *known) {
-  static const char *const transposes[] = {"n", "t"}, *const layouts[] = {"column-major", "row-major"};
+  static const char *const transposes[] = {"n", "t", "c"}, *const layouts[] = {"column-major", "row-major"};
   int trans_a = (int)p->trans_a, trans_b = (int)p->trans_b, layout = (int)p->layout;
-  attune_status status = at_column_dtype(field, "dtype", AT_DTYPES_FLOAT, &p->dtype, known);
-  if (!*known) status = at_column_dtype(field, "dtype_out", AT_DTYPES_FLOAT, &p->dtype_out, known);
-  if (!*known) status = at_column_word(field, "transa", transposes, 2, &trans_a, known);
-  if (!*known) status = at_column_word(field, "transb", transposes, 2, &trans_b, known);
+  attune_status status = at_column_dtype(field, "dtype", AT_GEMM_DTYPES, &p->dtype, known);
+  if (!*known) status = at_column_dtype(field, "dtype_out", AT_GEMM_DTYPES, &p->dtype_out, known);
+  if (!*known) status = at_column_word(field, "transa", transposes, 3, &trans_a, known);
+  if (!*known) status = at_column_word(field, "transb", transposes, 3, &trans_b, known);
   if (!*known) status = at_column_word(field, "layout", layouts, 2, &layout, known);
   p->trans_a = (attune_transpose)trans_a;
   p->trans_b = (attune_transpose)trans_b;

@@ -15,12 +15,14 @@ enum { FEW_LINES = 2 * AT_SPECIAL_ROLES, FEW_ELEMENTS = 64, C_ROLES = 6 };
 /* ---- values ---- */
 
 /* A power of two below the smallest normal number of the dtype. */
-static double denormal_of(attune_dtype dtype) {
+static double denormal_of(attune_dtype whole) {
+  const attune_dtype dtype = at_gemm_part(whole);
   return dtype == ATTUNE_F64 ? 0x1p-1024 : dtype == ATTUNE_F16 ? 0x1p-16 : 0x1p-128;
 }
 
 /* Its square overflows; times -1.5 and any ordinary number it does not. */
-static double huge_of(attune_dtype dtype) {
+static double huge_of(attune_dtype whole) {
+  const attune_dtype dtype = at_gemm_part(whole);
   return dtype == ATTUNE_F64 ? 0x1p1020 : dtype == ATTUNE_F16 ? 0x1p13 : 0x1p125;
 }
 
@@ -38,8 +40,11 @@ static double number_of(value v, attune_dtype dtype) {
   return 0.0;
 }
 
+/* Of a complex number the real part; the other one is 0. */
 static void store(void *data, attune_dtype dtype, size_t at, double x) {
   switch (dtype) {
+  case ATTUNE_C128: memcpy((double *)data + 2 * at, (const double[]){x, 0.0}, 16); break;
+  case ATTUNE_C64: memcpy((float *)data + 2 * at, (const float[]){(float)x, 0.0f}, 8); break;
   case ATTUNE_F64: ((double *)data)[at] = x; break;
   case ATTUNE_F32: ((float *)data)[at] = (float)x; break;
   case ATTUNE_F16: ((uint16_t *)data)[at] = at_f64_to_f16(x); break;
@@ -251,14 +256,18 @@ static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) 
 
 /* ---- C ---- */
 
-double at_special_c_value(const at_gemm *g, int c, int64_t i, int64_t j, int64_t matrix, double was) {
-  static const value values[C_ROLES] = {ZERO, A_NAN, PLUS_INF, MINUS_INF, DENORMAL, ZERO};
-  if (c == AT_C_ORDINARY) return was;
-  if (c == AT_C_POISON) return (double)NAN;
+int at_special_c_turn(const at_gemm *g, int c, int64_t i, int64_t j, int64_t matrix) {
+  if (c == AT_C_ORDINARY) return -1;
+  if (c == AT_C_POISON) return 1;
   const int64_t elements = g->m * g->n * g->batch, at = (matrix * g->n + j) * g->m + i;
   const uint64_t role = elements < FEW_ELEMENTS ? (uint64_t)(at + c - AT_C_PLANTED) % C_ROLES
                                                 : mixed((uint64_t)elements, (uint64_t)at) % (4 * C_ROLES);
-  return role == 0 || role >= C_ROLES ? was : number_of(values[role], (attune_dtype)g->dtype_out);
+  return role == 0 || role >= C_ROLES ? -1 : (int)role;
+}
+
+double at_special_c_number(const at_gemm *g, int turn) {
+  static const value values[C_ROLES] = {ZERO, A_NAN, PLUS_INF, MINUS_INF, DENORMAL, ZERO};
+  return number_of(values[turn], (attune_dtype)g->dtype_out);
 }
 
 static void plant_c(const at_gemm *g, int c, void *bytes) {
@@ -268,7 +277,8 @@ static void plant_c(const at_gemm *g, int c, void *bytes) {
     for (int64_t j = 0; j < g->n; j++)
       for (int64_t i = 0; i < g->m; i++) {
         const size_t at = (size_t)(b * g->stride_c + j * g->ldc + i);
-        store(bytes, dtype, at, at_special_c_value(g, c, i, j, b, at_reference_value(bytes, dtype, at)));
+        const int turn = at_special_c_turn(g, c, i, j, b);
+        if (turn >= 0) store(bytes, dtype, at, at_special_c_number(g, turn));
       }
 }
 
@@ -329,7 +339,7 @@ static void put_c(list *l, const at_gemm *g) {
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)NAN);
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)INFINITY);
   if (g->dtype_out != ATTUNE_F16)
-    put(l, zero, 0, AT_C_ORDINARY, l->alpha, denormal_of(g->dtype == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32));
+    put(l, zero, 0, AT_C_ORDINARY, l->alpha, denormal_of(at_gemm_part(g->dtype) == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32));
 }
 
 int at_special_cases(const at_gemm *g, int want, at_special_case *out) {
@@ -343,7 +353,7 @@ int at_special_cases(const at_gemm *g, int want, at_special_case *out) {
   put(&l, 0, 0, AT_C_ORDINARY, (double)NAN, l.beta);
   put(&l, 0, 0, AT_C_ORDINARY, (double)INFINITY, l.beta);
   if (g->c == AT_C_NONE && g->dtype_out != ATTUNE_F16)
-    put(&l, 0, 0, AT_C_ORDINARY, denormal_of(g->dtype == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32), 0.0);
+    put(&l, 0, 0, AT_C_ORDINARY, denormal_of(at_gemm_part(g->dtype) == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32), 0.0);
   /* last: what fills A and B need not be taken away for others */
   if (lines_are_apart(g, 0) && lines_are_apart(g, 1)) put_lines(&l, g);
   return l.count;
@@ -382,6 +392,7 @@ void at_gemm_ieee_specials_plant(const void *problem, int which, int buffer, voi
 
 void at_gemm_ieee_specials_scalars(const void *problem, int which, double *scalars) {
   const at_special_case c = case_of(problem, which);
+  const at_gemm *g = at_gemm_of(problem);
   scalars[0] = c.alpha;
-  if (at_gemm_of(problem)->c != AT_C_NONE) scalars[1] = c.beta;
+  if (g->c != AT_C_NONE) scalars[at_gemm_complex(g->dtype) ? 2 : 1] = c.beta;
 }

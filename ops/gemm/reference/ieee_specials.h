@@ -57,8 +57,9 @@ void at_special_line_roles(signed char *roles, int pattern, int64_t count, int64
 /* The value of a role at place `place` of `places`. */
 double at_special_line_value(const at_gemm *g, at_special_role role, int place, int places);
 
-/* Element (i, j) of matrix `matrix` of C in a case; `was` is what it was before. */
-double at_special_c_value(const at_gemm *g, int c, int64_t i, int64_t j, int64_t matrix, double was);
+/* What element (i, j) of matrix `matrix` of C becomes in a case, as a number's turn; -1: it stays as it was. */
+int at_special_c_turn(const at_gemm *g, int c, int64_t i, int64_t j, int64_t matrix);
+double at_special_c_number(const at_gemm *g, int turn);
 
 /* Slots of at_gemm_op; see op.h. */
 int at_gemm_ieee_specials_count(const void *problem);

@@ -5,9 +5,13 @@
  * row of A, a column of B, C, alpha or beta, Inf times 0, and Inf minus Inf give NaN; other infinities give infinity of
  * the right sign, and so do products beyond the largest number; denormals count; C is not read when beta is 0. The sign
  * of NaN and of zero does not matter. With alpha = Inf either Inf or NaN is right: who multiplies B by alpha first gets
- * NaN. */
+ * NaN.
+ *
+ * Of a complex number that is not finite one part at least must not be: which one, and whether it is Inf or NaN, depends
+ * on how two complex numbers are multiplied, for C's Annex G, Fortran and BLAS differ. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ops/gemm/reference/reference.h"
 #include "src/host/threads.h"
@@ -98,6 +102,30 @@ static void multiply(const comparison *c, int64_t row, int64_t column, element *
   e->magnitude = size;
 }
 
+/* Complex ones at a place: what was there, or a planted real number. */
+static void complex_at_place(const comparison *c, const double *kept, int64_t lines, int64_t line, int role, int place,
+                             double out[2]) {
+  out[0] = role == AT_ROLE_ORDINARY ? kept[2 * (place * lines + line)] : c->value[role][place];
+  out[1] = role == AT_ROLE_ORDINARY ? kept[2 * (place * lines + line) + 1] : 0.0;
+}
+
+/* As multiply, the two parts into product[2]. */
+static void multiply_complex(const comparison *c, int64_t row, int64_t column, element *e, double product[2]) {
+  const at_reference *r = c->r;
+  const int64_t rows = r->g.m * (r->g.stride_a ? r->g.batch : 1), columns = r->g.n * (r->g.stride_b ? r->g.batch : 1);
+  product[0] = product[1] = e->magnitude = 0.0;
+  for (int p = 0; p < r->places; p++) {
+    double x[2], y[2];
+    complex_at_place(c, r->a_at, rows, row, e->row, p, x);
+    complex_at_place(c, r->b_at, columns, column, e->column, p, y);
+    product[0] += x[0] * y[0] - x[1] * y[1];
+    product[1] += x[0] * y[1] + x[1] * y[0];
+    e->magnitude += hypot(x[0], x[1]) * hypot(y[0], y[1]);
+  }
+  for (int part = 0; part < 2 && r->g.dtype == ATTUNE_C64; part++)
+    if (fabs(product[part]) > 0x1.ffffffp127) product[part] = copysign((double)INFINITY, product[part]);
+}
+
 static rule why_not_finite(const comparison *c, const element *e, bool nan) {
   if (isnan(c->beta)) return NAN_OF_BETA;
   if (isnan(c->alpha)) return NAN_OF_ALPHA;
@@ -125,6 +153,17 @@ static bool has_denormal(const comparison *c, const element *e) {
          (e->c != 0.0 && c->c.c >= AT_C_PLANTED && fabs(e->c) < 0x1p-14);
 }
 
+static rule judge_finite(const comparison *c, const element *e, double value, double expected) {
+  const double off = fabs(value - expected),
+               allowed = c->u * fabs(expected) + c->r->gamma * (fabs(c->alpha) * e->magnitude + fabs(e->addend));
+  if (off <= allowed) return RULES; /* adding denormals is slow: only where it matters */
+  const double sums =
+      fabs(c->alpha) < 0x1p-100 ? (double)c->r->g.k : 1.0; /* alpha a, denormal too, is rounded k times */
+  if (off <= allowed + 4.0 * sums * c->tiny) return RULES;
+  if (has_denormal(c, e)) return DENORMALS;
+  return e->row || e->column ? ZEROS : c->c.c == AT_C_POISON ? C_UNREAD : SCALARS;
+}
+
 /* What `value` loses of what it should be; RULES: nothing. */
 static rule judge(const comparison *c, const element *e, double value) {
   double expected = c->alpha * e->product + e->addend;
@@ -139,14 +178,47 @@ static rule judge(const comparison *c, const element *e, double value) {
     return why_not_finite(c, e, false);
   }
   if (!isfinite(value)) return c->c.c == AT_C_POISON ? C_UNREAD : FINITE;
-  const double off = fabs(value - expected),
-               allowed = c->u * fabs(expected) + c->r->gamma * (fabs(c->alpha) * e->magnitude + fabs(e->addend));
-  if (off <= allowed) return RULES; /* adding denormals is slow: only where it matters */
-  const double sums =
-      fabs(c->alpha) < 0x1p-100 ? (double)c->r->g.k : 1.0; /* alpha a, denormal too, is rounded k times */
-  if (off <= allowed + 4.0 * sums * c->tiny) return RULES;
-  if (has_denormal(c, e)) return DENORMALS;
-  return e->row || e->column ? ZEROS : c->c.c == AT_C_POISON ? C_UNREAD : SCALARS;
+  return judge_finite(c, e, value, expected);
+}
+
+/* The scalars of all cases are real. */
+static rule judge_complex(const comparison *c, const element *e, const double value[2], const double product[2],
+                          const double addend[2]) {
+  double expected[2];
+  bool nan = false, finite = true;
+  for (int part = 0; part < 2; part++) {
+    expected[part] = c->alpha * product[part] + addend[part];
+    nan = nan || isnan(expected[part]);
+    finite = finite && isfinite(expected[part]) && fabs(expected[part]) < c->most;
+  }
+  const bool is_finite = isfinite(value[0]) && isfinite(value[1]);
+  if (!finite) return is_finite ? why_not_finite(c, e, nan) : RULES;
+  if (!is_finite) return c->c.c == AT_C_POISON ? C_UNREAD : FINITE;
+  const rule real = judge_finite(c, e, value[0], expected[0]);
+  return real != RULES ? real : judge_finite(c, e, value[1], expected[1]);
+}
+
+/* One element of a complex D. */
+static rule compare_complex(const comparison *c, element *e, int64_t b, int64_t i, int64_t j) {
+  const at_reference *r = c->r;
+  const at_gemm *g = &r->g;
+  const size_t at = (size_t)(2 * ((b * g->n + j) * g->m + i)), out = (size_t)(2 * (g->stride_d * b + g->ldd * j + i));
+  double product[2], added[2] = {0.0, 0.0}, value[2];
+  if (e->row || e->column) {
+    multiply_complex(c, (g->stride_a ? b * g->m : 0) + i, (g->stride_b ? b * g->n : 0) + j, e, product);
+  } else {
+    memcpy(product, &r->product[at], sizeof product);
+    e->magnitude = r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
+  }
+  const int turn = r->added ? at_special_c_turn(g, c->c.c, i, j, g->stride_c ? b : 0) : -1;
+  if (r->added) memcpy(added, turn < 0 ? &r->added[at] : (const double[]){at_special_c_number(g, turn), 0.0}, 16);
+  e->c = added[0];
+  for (int part = 0; part < 2; part++) {
+    added[part] = c->beta != 0.0 ? c->beta * added[part] : 0.0;
+    value[part] = at_reference_value(c->output, at_gemm_part(g->dtype_out), out + (size_t)part);
+  }
+  e->addend = hypot(added[0], added[1]);
+  return judge_complex(c, e, value, product, added);
 }
 
 static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
@@ -157,13 +229,19 @@ static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
   uint32_t lost = 0;
   for (int64_t i = 0; i < g->m; i++) {
     element e = {.row = c->row_roles[row + i], .column = c->column_roles[column]};
+    if (r->parts == 2) {
+      const rule broken = compare_complex(c, &e, b, i, j);
+      if (broken != RULES) lost |= UINT32_C(1) << broken;
+      continue;
+    }
     if (e.row || e.column) {
       multiply(c, row + i, column, &e);
     } else {
       e.product = at_reference_product(r, at + (size_t)i);
       e.magnitude = r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
     }
-    if (r->added) e.c = at_special_c_value(g, c->c.c, i, j, g->stride_c ? b : 0, r->added[at + (size_t)i]);
+    const int turn = r->added ? at_special_c_turn(g, c->c.c, i, j, g->stride_c ? b : 0) : -1;
+    if (r->added) e.c = turn < 0 ? r->added[at + (size_t)i] : at_special_c_number(g, turn);
     if (c->beta != 0.0) e.addend = c->beta * e.c;
     const rule broken = judge(c, &e, at_reference_value(c->output, (attune_dtype)g->dtype_out, first + (size_t)i));
     if (broken != RULES) lost |= UINT32_C(1) << broken;
@@ -183,7 +261,7 @@ static void compare_share(void *arg, const at_team *team) {
 }
 
 static void describe_output(comparison *c) {
-  const attune_dtype dtype = (attune_dtype)c->r->g.dtype_out;
+  const attune_dtype dtype = at_gemm_part(c->r->g.dtype_out);
   c->u = at_reference_roundoff(dtype);
   switch (dtype) {
   case ATTUNE_F64: c->tiny = 0x1p-1074, c->most = (double)INFINITY; break;
@@ -212,8 +290,9 @@ attune_status at_gemm_ieee_specials_compare(void *reference, int which, const at
   comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D]};
   const at_gemm *g = &c.r->g;
   at_special_cases(g, which, &c.c);
-  c.alpha = g->dtype == ATTUNE_F64 ? c.c.alpha : (double)(float)c.c.alpha;
-  c.beta = g->dtype == ATTUNE_F64 ? c.c.beta : (double)(float)c.c.beta;
+  const at_gemm_scalars s = at_gemm_scalars_rounded(g, (at_gemm_scalars){.alpha = c.c.alpha, .beta = c.c.beta});
+  c.alpha = s.alpha;
+  c.beta = s.beta;
   describe_output(&c);
   const bool alike = (c.c.a == AT_PATTERN_NONE || c.c.a >= AT_PATTERN_UNIFORM) &&
                      (c.c.b == AT_PATTERN_NONE || c.c.b >= AT_PATTERN_UNIFORM);

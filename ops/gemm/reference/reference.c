@@ -23,10 +23,10 @@ enum { SPOT_CHECKS = 64, PART_GRAIN = 48 };
 
 /* The relative error that the contract allows: FMA chains of f32 and f64; f32 accumulation of halves; TF32. */
 static double gamma_of(const at_gemm *g) {
-  const double k = (double)g->k;
+  const double k = (double)g->k * (at_gemm_complex(g->dtype) ? 2.0 : 1.0);
   const double chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
   const bool reduced = g->accuracy == ATTUNE_REDUCED;
-  switch ((attune_dtype)g->dtype) {
+  switch (at_gemm_part(g->dtype)) {
   case ATTUNE_F64: return chain * 0x1p-53;
   case ATTUNE_F32: return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
   case ATTUNE_F16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-11 : 0.0);
@@ -46,7 +46,8 @@ static size_t at_index(int64_t i, int64_t p, int64_t ld, bool trans, int64_t str
 typedef struct vectors {
   double *norms;
   const void *data;
-  attune_dtype dtype;
+  attune_dtype dtype; /* of a part */
+  int parts;
   int64_t count, k, ld;
   bool trans; /* vectors lie contiguous */
   size_t first;
@@ -59,20 +60,22 @@ static void norms_share(void *arg, const at_team *team) {
   for (int64_t i = from; i < to; i++) v->norms[i] = 0.0;
   for (int64_t p = 0; p < (v->trans ? 1 : v->k); p++)
     for (int64_t i = from; i < to; i++)
-      for (int64_t q = 0; q < (v->trans ? v->k : 1); q++) {
-        const double x =
-            at_reference_value(v->data, v->dtype, v->first + (size_t)(v->trans ? q + i * v->ld : i + p * v->ld));
-        v->norms[i] += x * x;
-      }
+      for (int64_t q = 0; q < (v->trans ? v->k : 1); q++)
+        for (int part = 0; part < v->parts; part++) {
+          const size_t at = v->first + (size_t)(v->trans ? q + i * v->ld : i + p * v->ld);
+          const double x = at_reference_value(v->data, v->dtype, at * (size_t)v->parts + (size_t)part);
+          v->norms[i] += x * x;
+        }
   for (int64_t i = from; i < to; i++) v->norms[i] = sqrt(v->norms[i]);
 }
 
 /* Of one matrix of the batch. */
 static void matrix_norms(at_reference *r, int64_t b, int threads) {
   const at_gemm *g = &r->g;
-  const attune_dtype dtype = (attune_dtype)g->dtype;
-  vectors rows = {r->row_norms + b * g->m, r->a, dtype, g->m, g->k, g->lda, g->trans_a != 0, (size_t)(g->stride_a * b)};
-  vectors columns = {r->column_norms + b * g->n, r->b, dtype, g->n, g->k, g->ldb, g->trans_b == 0,
+  const attune_dtype part = at_gemm_part(g->dtype);
+  vectors rows = {r->row_norms + b * g->m, r->a,   part, r->parts, g->m, g->k, g->lda, g->trans_a != 0,
+                  (size_t)(g->stride_a * b)};
+  vectors columns = {r->column_norms + b * g->n, r->b,   part, r->parts, g->n, g->k, g->ldb, g->trans_b == 0,
                      (size_t)(g->stride_b * b)};
   at_parallel(threads, norms_share, &rows);
   at_parallel(threads, norms_share, &columns);
@@ -111,8 +114,64 @@ static attune_status multiply(const at_gemm *g, const double *a, const double *b
   return status;
 }
 
+/* A part of element (i, p) of op(X), trans of at_gemm. */
+static double part_of(const at_reference *r, const void *x, size_t at, int trans, int part) {
+  const double value = at_reference_value(x, at_gemm_part(r->g.dtype), at * 2 + (size_t)part);
+  return trans == ATTUNE_C && part ? -value : value;
+}
+
+/* Element (i, p) of op(A) and (p, j) of op(B), in their real form. */
+static double of_a(const at_reference *r, int64_t i, int64_t p, int64_t b) {
+  const at_gemm *g = &r->g;
+  const size_t at = at_index(i / r->parts, p / r->parts, g->lda, g->trans_a != 0, g->stride_a, b);
+  if (r->parts == 1) return at_reference_value(r->a, (attune_dtype)g->dtype, at);
+  const double value = part_of(r, r->a, at, g->trans_a, (int)((i ^ p) & 1));
+  return p & 1 && !(i & 1) ? -value : value;
+}
+
+static double of_b(const at_reference *r, int64_t p, int64_t j, int64_t b) {
+  const at_gemm *g = &r->g;
+  const size_t at = at_index(j, p / r->parts, g->ldb, g->trans_b == 0, g->stride_b, b);
+  return r->parts == 1 ? at_reference_value(r->b, (attune_dtype)g->dtype, at)
+                       : part_of(r, r->b, at, g->trans_b, (int)(p & 1));
+}
+
+/* The real form of a complex problem's op(A) or op(B), packed, for the threads of a team. */
+typedef struct real_form {
+  const at_reference *r;
+  double *a, *b;
+  int64_t batch;
+} real_form;
+
+static void real_form_share(void *arg, const at_team *team) {
+  const real_form *f = arg;
+  const int64_t rows = 2 * f->r->g.m, depth = 2 * f->r->g.k;
+  for (int64_t p = team->rank; p < depth && f->a; p += team->size)
+    for (int64_t i = 0; i < rows; i++) f->a[p * rows + i] = of_a(f->r, i, p, f->batch);
+  for (int64_t j = team->rank; j < f->r->g.n && f->b; j += team->size)
+    for (int64_t p = 0; p < depth; p++) f->b[j * depth + p] = of_b(f->r, p, j, f->batch);
+}
+
+static attune_status expect_complex_on_host(at_reference *r) {
+  at_gemm real = r->g; /* as a product of what real_form makes */
+  real.m *= 2, real.k *= 2, real.trans_a = real.trans_b = 0;
+  double *a = at_alloc_large((size_t)(real.m * real.k) * sizeof *a),
+         *b = at_alloc_large((size_t)(real.k * real.n) * sizeof *b);
+  attune_status status = a && b ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
+  const int threads = (double)real.m * (double)real.n * (double)real.k > 1e6 ? at_cpu_count() : 1;
+  for (int64_t i = 0; i < real.batch && status == ATTUNE_OK; i++) {
+    real_form form = {r, i == 0 || r->g.stride_a ? a : NULL, i == 0 || r->g.stride_b ? b : NULL, i};
+    at_parallel(threads, real_form_share, &form);
+    status = multiply(&real, a, b, r->product + i * real.m * real.n, threads);
+  }
+  free(a);
+  free(b);
+  return status;
+}
+
 static attune_status expect_on_host(at_reference *r) {
   const at_gemm *g = &r->g;
+  if (r->parts == 2) return expect_complex_on_host(r);
   const int64_t rows_a = at_gemm_rows_a(g), cols_a = at_gemm_cols_a(g), rows_b = at_gemm_rows_b(g),
                 cols_b = at_gemm_cols_b(g);
   double *a = at_alloc_large((size_t)(rows_a * cols_a) * sizeof *a),
@@ -143,16 +202,13 @@ static attune_status spot_check(const at_reference *r) {
       state ^= state << 17;
       pick[i] = state >> 11;
     }
-    const int64_t i = (int64_t)(pick[0] % (uint64_t)g->m), j = (int64_t)(pick[1] % (uint64_t)g->n),
-                  b = (int64_t)(pick[2] % (uint64_t)g->batch);
+    const int64_t rows = g->m * r->parts, i = (int64_t)(pick[0] % (uint64_t)rows),
+                  j = (int64_t)(pick[1] % (uint64_t)g->n), b = (int64_t)(pick[2] % (uint64_t)g->batch);
     long double sum = 0.0L;
-    for (int64_t p = 0; p < g->k; p++)
-      sum += (long double)at_reference_value(r->a, (attune_dtype)g->dtype,
-                                             at_index(i, p, g->lda, g->trans_a != 0, g->stride_a, b)) *
-             (long double)at_reference_value(r->b, (attune_dtype)g->dtype,
-                                             at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
-    const double allowed = r->gamma * r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
-    const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * g->m + i)) - (double)sum);
+    for (int64_t p = 0; p < g->k * r->parts; p++)
+      sum += (long double)of_a(r, i, p, b) * (long double)of_b(r, p, j, b);
+    const double allowed = r->gamma * r->row_norms[b * g->m + i / r->parts] * r->column_norms[b * g->n + j];
+    const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * rows + i)) - (double)sum);
     if (!(error <= allowed))
       return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
                      (long long)i, (long long)j, (long long)b, error, allowed);
@@ -165,13 +221,14 @@ static attune_status keep_c(at_reference *r) {
   const at_gemm *g = &r->g;
   if (g->c == AT_C_NONE) return ATTUNE_OK;
   if (g->c == AT_C_INPLACE) r->gaps = at_reference_gaps(g, r->c);
-  r->added = at_alloc_large((size_t)(g->m * g->n * g->batch) * sizeof *r->added);
+  const int64_t parts = r->parts, rows = g->m * parts;
+  r->added = at_alloc_large((size_t)(rows * g->n * g->batch) * sizeof *r->added);
   if (!r->added) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   for (int64_t b = 0; b < g->batch; b++)
     for (int64_t j = 0; j < g->n; j++)
-      for (int64_t i = 0; i < g->m; i++)
-        r->added[(b * g->n + j) * g->m + i] =
-            at_reference_value(r->c, (attune_dtype)g->dtype_out, (size_t)(g->stride_c * b + j * g->ldc + i));
+      for (int64_t i = 0; i < rows; i++)
+        r->added[(b * g->n + j) * rows + i] = at_reference_value(
+            r->c, at_gemm_part(g->dtype_out), (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
   return ATTUNE_OK;
 }
 
@@ -179,24 +236,24 @@ static attune_status keep_c(at_reference *r) {
 static void places_share(void *arg, const at_team *team) {
   const at_reference *r = arg;
   const at_gemm *g = &r->g;
-  const attune_dtype dtype = (attune_dtype)g->dtype;
   const int64_t rows = g->m * (g->stride_a ? g->batch : 1), columns = g->n * (g->stride_b ? g->batch : 1);
-  for (int p = 0; p < r->places; p++) {
-    for (int64_t i = rows * team->rank / team->size; i < rows * (team->rank + 1) / team->size; i++)
-      r->a_at[p * rows + i] = at_reference_value(
-          r->a, dtype, at_index(i % g->m, r->place[p], g->lda, g->trans_a != 0, g->stride_a, i / g->m));
-    for (int64_t j = columns * team->rank / team->size; j < columns * (team->rank + 1) / team->size; j++)
-      r->b_at[p * columns + j] = at_reference_value(
-          r->b, dtype, at_index(j % g->n, r->place[p], g->ldb, g->trans_b == 0, g->stride_b, j / g->n));
-  }
+  const int parts = r->parts;
+  for (int p = 0; p < r->places; p++)
+    for (int part = 0; part < parts; part++) {
+      for (int64_t i = rows * team->rank / team->size; i < rows * (team->rank + 1) / team->size; i++)
+        r->a_at[(p * rows + i) * parts + part] =
+            of_a(r, i % g->m * parts + part, r->place[p] * parts, i / g->m); /* a column of the real form: re, im */
+      for (int64_t j = columns * team->rank / team->size; j < columns * (team->rank + 1) / team->size; j++)
+        r->b_at[(p * columns + j) * parts + part] = of_b(r, r->place[p] * parts + part, j % g->n, j / g->n);
+    }
 }
 
 static attune_status keep_places(at_reference *r) {
   const at_gemm *g = &r->g;
   const int64_t rows = g->m * (g->stride_a ? g->batch : 1), columns = g->n * (g->stride_b ? g->batch : 1);
   r->places = at_special_places(g, r->place);
-  r->a_at = at_alloc_large((size_t)(rows * r->places) * sizeof *r->a_at);
-  r->b_at = at_alloc_large((size_t)(columns * r->places) * sizeof *r->b_at);
+  r->a_at = at_alloc_large((size_t)(rows * r->places * r->parts) * sizeof *r->a_at);
+  r->b_at = at_alloc_large((size_t)(columns * r->places * r->parts) * sizeof *r->b_at);
   if (!r->a_at || !r->b_at) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   at_parallel(rows + columns > 4096 ? at_cpu_count() : 1, places_share, r);
   return ATTUNE_OK;
@@ -236,7 +293,7 @@ static attune_status fetch(at_reference *r, attune_stream *stream, void *const p
 static attune_status make(at_reference *r, attune_device *device, attune_stream *stream,
                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
-  const size_t count = (size_t)(g->m * g->n) * (size_t)g->batch;
+  const size_t count = (size_t)(g->m * g->n) * (size_t)g->batch * (size_t)r->parts;
   if (count > MOST_ELEMENTS)
     return at_fail(
         ATTUNE_UNSUPPORTED,
@@ -257,7 +314,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   attune_status status = at_limit_look();
   if (status != ATTUNE_OK) return status;
 #ifdef AT_WITH_CUDA
-  if (on_cuda(device))
+  if (on_cuda(device) && r->parts == 1)
     status = at_reference_expect_on_cuda(r, stream, pointers);
   else
 #endif
@@ -278,6 +335,7 @@ attune_status at_gemm_reference_create(void **out, const void *problem, attune_d
   at_reference *r = calloc(1, sizeof *r);
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
   r->g = *at_gemm_of(problem);
+  r->parts = at_gemm_complex(r->g.dtype) ? 2 : 1;
   r->gamma = gamma_of(&r->g);
   const attune_status status = make(r, device, stream, pointers);
   if (status == ATTUNE_OK)

@@ -8,8 +8,12 @@
 #include "ops/gemm/reference/ieee_specials.h"
 #include "src/base/backend.h"
 
+/* A complex product is a real one of twice the rows and depth: a complex row of A becomes (re, -im, re, -im, ...) and
+ * (im, re, im, re, ...), a column of B (re, im, re, im, ...), and D is as it lies. So results have `parts` rows for one
+ * of D, and all that follows is real. */
 typedef struct at_reference {
   at_gemm g;
+  int parts; /* 2 for complex problems, else 1 */
   double gamma;
   double *product;                  /* A B: m x n x batch, packed; NULL: */
   float *narrow;                    /* in float, as a GPU's of halves comes */
@@ -18,7 +22,7 @@ typedef struct at_reference {
   uint64_t gaps;                    /* of an in-place D, as it was */
   int64_t place[AT_SPECIAL_PLACES]; /* where special values are planted along k */
   int places;
-  double *a_at, *b_at;   /* A and B there: by place, then line, those of the next matrix behind */
+  double *a_at, *b_at;   /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
   const void *a, *b, *c; /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;

@@ -14,27 +14,55 @@ typedef struct comparison {
   const at_reference *r;
   const unsigned char *output;
   unsigned char poison;
-  double alpha, beta;         /* in the accumulation's precision; beta 0 without C */
+  at_gemm_scalars s;          /* in the accumulation's precision; beta 0 without C */
   double worst[MOST_THREADS]; /* by rank */
   int64_t until_ns;           /* the caller's limit */
 } comparison;
 
+/* Part `part` of a complex number times another one. */
+static double times(double re, double im, const double *z, int part) {
+  return part ? re * z[1] + im * z[0] : re * z[0] - im * z[1];
+}
+
+/* alpha times the product in a row of the real form. */
+static double scaled(const comparison *c, size_t at, int64_t i) {
+  if (c->r->parts == 1) return c->s.alpha * at_reference_product(c->r, at + (size_t)i);
+  return times(c->s.alpha, c->s.alpha_imag, &c->r->product[at + (size_t)(i & ~INT64_C(1))], (int)(i & 1));
+}
+
+/* beta times C there, and its size. */
+static double addend_of(const comparison *c, size_t at, int64_t i, double *size) {
+  const at_reference *r = c->r;
+  *size = 0.0;
+  if (c->s.beta == 0.0 && c->s.beta_imag == 0.0) return 0.0;
+  if (r->parts == 1) {
+    *size = fabs(c->s.beta * r->added[at + (size_t)i]);
+    return c->s.beta * r->added[at + (size_t)i];
+  }
+  const double *z = &r->added[at + (size_t)(i & ~INT64_C(1))];
+  *size = hypot(c->s.beta, c->s.beta_imag) * hypot(z[0], z[1]);
+  return times(c->s.beta, c->s.beta_imag, z, (int)(i & 1));
+}
+
 /* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may round
- * twice, alpha A B before C is added: cuBLAS's default does. */
+ * twice, alpha A B before C is added: cuBLAS's default does. A complex element's parts are allowed the error of its
+ * size. */
 static double compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;
-  const attune_dtype dtype = (attune_dtype)g->dtype_out;
+  const attune_dtype dtype = at_gemm_part(g->dtype_out);
+  const int64_t rows = g->m * r->parts;
   const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
-               column = fabs(c->alpha) * r->column_norms[b * g->n + j];
+               column = hypot(c->s.alpha, c->s.alpha_imag) * r->column_norms[b * g->n + j];
   const double twice = r->added && (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) ? u : 0.0;
-  const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
+  const size_t first = (size_t)((g->stride_d * b + g->ldd * j) * r->parts), at = (size_t)((b * g->n + j) * rows);
   double worst = 0.0;
-  for (int64_t i = 0; i < g->m; i++) {
-    const double addend = c->beta != 0.0 ? c->beta * r->added[at + (size_t)i] : 0.0;
-    const double product = c->alpha * at_reference_product(r, at + (size_t)i), expected = product + addend,
+  for (int64_t i = 0; i < rows; i++) {
+    double added = 0.0;
+    const double addend = addend_of(c, at, i, &added);
+    const double product = scaled(c, at, i), expected = product + addend,
                  value = at_reference_value(c->output, dtype, first + (size_t)i);
-    const double magnitude = r->row_norms[b * g->m + i] * column + fabs(addend);
+    const double magnitude = r->row_norms[b * g->m + i / r->parts] * column + added;
     const double fraction =
         fabs(value - expected) / (u * fabs(expected) + twice * fabs(product) + r->gamma * magnitude + tiny);
     if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
@@ -68,16 +96,10 @@ static void compare_share(void *arg, const at_team *team) {
   c->worst[team->rank] = worst;
 }
 
-/* A scalar in the accumulation's precision. */
-static double rounded(const at_gemm *g, double scalar) {
-  return g->dtype == ATTUNE_F64 ? scalar : (double)(float)scalar;
-}
-
 attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
                                         double *max_error) {
   comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D], .poison = outputs->poison[AT_GEMM_D]};
-  c.alpha = rounded(&c.r->g, scalars[0]);
-  if (c.r->added) c.beta = rounded(&c.r->g, scalars[1]);
+  c.s = at_gemm_scalars_rounded(&c.r->g, at_gemm_scalars_of(&c.r->g, scalars));
   if (c.r->g.c == AT_C_INPLACE && at_reference_gaps(&c.r->g, c.output) != c.r->gaps) {
     *max_error = INFINITY;
     return ATTUNE_OK;

@@ -11,7 +11,8 @@ typedef struct dtypes {
 } dtypes;
 
 static const dtypes KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
-                               {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+                               {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32},
+                               {ATTUNE_C64, ATTUNE_C64},   {ATTUNE_C128, ATTUNE_C128}};
 
 /* Tiny, odd, one below and above the vector and tile widths, skinny in each direction, k = 1, longer than the blocks of
  * a blocked product; the sizes of nothing; and one for kernels that take whole steps of k. The last column: matrices in
@@ -22,7 +23,7 @@ static const struct {
               {1, 29, 40, 0}, {1, 1, 300, 0},  {64, 63, 65, 0}, {5, 130, 2, 0},  {129, 4, 70, 0},  {3, 3, 1100, 1},
               {96, 97, 1, 0}, {31, 48, 33, 0}, {32, 32, 32, 0}, {8, 100, 24, 0}, {260, 25, 19, 1}, {70, 50, 520, 1},
               {0, 4, 5, 0},   {4, 0, 5, 2},    {4, 5, 0, 0},    {6, 5, 4, -1},   {96, 8, 512, 1}};
-enum { KIND_COUNT = 6, TRANSPOSES = 4, LAYOUTS = 2, SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
+enum { KIND_COUNT = 8, TRANSPOSES = 4, LAYOUTS = 2, SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
 
 int at_gemm_case_count(void) {
   return KIND_COUNT * TRANSPOSES * LAYOUTS * SHAPE_COUNT;
@@ -51,8 +52,8 @@ static void draw_matrix(uint64_t *state, int64_t inner, int64_t outer, int64_t b
 static void draw_matrices(uint64_t *state, at_gemm_case *c) {
   attune_gemm_problem *p = &c->problem;
   const bool row = p->layout == ATTUNE_ROW_MAJOR;
-  const bool a_lines_k = (p->trans_a == ATTUNE_T) != row,
-             b_lines_n = (p->trans_b == ATTUNE_T) != row; /* what lies side by side */
+  const bool a_lines_k = (p->trans_a != ATTUNE_N) != row,
+             b_lines_n = (p->trans_b != ATTUNE_N) != row; /* what lies side by side */
   const int64_t d_inner = row ? p->n : p->m, d_outer = row ? p->m : p->n;
   draw_matrix(state, a_lines_k ? p->k : p->m, a_lines_k ? p->m : p->k, p->batch, true, &p->lda, &p->stride_a);
   draw_matrix(state, b_lines_n ? p->n : p->k, b_lines_n ? p->k : p->n, p->batch, true, &p->ldb, &p->stride_b);
@@ -90,12 +91,19 @@ void at_gemm_case_at(int index, at_gemm_case *out) {
   out->alpha = alphas[draw(&state, 5)];
   out->beta = out->c == AT_C_NONE ? 0.0 : betas[draw(&state, 3)];
   out->data = (at_gemm_data)draw(&state, AT_DATA_KINDS);
-  const int in = (int)attune_dtype_size(kind.in), result = (int)attune_dtype_size(kind.out);
+  const int in = (int)attune_dtype_size(at_gemm_part(kind.in)), result = (int)attune_dtype_size(at_gemm_part(kind.out));
   out->alignment = AT_ALIGNMENT;
   for (int i = draw(&state, 7); i > 0 && out->alignment > (in > result ? in : result); i--) out->alignment /= 2;
   draw_matrices(&state, out);
   out->seed = at_splitmix64(&state);
+  if (p->trans_a == ATTUNE_T && draw(&state, 2)) p->trans_a = ATTUNE_C; /* of a real type the same */
+  if (p->trans_b == ATTUNE_T && draw(&state, 2)) p->trans_b = ATTUNE_C;
+  if (at_gemm_complex(kind.in)) {
+    static const double imaginary[] = {0.0, 0.0, 0.75, -2.0};
+    out->alpha_imag = imaginary[draw(&state, 4)];
+    if (out->c != AT_C_NONE) out->beta_imag = imaginary[draw(&state, 4)];
+  }
   snprintf(out->name, sizeof out->name, "%d: %s:%s %c%c %s %dx%dx%d", index, attune_dtype_name(kind.in),
-           attune_dtype_name(kind.out), p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', layout ? "row" : "column",
+           attune_dtype_name(kind.out), "ntc"[p->trans_a], "ntc"[p->trans_b], layout ? "row" : "column",
            SHAPES[shape].m, SHAPES[shape].n, SHAPES[shape].k);
 }

@@ -18,7 +18,7 @@ typedef enum at_gemm_data {
 typedef struct at_gemm_case {
   char name[64];               /* "17: bf16:f32 tn row 33x1x64" */
   attune_gemm_problem problem; /* as a caller gives it: row- or column-major, ld and stride 0 where packed */
-  double alpha, beta;
+  double alpha, beta, alpha_imag, beta_imag;
   at_gemm_c c;   /* NONE: beta is 0 and C is NULL; the others may have beta = 0 too */
   int alignment; /* the pointers' greatest common power of two, from the largest element to 128 */
   at_gemm_data data;

@@ -71,9 +71,15 @@ static inline void oracle_store(void *data, attune_dtype dtype, size_t i, double
     ((uint16_t *)data)[i] = dtype == ATTUNE_F16 ? oracle_half_word(x, 10, 15) : oracle_half_word(x, 7, 127);
 }
 
+/* A complex number is two of these. */
+static inline attune_dtype oracle_part(attune_dtype dtype) {
+  return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : dtype;
+}
+
 /* A matrix as stored. */
 typedef struct oracle_matrix {
   attune_dtype dtype;
+  int parts; /* 2: complex */
   bool row_major;
   int64_t rows, cols, ld, stride, batch;
 } oracle_matrix;
@@ -85,7 +91,7 @@ static inline oracle_matrix oracle_matrix_of(const attune_gemm_problem *p, attun
   if (ld == 0) ld = inner > 1 ? inner : 1;
   if (stride == 0) stride = ld * outer;
   if (stride == ATTUNE_BROADCAST) stride = 0;
-  return (oracle_matrix){dtype, p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride, at_gemm_batch(p)};
+  return (oracle_matrix){dtype, 1 + (oracle_part(dtype) != dtype), p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride, at_gemm_batch(p)};
 }
 
 static inline size_t oracle_at(const oracle_matrix *x, int64_t b, int64_t i, int64_t j) {
@@ -109,7 +115,7 @@ typedef struct oracle {
   at_gemm_case c;
   oracle_matrix matrix[ORACLE_BLOCKS];
   oracle_block block[ORACLE_BLOCKS];
-  double *expected, *allowed; /* by (batch, column, row) of D */
+  double *expected, *allowed; /* by (batch, column, row, part) of D */
   double *product_rounding;   /* what rounding alpha A B to D's type before C is added may cost */
   bool rounds_product;        /* ... and may it? */
 } oracle;
@@ -153,17 +159,18 @@ static inline void oracle_block_open(oracle *o, int which, bool filled, uint64_t
   const int64_t batch = x->stride ? x->batch : x->batch > 0;
   for (int64_t b = 0; filled && b < batch; b++)
     for (int64_t j = 0; j < x->cols; j++)
-      for (int64_t i = 0; i < x->rows; i++)
-        oracle_store(block->raw + block->first, x->dtype, oracle_at(x, b, i, j),
+      for (int64_t i = 0; i < x->rows * x->parts; i++)
+        oracle_store(block->raw + block->first, oracle_part(x->dtype),
+                     oracle_at(x, b, i / x->parts, j) * (size_t)x->parts + (size_t)(i % x->parts),
                      oracle_draw(state, o->c.data, x->dtype));
   memcpy(block->before, block->raw, block->bytes);
 }
 
 static inline double oracle_gamma(const attune_gemm_problem *p) {
-  const double k = (double)p->k, chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
+  const double k = (double)p->k * (oracle_part(p->dtype) == p->dtype ? 1.0 : 2.0), chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
   const bool reduced = p->contract.accuracy == ATTUNE_REDUCED;
-  if (p->dtype == ATTUNE_F64) return chain * 0x1p-53;
-  if (p->dtype == ATTUNE_F32) return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
+  if (oracle_part(p->dtype) == ATTUNE_F64) return chain * 0x1p-53;
+  if (oracle_part(p->dtype) == ATTUNE_F32) return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
   return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? (p->dtype == ATTUNE_F16 ? 0x1p-9 : 0x1p-6) : 0.0);
 }
 
@@ -198,24 +205,77 @@ static inline void oracle_element(oracle *o, int64_t b, int64_t i, int64_t j, co
   o->allowed[at] = unit * fabs((double)result) + oracle_gamma(p) * magnitude + tiny;
 }
 
-/* op(A) by rows, op(B) by columns, of one matrix of the batch. */
+static inline void oracle_times(long double out[2], const long double x[2], const long double y[2]) {
+  const long double re = x[0] * y[0] - x[1] * y[1];
+  out[1] = x[0] * y[1] + x[1] * y[0];
+  out[0] = re;
+}
+
+static inline long double oracle_size(const long double x[2]) {
+  return hypotl(x[0], x[1]);
+}
+
+/* As oracle_element, of the two parts at `at`: a and bt hold pairs. A real scalar does not spread what is not finite. */
+static inline void oracle_complex_element(oracle *o, int64_t b, int64_t i, int64_t j, const double *a, const double *bt,
+                                          size_t at) {
+  const attune_gemm_problem *p = &o->c.problem;
+  const attune_dtype out = oracle_part(o->matrix[ORACLE_D].dtype);
+  const double unit = out == ATTUNE_F64 ? 0x1p-53 : 0x1p-24, tiny = out == ATTUNE_F64 ? 0.0 : 0x1p-126;
+  const long double alpha[2] = {o->c.alpha, o->c.alpha_imag}, beta[2] = {o->c.beta, o->c.beta_imag};
+  const bool products = (alpha[0] != 0.0L || alpha[1] != 0.0L) && p->k > 0;
+  long double sum[2] = {0.0L, 0.0L}, magnitude = 0.0L, product[2];
+  for (int64_t k = 0; k < p->k && products; k++) {
+    const double *u = &a[2 * (i * p->k + k)], *v = &bt[2 * (j * p->k + k)];
+    const long double x[2] = {u[0], u[1]}, y[2] = {v[0], v[1]};
+    oracle_times(product, x, y);
+    sum[0] += product[0], sum[1] += product[1];
+    magnitude += oracle_size(x) * oracle_size(y);
+  }
+  if (products) oracle_times(product, alpha, sum), memcpy(sum, product, sizeof sum);
+  magnitude *= oracle_size(alpha);
+  if (beta[0] != 0.0L || beta[1] != 0.0L) {
+    const int from = o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C;
+    const unsigned char *was = o->block[from].before + o->block[from].first;
+    const size_t c_at = 2 * oracle_at(&o->matrix[from], b, i, j);
+    const long double c[2] = {oracle_load(was, out, c_at), oracle_load(was, out, c_at + 1)};
+    oracle_times(product, beta, c);
+    sum[0] += product[0], sum[1] += product[1];
+    magnitude += oracle_size(beta) * oracle_size(c);
+  }
+  for (int part = 0; part < 2; part++) {
+    o->expected[at + (size_t)part] = (double)sum[part];
+    o->allowed[at + (size_t)part] = unit * fabs((double)sum[part]) + oracle_gamma(p) * (double)magnitude + tiny;
+  }
+}
+
+/* op(A) by rows, op(B) by columns, of one matrix of the batch; of complex ones pairs. */
 static inline void oracle_gather(const oracle *o, int64_t b, double *a, double *bt) {
   const attune_gemm_problem *p = &o->c.problem;
   const oracle_matrix *ma = &o->matrix[ORACLE_A], *mb = &o->matrix[ORACLE_B];
-  for (int64_t k = 0; k < p->k; k++) {
-    for (int64_t i = 0; i < p->m; i++)
-      a[i * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_A), ma->dtype,
-                                    p->trans_a ? oracle_at(ma, b, k, i) : oracle_at(ma, b, i, k));
-    for (int64_t j = 0; j < p->n; j++)
-      bt[j * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_B), mb->dtype,
-                                     p->trans_b ? oracle_at(mb, b, j, k) : oracle_at(mb, b, k, j));
-  }
+  const int parts = ma->parts;
+  for (int64_t k = 0; k < p->k; k++)
+    for (int part = 0; part < parts; part++) {
+      for (int64_t i = 0; i < p->m; i++) {
+        const size_t at = p->trans_a ? oracle_at(ma, b, k, i) : oracle_at(ma, b, i, k);
+        const double x =
+            oracle_load(oracle_pointer(o, ORACLE_A), oracle_part(ma->dtype), at * (size_t)parts + (size_t)part);
+        a[(i * p->k + k) * parts + part] = part && p->trans_a == ATTUNE_C ? -x : x;
+      }
+      for (int64_t j = 0; j < p->n; j++) {
+        const size_t at = p->trans_b ? oracle_at(mb, b, j, k) : oracle_at(mb, b, k, j);
+        const double x =
+            oracle_load(oracle_pointer(o, ORACLE_B), oracle_part(mb->dtype), at * (size_t)parts + (size_t)part);
+        bt[(j * p->k + k) * parts + part] = part && p->trans_b == ATTUNE_C ? -x : x;
+      }
+    }
 }
 
 static inline void oracle_expect(oracle *o) {
   const attune_gemm_problem *p = &o->c.problem;
-  const size_t count = (size_t)(p->m * p->n * at_gemm_batch(p));
-  double *a = calloc((size_t)(p->m * p->k) + 1, sizeof *a), *bt = calloc((size_t)(p->n * p->k) + 1, sizeof *bt);
+  const int64_t parts = o->matrix[ORACLE_D].parts;
+  const size_t count = (size_t)(p->m * p->n * at_gemm_batch(p) * parts);
+  double *a = calloc((size_t)(p->m * p->k * parts) + 1, sizeof *a),
+         *bt = calloc((size_t)(p->n * p->k * parts) + 1, sizeof *bt);
   o->expected = calloc(count + 1, sizeof *o->expected);
   o->allowed = calloc(count + 1, sizeof *o->allowed);
   o->product_rounding = calloc(count + 1, sizeof *o->product_rounding);
@@ -223,7 +283,9 @@ static inline void oracle_expect(oracle *o) {
   for (int64_t b = 0; b < at_gemm_batch(p); b++) {
     oracle_gather(o, b, a, bt);
     for (int64_t j = 0; j < p->n; j++)
-      for (int64_t i = 0; i < p->m; i++) oracle_element(o, b, i, j, a, bt, (size_t)((b * p->n + j) * p->m + i));
+      for (int64_t i = 0; i < p->m; i++)
+        (parts == 2 ? oracle_complex_element : oracle_element)(o, b, i, j, a, bt,
+                                                               (size_t)((b * p->n + j) * p->m + i) * (size_t)parts);
   }
   free(a);
   free(bt);
@@ -243,7 +305,7 @@ static inline void oracle_open(oracle *o, const at_gemm_case *c) {
       oracle_matrix_of(p, p->dtype, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->stride_b);
   o->matrix[ORACLE_C] = oracle_matrix_of(p, out, p->m, p->n, p->ldc, p->stride_c);
   o->matrix[ORACLE_D] = oracle_matrix_of(p, out, p->m, p->n, p->ldd, p->stride_d);
-  const bool products = c->alpha != 0.0, reads_c = c->beta != 0.0;
+  const bool products = c->alpha != 0.0 || c->alpha_imag != 0.0, reads_c = c->beta != 0.0 || c->beta_imag != 0.0;
   oracle_block_open(o, ORACLE_A, products, &state);
   oracle_block_open(o, ORACLE_B, products, &state);
   oracle_block_open(o, ORACLE_C, reads_c && c->c == AT_C_SEPARATE, &state);
@@ -302,9 +364,11 @@ static inline attune_gemm_operands oracle_operands(const oracle *o) {
                                    .beta = o->c.beta,
                                    .a = oracle_pointer(o, ORACLE_A),
                                    .b = oracle_pointer(o, ORACLE_B),
-                                   .d = oracle_pointer(o, ORACLE_D)};
+                                   .d = oracle_pointer(o, ORACLE_D),
+                                   .alpha_imag = o->c.alpha_imag,
+                                   .beta_imag = o->c.beta_imag};
   if (o->c.c != AT_C_NONE) operands.c = oracle_pointer(o, o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C);
-  if (o->c.alpha == 0.0 && o->c.seed % 2) operands.a = operands.b = NULL; /* may be: they are not read */
+  if (o->c.alpha == 0.0 && o->c.alpha_imag == 0.0 && o->c.seed % 2) operands.a = operands.b = NULL; /* may be: they are not read */
   return operands;
 }
 
@@ -314,23 +378,40 @@ static inline bool oracle_right(double value, double expected, double allowed) {
   return fabs(value - expected) <= allowed;
 }
 
+/* A complex element that is not finite may be so in either part, or in both. */
+static inline bool oracle_complex_right(const double value[2], const double *expected, const double *allowed) {
+  if (isfinite(expected[0]) && isfinite(expected[1]))
+    return oracle_right(value[0], expected[0], allowed[0]) && oracle_right(value[1], expected[1], allowed[1]);
+  return !isfinite(value[0]) || !isfinite(value[1]);
+}
+
+static inline bool oracle_element_right(const oracle *o, const unsigned char *output, size_t element, size_t at) {
+  const oracle_matrix *d = &o->matrix[ORACLE_D];
+  if (d->parts == 1)
+    return oracle_right(oracle_load(output, d->dtype, element), o->expected[at],
+                        o->allowed[at] + (o->rounds_product ? o->product_rounding[at] : 0.0));
+  const double value[2] = {oracle_load(output, oracle_part(d->dtype), 2 * element),
+                           oracle_load(output, oracle_part(d->dtype), 2 * element + 1)};
+  return oracle_complex_right(value, &o->expected[2 * at], &o->allowed[2 * at]);
+}
+
 /* Every element right, nothing else written. Destroys D. */
 static inline void oracle_check(oracle *o, const char *who) {
   const attune_gemm_problem *p = &o->c.problem;
   const oracle_matrix *d = &o->matrix[ORACLE_D];
-  const uint64_t poison = UINT64_MAX;
   unsigned char *output = oracle_pointer(o, ORACLE_D);
   oracle_allow(o);
   for (int64_t b = 0; b < at_gemm_batch(p); b++)
     for (int64_t j = 0; j < p->n; j++)
       for (int64_t i = 0; i < p->m; i++) {
-        const size_t at = (size_t)((b * p->n + j) * p->m + i), size = attune_dtype_size(d->dtype);
-        const double value = oracle_load(output, d->dtype, oracle_at(d, b, i, j));
-        if (!oracle_right(value, o->expected[at], o->allowed[at] + (o->rounds_product ? o->product_rounding[at] : 0.0)))
+        const size_t at = (size_t)((b * p->n + j) * p->m + i), size = attune_dtype_size(d->dtype),
+                     element = oracle_at(d, b, i, j), first = at * (size_t)d->parts;
+        if (!oracle_element_right(o, output, element, at))
           fail_msg("%s, %s: D(%d,%d) of matrix %d is %.9g; should be %.9g within %.3g (alpha %g, beta %g, data %d)",
-                   o->c.name, who, (int)i, (int)j, (int)b, value, o->expected[at], o->allowed[at], o->c.alpha,
-                   o->c.beta, (int)o->c.data);
-        memcpy(output + oracle_at(d, b, i, j) * size, &poison, size);
+                   o->c.name, who, (int)i, (int)j, (int)b,
+                   oracle_load(output, oracle_part(d->dtype), element * (size_t)d->parts), o->expected[first],
+                   o->allowed[first], o->c.alpha, o->c.beta, (int)o->c.data);
+        memset(output + element * size, 0xFF, size);
       }
   for (size_t i = 0; i < o->block[ORACLE_D].bytes; i++)
     if (o->block[ORACLE_D].raw[i] != 0xFF)

@@ -5,6 +5,7 @@
 #include "tuning/store/decision.h"
 
 #include <attune/tools.h>
+#include <complex.h>
 #include <float.h>
 
 #include "src/base/backend.h"
@@ -170,7 +171,7 @@ static void bad_problems(void **state) {
 
 static void bad_enums(void **state) {
   (void)state;
-  static const int values[] = {-1, 2, 5, 99, INT32_MIN, INT32_MAX};
+  static const int values[] = {-1, 3, 5, 99, INT32_MIN, INT32_MAX};
   const attune_gemm_operands o = operands_of();
   for (size_t i = 0; i < AT_COUNT(values); i++) {
     attune_gemm_problem p = problem_of(2, 2, 2);
@@ -182,7 +183,7 @@ static void bad_enums(void **state) {
     p = problem_of(2, 2, 2);
     p.trans_b = (attune_transpose)values[i];
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.trans_b");
-    if (values[i] == 2) continue; /* a dtype, an accuracy */
+    if (values[i] == 3) continue; /* a dtype */
     p = problem_of(2, 2, 2);
     p.dtype = (attune_dtype)values[i];
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
@@ -196,7 +197,7 @@ static void bad_enums(void **state) {
   attune_gemm_problem p = problem_of(2, 2, 2);
   p.dtype = (attune_dtype)0;
   REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
-  for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_C128; dtype++) {
+  for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_F8E5M2; dtype++) {
     p.dtype = (attune_dtype)dtype;
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
     p.dtype = ATTUNE_F32;
@@ -208,7 +209,10 @@ static void bad_enums(void **state) {
                                           {ATTUNE_F32, ATTUNE_F64},
                                           {ATTUNE_F32, ATTUNE_F16},
                                           {ATTUNE_F16, ATTUNE_BF16},
-                                          {ATTUNE_BF16, ATTUNE_F64}};
+                                          {ATTUNE_BF16, ATTUNE_F64},
+                                          {ATTUNE_F32, ATTUNE_C64},
+                                          {ATTUNE_C64, ATTUNE_F32},
+                                          {ATTUNE_C64, ATTUNE_C128}};
   for (size_t i = 0; i < AT_COUNT(mixed); i++) {
     p = problem_of(2, 2, 2);
     p.dtype = mixed[i][0];
@@ -378,8 +382,9 @@ static void plan_runs_cases(void **state) {
     at_gemm_case one;
     at_gemm_case_at(index, &one);
     const attune_gemm_problem *p = &one.problem;
-    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || one.alpha == 0.0) continue;
-    if (one.beta == 0.0) one.c = AT_C_NONE;
+    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || (one.alpha == 0.0 && one.alpha_imag == 0.0))
+      continue;
+    if (one.beta == 0.0 && one.beta_imag == 0.0) one.c = AT_C_NONE;
     oracle o;
     oracle_open(&o, &one);
     const attune_gemm_operands operands = oracle_operands(&o);
@@ -393,6 +398,46 @@ static void plan_runs_cases(void **state) {
     attune_plan_destroy(plan);
     oracle_close(&o);
   }
+}
+
+/* Calls from one place whose scalars' parts come and go, by the call and by a plan. */
+static void complex_scalars_change(void **state) {
+  enum { M = 3, N = 2, K = 4 };
+  static const double scalars[][4] = {{1, 0, 0, 0}, {1, 0, 0, 2},   {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0},  {0, -2, 3, 0},
+                                      {0, 0, 0, 1}, {2, -1, 1, -1}, {1, 0, 1, 0}, {0, 0, 2, 0}, {1e-320, 0, 0, 0}};
+  double complex za[M * K], zb[K * N], zc[M * N], zd[M * N];
+  (void)state;
+  for (int i = 0; i < M * K; i++) za[i] = CMPLX(i % 5 - 2.0, i % 3 - 1.0);
+  for (int i = 0; i < K * N; i++) zb[i] = CMPLX(i % 4 - 1.0, 2.0 - i % 7);
+  for (int i = 0; i < M * N; i++) zc[i] = CMPLX(i, 1.0 - i);
+  attune_gemm_problem p = {.dtype = ATTUNE_C128, .m = M, .n = N, .k = K, .trans_b = ATTUNE_C};
+  attune_gemm_operands o = {.a = za, .b = zb, .c = zc, .d = zd};
+  attune_plan *plan = NULL;
+  for (size_t round = 0; round < 3 * AT_COUNT(scalars); round++) {
+    const double *s = scalars[round % AT_COUNT(scalars)];
+    o.alpha = s[0], o.alpha_imag = s[1], o.beta = s[2], o.beta_imag = s[3];
+    for (int by_plan = 0; by_plan < 2; by_plan++) {
+      for (int i = 0; i < M * N; i++) zd[i] = NAN;
+      if (by_plan && (s[2] != 0.0 || s[3] != 0.0)) { /* the plan was made without C */
+        if (plan) REFUSED(attune_gemm_plan_run(plan, stream, &o), s[2] != 0.0 ? "operands.beta is" : "operands.beta_imag is");
+        continue;
+      }
+      if (by_plan && !plan) {
+        if (s[0] == 0.0 && s[1] == 0.0) continue;
+        OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
+      }
+      OK(by_plan ? attune_gemm_plan_run(plan, stream, &o) : attune_gemm(tuner, stream, &p, &o));
+      OK(attune_stream_synchronize(stream));
+      for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) {
+          double complex sum = 0.0;
+          for (int k = 0; k < K; k++) sum += za[i + k * M] * conj(zb[j + k * N]);
+          const double complex right = CMPLX(s[0], s[1]) * sum + CMPLX(s[2], s[3]) * zc[i + j * M];
+          assert_true(cabs(zd[i + j * M] - right) < 1e-12);
+        }
+    }
+  }
+  attune_plan_destroy(plan);
 }
 
 static void plan_refuses_other_operands(void **state) {
@@ -597,6 +642,7 @@ int main(void) {
       cmocka_unit_test(in_place_needs_one_shape),
       cmocka_unit_test(row_major_is_column_major_turned),
       cmocka_unit_test(plan_runs_cases),
+      cmocka_unit_test(complex_scalars_change),
       cmocka_unit_test(plan_refuses_other_operands),
       cmocka_unit_test(plan_with_zero_scalars),
       cmocka_unit_test(scalars_that_become_zero),
