@@ -84,24 +84,6 @@ typedef struct work {
   int ways;
 } work;
 
-/* The distance in units of the dtype at `exact`; 0 where both are NaN, or `got` overflowed as it should. */
-static double units(attune_dtype dtype, long double got, long double exact) {
-  const int digits = dtype == ATTUNE_F64 ? 53 : dtype == ATTUNE_F32 ? 24 : dtype == ATTUNE_F16 ? 11 : 8;
-  const int least = dtype == ATTUNE_F64 ? -1074 : dtype == ATTUNE_F32 ? -149 : dtype == ATTUNE_F16 ? -24 : -133;
-  const int top = dtype == ATTUNE_F64 ? 1024 : dtype == ATTUNE_F16 ? 16 : 128;
-  int exponent;
-  if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got) ? 0.0 : INFINITY;
-  if (got == exact) return 0.0;
-  if (isinf(got))
-    return fabsl(exact) >= ldexpl(1.0L - ldexpl(1.0L, -digits - 1), top)  ? 0.0
-           : fabsl(exact) > ldexpl(1.0L - ldexpl(1.0L, -digits + 1), top) ? 1.0
-                                                                          : INFINITY;
-  if (isinf(exact)) return INFINITY;
-  (void)frexpl(exact, &exponent);
-  const int place = exponent - digits > least ? exponent - digits : least;
-  return (double)(fabsl(got - exact) / ldexpl(1.0L, place));
-}
-
 static void compare_part(void *arg, const at_team *team) {
   work *w = arg;
   const size_t size = attune_dtype_size(w->dtype);
@@ -114,7 +96,7 @@ static void compare_part(void *arg, const at_team *team) {
                            at_wide_value_load(w->dtype, w->y + (size_t)i * size)};
     const long double exact = at_evaluate_real(w->s->function, computed, v).re;
     for (int k = 0; k < w->ways; k++) {
-      const double off = units(w->dtype, at_wide_value_load(w->dtype, w->out[k] + (size_t)i * size).re, exact);
+      const double off = ulp_units(w->dtype, at_wide_value_load(w->dtype, w->out[k] + (size_t)i * size).re, exact);
       if (!(off > w->part_worst[team->rank][k])) continue;
       w->part_worst[team->rank][k] = off;
       w->part_where[team->rank][k] = (double)v[0].re;
@@ -136,23 +118,6 @@ static void run_host(void *out, const at_expression *e, attune_dtype dtype, cons
   at_interpreter_destroy(program);
 }
 
-/* 1 more or less 2^-k with any mantissa, k up to 54; in pairs one of the 64 smallest numbers. */
-static long double hard_number(attune_dtype dtype, int arguments, uint64_t bits) {
-  const int least = dtype == ATTUNE_F64 ? -1074 : dtype == ATTUNE_F32 ? -149 : dtype == ATTUNE_F16 ? -24 : -133;
-  const long double sign = bits & 1u ? -1.0L : 1.0L, part = ldexpl((long double)(bits >> 12) + 0x1p52L, -53);
-  if (arguments == 2) return sign * ldexpl((long double)(bits >> 58), least);
-  return 1.0L + sign * ldexpl(part, -(int)(bits >> 1 & 63u) % 54);
-}
-
-/* Of pairs and of f64 half are numbers of everyday size, and one in eight is a hard one. */
-static void put_number(const work *w, unsigned char *to, int64_t i, uint64_t bits) {
-  const size_t size = attune_dtype_size(w->dtype);
-  memcpy(to, &bits, size);
-  if ((i % 2 == 0 && i % 8 != 6) || (w->s->arguments == 1 && size != 8)) return;
-  const long double tame = ldexpl((long double)(int64_t)bits, (int)(bits & 15u) - 70);
-  at_wide_value_store(w->dtype, to, (at_wide_value){.re = i % 2 ? tame : hard_number(w->dtype, w->s->arguments, bits)});
-}
-
 /* The worst of each way; of pairs fewer. */
 static void measure(work *w, int64_t count, const at_interpret_isa *const *isas) {
   const size_t size = attune_dtype_size(w->dtype);
@@ -163,7 +128,7 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
   if (!w->x || !w->y) bench_die("no memory for %lld elements", (long long)w->n);
   for (int64_t i = 0; i < w->n; i++)
     for (int k = 0; k < 2; k++)
-      put_number(w, (k ? w->y : w->x) + (size_t)i * size, i,
+      ulp_put_number(w->dtype, w->s->arguments, (k ? w->y : w->x) + (size_t)i * size, i,
                  size == 2 && w->s->arguments == 1 ? (uint64_t)i : at_splitmix64(&state));
   const at_operand_name names[2] = {{.name = "x", .dtype = (uint8_t)w->dtype},
                                     {.name = "y", .dtype = (uint8_t)w->dtype}};

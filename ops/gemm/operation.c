@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/libxsmm/libxsmm_library.h"
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/reference/ieee_specials.h"
 #include "tuning/dispatch/single_plan_tuner.h"
@@ -110,7 +111,8 @@ static int each_library(attune_device *device, attune_library_fn fn, void *user)
   if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_each(fn, user);
 #endif
   (void)device;
-  return at_cblas_each(fn, user);
+  const int end = at_cblas_each(fn, user);
+  return end != 0 ? end : at_libxsmm_each(fn, user);
 }
 
 static const at_problem_type problem_type = {

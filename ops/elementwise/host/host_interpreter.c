@@ -148,7 +148,7 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_elementwise_host_interpreter = {
     .name = "host_interpreter",
-    .version = 7,
+    .version = 8,
     .backend = "host",
     .tunables = &tunables,
     .supports = supports,

@@ -10,6 +10,8 @@
 #include "ops/elementwise/host/vmath/vmath_trig32.h"
 #include "ops/elementwise/host/vmath/vmath_trig64.h"
 #include "ops/elementwise/host/vmath/vmath_erf64.h"
+#include "ops/elementwise/host/vmath/vmath_inverse32.h"
+#include "ops/elementwise/host/vmath/vmath_inverse64.h"
 #include "ops/elementwise/host/interpret_integer.h"
 #include "ops/elementwise/host/interpret_kernels.h"
 #include "ops/elementwise/host/vmath/vmath_log64.h"

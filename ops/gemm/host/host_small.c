@@ -65,7 +65,7 @@ static void add(list *l, const at_gemm *g, const choice *o) {
 /* Below this many operations a thread costs more than it gives. */
 #define FLOPS_PER_THREAD 20e3
 
-static int threads_worthwhile(const at_gemm *g) {
+int at_small_threads(const at_gemm *g) {
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
   int threads = at_cpu_count() < g->batch ? at_cpu_count() : (int)g->batch;
   while (threads > 1 && flops < FLOPS_PER_THREAD * (double)threads) threads /= 2;
@@ -97,7 +97,7 @@ static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blo
     const choice o = {.kernel = at_blocked_isa_number(isa->name),
                       .vectors = (int)vectors,
                       .columns = (int)columns_beside(ops, vectors, g->n),
-                      .threads = threads_worthwhile(g)};
+                      .threads = at_small_threads(g)};
     int at = count++;
     for (; at > 0 && worth(&out[at - 1]) < worth(&o); at--) out[at] = out[at - 1];
     out[at] = o;

@@ -41,6 +41,9 @@ typedef struct at_small_plan {
 /* Is the problem small enough for host_small, and of its types? */
 bool at_small_takes(const at_gemm *g);
 
+/* How many threads a batch of such products is worth. */
+int at_small_threads(const at_gemm *g);
+
 /* What plan->launch may be, with an at_small_plan as plan->state. In stream order; nothing allocated, nothing waited
  * for but the team's threads. */
 attune_status at_small_launch_one(const at_plan *plan, const void *operands, attune_stream *stream);  /* `one` */

@@ -3,11 +3,12 @@
  * plain loops. */
 #include "tests/support/check.h"
 
+#include "ops/gemm/host/libxsmm/libxsmm_library.h"
 #include "src/base/backend.h"
 #include "tests/ops/gemm/gemm_oracle.h"
 #include "tuning/op/registry.h"
 
-enum { MOST = 256, MOST_SEEN = 16 };
+enum { MOST = 256, MOST_SEEN = 24 };
 
 static attune_device *device;
 static attune_stream *made; /* a created stream: asynchronous */
@@ -94,6 +95,7 @@ static void each_implementation_had_its_turn(void **state) {
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     if (strcmp(seen[i].implementation->backend, "host") != 0) continue;
     print_message("%s: %d cases, %d runs\n", seen[i].implementation->name, seen[i].cases, seen[i].runs);
+    if (seen[i].cases == 0 && strcmp(seen[i].implementation->name, "host_libxsmm") == 0 && !at_libxsmm_here()) continue;
     if (seen[i].cases == 0) fail_msg("%s was never run", seen[i].implementation->name);
     if (seen[i].cases > most) most = seen[i].cases;
     if (strcmp(seen[i].implementation->name, "host_reference") == 0) reference = seen[i].cases;

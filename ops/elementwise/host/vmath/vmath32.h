@@ -130,14 +130,19 @@ FLAT float log10_32(float x) {
               part = MAC32(s.e, 0x1.3509f8p-18f, MAC32(s.f, 0x1.bcb7b2p-2f, low));
   return log_or_special32(x, MAC32(s.e, 0x1.344p-2f, part));
 }
-/* ln(u) of u = 1 + x; what u lost is put back as its share of u's mantissa. Near 0 nothing is lost: f is x. */
-FLAT float log1p_32(float x) {
+/* ln(1 + x + low), of u = 1 + x; what u lost, and low, are put back as their share of u's mantissa. Near 0 u loses
+ * nothing: f is x. */
+FLAT float log1p_pair32(float x, float low) {
   const float u = 1.0f + x, lost = __builtin_fabsf(x) > 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
   const uint32_t bits = at_bits_of_f32(u), k = (bits - 0x3f3504f3u) & 0xff800000u;
   const float e = (float)((int32_t)k >> 23), m = at_f32_of_bits(bits - k), f = k == 0 ? x : m - 1.0f;
-  const float part = k == 0 || x > 0x1p30f ? 0.0f : lost * at_f32_of_bits(0x3f800000u - k) * MAC32(f, f - 1.0f, 1.0f);
+  const float more = (k == 0 ? low : (lost + low) * at_f32_of_bits(0x3f800000u - k)) * MAC32(f, f - 1.0f, 1.0f);
+  const float part = x > 0x1p30f ? 0.0f : more;
   const float y = MAC32(e, 0x1.62e4p-1f, f + MAC32(e, 0x1.7f7d1cp-20f, part + log1p_rest32(f)));
   return x == 0.0f ? x : log_or_special32(u, y);
+}
+FLAT float log1p_32(float x) {
+  return log1p_pair32(x, 0.0f);
 }
 
 /* exp(a) and exp(-a) for 0 <= a <= 89.5 are 2^n (1 + c + s) and 2^-n (1 + c - s), with cosh(r) = 1 + c and sinh(r) = s of

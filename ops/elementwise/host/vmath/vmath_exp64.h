@@ -60,18 +60,16 @@ FLAT double cosh64(double x) {
   return x != x ? x : 2.0 * (e.h + (0.0625 / e.h + e.low));
 }
 
-/* ln(1 + x): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) = f -
- * (f^2 / 2
- * - s (f^2 / 2 + R)) with R = s^2 P(s^2), P as log_64's; c adds c / (1 + f), and 1 / (1 + f) is (1 - s) / (1 + s). For
- *   k = 0
- * f is x itself. */
-FLAT double log1p64(double x) {
+/* ln(1 + x + low): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) = f
+ * - (f^2 / 2 - s (f^2 / 2 + R)) with R = s^2 P(s^2), P as log_64's; c and low add their part / (1 + f), and 1 / (1 + f)
+ * is (1 - s) / (1 + s). For k = 0 f is x itself. */
+FLAT double log1p_pair64(double x, double low_part) {
   const double u = 1.0 + x, a = __builtin_fabs(x) > 1.0 ? x : 1.0, b = __builtin_fabs(x) > 1.0 ? 1.0 : x;
   const double lost = b - (u - a);
   const uint64_t bits = at_bits_of_f64(u), k = (bits - 0x3fe6a09e667f3bcdu) & 0xfff0000000000000u;
   const double m = f64_of(bits - k), e = f64_of(((k >> 52) ^ 0x800u) | 0x4330000000000000u) - (0x1p52 + 2048.0);
-  const double c = e > 60.0 ? 0.0 : lost * f64_of(0x3ff0000000000000u - k);
-  const double f = e == 0.0 ? x : m - 1.0, rest = e == 0.0 ? 0.0 : c, s = f / (2.0 + f), z = s * s, zz = z * z;
+  const double c = e > 60.0 ? 0.0 : (lost + low_part) * f64_of(0x3ff0000000000000u - k);
+  const double f = e == 0.0 ? x : m - 1.0, rest = e == 0.0 ? low_part : c, s = f / (2.0 + f), z = s * s, zz = z * z;
   const double half = 0.5 * f * f;
   double p = __builtin_fma(__builtin_fma(0x1.2b662a48f0b95p-3, z, 0x1.39fd3412f6f6fp-3), z, 0x1.7462be2c20333p-3);
   p = FOUR64(p, z, zz, zz * zz, 0x1.c71c62c21853cp-3, 0x1.2492492e0f049p-2, 0x1.99999999951bfp-2, 0x1.5555555555558p-1);
@@ -83,6 +81,9 @@ FLAT double log1p64(double x) {
   y = u < 0.0 ? (double)__builtin_nanf("") : y;
   y = u == __builtin_inf() ? u : y;
   return x != x ? x : __builtin_copysign(y, x);
+}
+FLAT double log1p64(double x) {
+  return log1p_pair64(x, 0.0);
 }
 #endif
 

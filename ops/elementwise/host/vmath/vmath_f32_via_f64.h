@@ -23,6 +23,7 @@ FLAT double atan_64(double t) {
   const double y = mac(b * z, p, b), turned = a > 0.41421356237309503 ? 0.5 * HALF_PI + y : y;
   return t > 1.0 ? HALF_PI - turned : turned;
 }
+#ifndef __FMA__ /* vmath_inverse32.h has the others */
 FLAT float atan32(float x) {
   return __builtin_copysignf((float)atan_64(__builtin_fabs((double)x)), x);
 }
@@ -55,6 +56,7 @@ FLAT float atanh32(float x) {
   const double a = __builtin_fabs((double)x);
   return __builtin_copysignf((float)(0.5 * log1p_64(2.0 * a / (1.0 - a))), x);
 }
+#endif
 /* Twice the share of the normal distribution above sqrt(2) |x|. */
 FLAT float erfc32(float x) {
   double a = __builtin_fabs((double)x);

@@ -23,23 +23,19 @@ FLAT split_circle32 split_circle_32(float x) {
   return (split_circle32){r, low, at_bits_of_f32(shifted)};
 }
 
-/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5. The polynomials are off by 2^-37 of sin and 2^-42 of cos. */
+/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = (n + turn / 2) pi + r + low, with pi in three parts of 24 bits.
+ * Where r is small, the first is taken off x without rounding. `fine` has the shares of low and of what z lost; the
+ * polynomial is off by 2^-27. */
 FLAT float circle32(float x, uint32_t turn) {
-  const split_circle32 split = split_circle_32(x);
-  const float r = split.r, r_low = split.low, z = r * r;
-  const uint32_t quadrant = split.turns + turn;
-  float s = 0x1.6cb79p-19f, c = -0x1.240aa8p-22f;
-  s = MAC32(s, z, -0x1.a00f1p-13f);
-  c = MAC32(c, z, 0x1.a0107cp-16f);
-  s = MAC32(s, z, 0x1.111108p-7f);
-  c = MAC32(c, z, -0x1.6c16b8p-10f);
-  s = MAC32(s, z, -0x1.555556p-3f);
-  c = MAC32(c, z, 0x1.555556p-5f);
-  s = r + MAC32(r * z, s, r_low);
-  const float h = MAC32(z, -0.5f, 1.0f), h_low = MAC32(z, -0.5f, 1.0f - h);
-  c = h + MAC32(z * z, c, MAC32(-r, r_low, h_low));
-  const uint32_t sine = at_bits_of_f32(s), cosine = at_bits_of_f32(c), odd = 0u - (quadrant & 1u);
-  const float y = at_f32_of_bits(((cosine & odd) | (sine & ~odd)) ^ (quadrant & 2u) << 30);
+  const float half = turn ? 0.5f : 0.0f, shifted = MAC32(x, 0x1.45f306p-2f, -half) + 0x1.8p23f;
+  const float n = (shifted - 0x1.8p23f) + half;
+  const float first = MAC32(n, -0x1.921fb6p+1f, x), r = MAC32(n, 0x1.777a5cp-24f, first), z = r * r;
+  const float lost = __builtin_fabsf(r) > 0.25f ? MAC32(n, 0x1.777a5cp-24f, first - r) : 0.0f; /* first - r is exact */
+  const float low = MAC32(n, 0x1.ee59dap-49f, lost);
+  float s = TWO32(0x1.5dbd16p-19f, z, z * z, -0x1.9f6ff6p-13f, 0x1.110ed4p-7f);
+  const float fine = MAC32(r * -0.14f, MAC32(r, r, -z), MAC32(z * -0.42f, low, low));
+  s = r + MAC32(MAC32(s, z, -0x1.55554cp-3f), r * z, fine);
+  const float y = at_f32_of_bits(at_bits_of_f32(s) ^ (at_bits_of_f32(shifted) + turn) << 31);
   return ((turn == 0) & (x == 0.0f)) ? x : y;
 }
 
