@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "src/memory/ipc/ipc_socket.h"
+#include "src/memory/ipc/ipc.h"
 
 #define MIB ((size_t)1 << 20)
 #define PAGE (20 * MIB)
