@@ -4,8 +4,8 @@
 #include "tests/support/toy/toy_database.h"
 #include "tuning/store/decision.h"
 
-#include "tuning/search/paired_samples.h"
-#include "tuning/tune/revalidate.h"
+#include "tuning/search/race.h"
+#include "tuning/tune/tune.h"
 #include "tuning/tuner/winner.h"
 #include <math.h>
 #include <sqlite3.h>

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/search/good_configs.h"
+#include "tuning/search/search_parts.h"
 #include "tuning/search/search.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };

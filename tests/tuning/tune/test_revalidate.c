@@ -3,7 +3,7 @@
 #include "tests/support/check.h"
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/tune/revalidate.h"
+#include "tuning/tune/tune.h"
 #include "tuning/tuner/tuner.h"
 
 static attune_device *device;
