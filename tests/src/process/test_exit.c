@@ -5,7 +5,7 @@
 #include "tests/support/check.h"
 
 #include "src/host/host.h"
-#include "tests/src/base/without_blas.h"
+#include "tests/src/process/without_blas.h"
 
 #include <attune/attune.h>
 

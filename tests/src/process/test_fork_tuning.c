@@ -6,7 +6,7 @@
 #include "tuning/store/decision.h"
 
 #include "src/base/support.h"
-#include "tests/src/base/without_blas.h"
+#include "tests/src/process/without_blas.h"
 
 #include <attune/attune.h>
 
