@@ -8,8 +8,6 @@
 #include "tests/support/folder.h"
 #include "tests/support/virtual_clock.h"
 
-#include <stdio.h>
-
 #include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/host/interpret.h"
 #include "ops/elementwise/ir/rewrites.h"
@@ -111,8 +109,7 @@ static attune_status verify(const char *problem, fault f, double *error) {
   return status;
 }
 
-static void what_is_wrong_is_refused(void **state) {
-  (void)state;
+TEST(what_is_wrong_is_refused) {
   static const struct {
     const char *problem;
     fault faults[9];
@@ -143,11 +140,8 @@ static void what_is_wrong_is_refused(void **state) {
 /* ---- tuning ---- */
 
 static attune_tuner *tuner_of(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = mode, .measure = ATTUNE_MEASURE_HOT_EAGER};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = mode;
-  options.measure = ATTUNE_MEASURE_HOT_EAGER;
   OK(attune_tuner_create(&tuner, &options));
   return tuner;
 }
@@ -167,16 +161,14 @@ static const char *text_of(const char *expression, const call *k) {
   return text;
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   virtual_clock_start();
   return 0;
 }
 
-static void tuned_and_found_again(void **state) {
-  (void)state;
+TEST_WITH(tuned_and_found_again, fresh, NULL) {
   call k;
   attune_decision d;
   attune_recheck r = {0};
@@ -205,8 +197,7 @@ static void tuned_and_found_again(void **state) {
 }
 
 /* One winner for a class of sizes. */
-static void sizes_of_one_class(void **state) {
-  (void)state;
+TEST_WITH(sizes_of_one_class, fresh, NULL) {
   call k;
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
@@ -223,8 +214,7 @@ static void sizes_of_one_class(void **state) {
 
 static attune_generator *generator;
 
-static void in_mode_tune(void **state) {
-  (void)state;
+TEST_WITH(in_mode_tune, fresh, NULL) {
   call k;
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
@@ -255,8 +245,7 @@ static void in_mode_tune(void **state) {
 
 /* What is tuned is the rewritten text: that this gives what the program wrote is verified where the text is known, also
  * where the rewritten one is tuned already. */
-static void rewriting_is_verified(void **state) {
-  (void)state;
+TEST_WITH(rewriting_is_verified, fresh, NULL) {
   call k;
   char text[ATTUNE_PROBLEM_CHARS];
   attune_plan *plan = NULL;
@@ -265,8 +254,8 @@ static void rewriting_is_verified(void **state) {
   for (int i = 0; i < 3000; i++) a[i] = -2.0f, b[i] = 1.0f;
   wrong_rule = true;
   for (int turn = 0; turn < 2; turn++) {
-    FAILS(attune_elementwise(tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
-    assert_non_null(strstr(attune_last_message(), "the expression is rewritten as \"f32 i0, f32 i1: i0 * i1\""));
+    FAILS_SAYING(attune_elementwise(tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL,
+                 "the expression is rewritten as \"f32 i0, f32 i1: i0 * i1\"");
     FAILS(attune_elementwise(recording, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
     FAILS(attune_elementwise_plan_create(&plan, tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
     assert_null(plan);
@@ -286,8 +275,7 @@ static attune_status give(void *user, attune_stream *s) {
   return attune_elementwise(capturing, s, "exp(x) + y", &k->operands);
 }
 
-static void recorded_and_pending(void **state) {
-  (void)state;
+TEST_WITH(recorded_and_pending, fresh, NULL) {
   call k;
   int tuned = 0;
   attune_decision d;
@@ -317,8 +305,7 @@ static void recorded_and_pending(void **state) {
   attune_tuner_destroy(capturing);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   if (!mkdtemp(folder)) return 1;
   OK(attune_device_get(&host, "host"));
   stream = attune_stream_default(host);
@@ -326,17 +313,11 @@ static int open_all(void **state) {
   return 0;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   at_random_destroy(data);
   return folder_remove(folder);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_wrong_is_refused),          cmocka_unit_test_setup(tuned_and_found_again, fresh),
-      cmocka_unit_test_setup(sizes_of_one_class, fresh),   cmocka_unit_test_setup(in_mode_tune, fresh),
-      cmocka_unit_test_setup(recorded_and_pending, fresh), cmocka_unit_test_setup(rewriting_is_verified, fresh),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

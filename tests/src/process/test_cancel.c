@@ -6,9 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <attune/attune.h>
@@ -43,9 +40,7 @@ static void explain(void) {
 }
 static void open_and_close(void) {
   attune_tuner *other = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = path;
-  options.mode = ATTUNE_MODE_RECORD;
+  attune_tuner_options options = {.database = path, .mode = ATTUNE_MODE_RECORD};
   if (attune_tuner_create(&other, &options) == ATTUNE_OK) (void)attune_tuner_database_prepare(other);
   attune_tuner_destroy(other);
 }
@@ -79,8 +74,7 @@ static void cancel_within(const way *w, int after_us) {
   w->call();
 }
 
-static void others_go_on(void **state) {
-  (void)state;
+TEST(others_go_on) {
   static const way ways[] = {
       {synchronize, true}, {tune, false}, {verify, false}, {explain, false}, {open_and_close, false}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
@@ -94,7 +88,6 @@ static void others_go_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(others_go_on)};
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   if (!mkdtemp(folder)) return 1;
   snprintf(path, sizeof path, "%s/t.db", folder);
@@ -102,7 +95,7 @@ int main(void) {
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK ||
       attune_tuner_create(&tuner, &options) != ATTUNE_OK)
     return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   attune_stream_destroy(stream);
   (void)unlink(path);

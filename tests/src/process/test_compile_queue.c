@@ -7,8 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,16 +86,14 @@ static void wait_begun(owner *o, int count) {
   pthread_mutex_unlock(&lock);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   memset(notes, 0, sizeof notes);
   noted = 0;
   return 0;
 }
 
 /* The next test may fork: without the threads that have done their work. */
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   return may_fork() && !is_alone();
 }
 
@@ -118,8 +114,7 @@ static void drain(void) {
 
 /* ---- threads ---- */
 
-static void a_group_has_as_many_threads_as_it_may(void **state) {
-  (void)state;
+TEST(a_group_has_as_many_threads_as_it_may) {
   owner o;
   set(&o, AT_COMPILE_SEARCH, 3, 20, 0);
   assert_true(start(&o));
@@ -136,8 +131,7 @@ static void a_group_has_as_many_threads_as_it_may(void **state) {
   assert_int_equal(o.ended, 21);
 }
 
-static void all_groups_together_have_so_many(void **state) {
-  (void)state;
+TEST(all_groups_together_have_so_many) {
   static owner o[5];
   for (int i = 0; i < 5; i++) {
     set(&o[i], (at_compile_priority)(i % 4), 100, 400, 0);
@@ -158,8 +152,7 @@ static void all_groups_together_have_so_many(void **state) {
   }
 }
 
-static void a_free_thread_goes_to_the_highest_priority(void **state) {
-  (void)state;
+TEST(a_free_thread_goes_to_the_highest_priority) {
   owner search, deferred, warm;
   set(&search, AT_COMPILE_SEARCH, 1, 2, FREE);
   set(&deferred, AT_COMPILE_DEFERRED, 1, 2, FREE);
@@ -191,8 +184,7 @@ static void look(int job) {
   nice_of[seen] = getpriority(PRIO_PROCESS, (id_t)gettid());
 }
 
-static void threads_are_nice_by_priority(void **state) {
-  (void)state;
+TEST(threads_are_nice_by_priority) {
   const int own = getpriority(PRIO_PROCESS, (id_t)gettid());
   for (int i = 0; i < 4; i++) {
     owner o;
@@ -210,8 +202,7 @@ static void threads_are_nice_by_priority(void **state) {
 
 /* ---- the owner's calls ---- */
 
-static void what_is_cancelled_does_not_begin(void **state) {
-  (void)state;
+TEST(what_is_cancelled_does_not_begin) {
   owner o, waits;
   set(&o, AT_COMPILE_PRECOMPILE, 2, 10, 0);
   assert_true(start(&o));
@@ -241,8 +232,7 @@ static void *cancel_later(void *of) {
 }
 
 /* It ends the wait of another thread. */
-static void what_is_cancelled_is_not_waited_for(void **state) {
-  (void)state;
+TEST(what_is_cancelled_is_not_waited_for) {
   owner o;
   pthread_t other;
   set(&o, AT_COMPILE_DEFERRED, 1, FREE, 0);
@@ -259,8 +249,7 @@ static void run_one(void *of, int i) {
 }
 
 /* Alone where it may have no other thread, and else until the jobs of the others have ended, too. */
-static void whoever_waits_works_too(void **state) {
-  (void)state;
+TEST(whoever_waits_works_too) {
   owner o;
   for (int i = 0; i < 100; i++) {
     set(&o, AT_COMPILE_WARM, 0, 0, FREE);
@@ -281,8 +270,7 @@ static void run_inner(int job) {
 }
 
 /* Where all threads do it at once, too: each job does the inner ones itself. */
-static void a_job_may_have_others_done(void **state) {
-  (void)state;
+TEST(a_job_may_have_others_done) {
   set(&full, AT_COMPILE_SEARCH, AT_COMPILE_THREADS, AT_COMPILE_THREADS + 1, 0);
   full.also = run_inner;
   assert_true(start(&full));
@@ -291,8 +279,7 @@ static void a_job_may_have_others_done(void **state) {
   assert_int_equal(noted, 4 * (AT_COMPILE_THREADS + 1));
 }
 
-static void a_wait_has_a_bound(void **state) {
-  (void)state;
+TEST(a_wait_has_a_bound) {
   const struct timespec past = {0};
   at_compile_lock();
   assert_false(at_compile_wait_change(&past));
@@ -324,8 +311,7 @@ static int in_child(owner *o) {
   return o->next == o->count && o->begun == o->count ? 0 : 5;
 }
 
-static void a_child_has_an_empty_queue(void **state) {
-  (void)state;
+TEST(a_child_has_an_empty_queue) {
   if (!may_fork()) skip();
   owner o;
   set(&o, AT_COMPILE_PRECOMPILE, 2, 10, 0);
@@ -352,8 +338,7 @@ static void fork_once(int job) {
 }
 
 /* A thread of the queue that forks goes on as one of the child's, not the queue's; one of the program does all jobs. */
-static void a_job_may_fork(void **state) {
-  (void)state;
+TEST(a_job_may_fork) {
   if (!may_fork()) skip();
   owner o;
   set(&o, AT_COMPILE_SEARCH, 1, 4, FREE);
@@ -391,8 +376,7 @@ static void look_at_the_end(void) {
 }
 
 /* exit() waits for the jobs that run, and no other begins. */
-static void the_process_may_end_meanwhile(void **state) {
-  (void)state;
+TEST(the_process_may_end_meanwhile) {
   if (!may_fork()) skip();
   fflush(NULL);
   const pid_t child = fork();
@@ -412,8 +396,7 @@ static void end_process(int job) {
 }
 
 /* A job that calls exit() is not waited for. */
-static void a_job_may_end_the_process(void **state) {
-  (void)state;
+TEST(a_job_may_end_the_process) {
   if (!may_fork()) skip();
   fflush(NULL);
   const pid_t child = fork();
@@ -427,24 +410,7 @@ static void a_job_may_end_the_process(void **state) {
   assert_int_equal(code_of(child), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, end)
-
 int main(void) {
   (void)atexit(look_at_the_end); /* comes after attune's, which is asked for later */
-  const struct CMUnitTest tests[] = {
-      TEST(a_group_has_as_many_threads_as_it_may),
-      TEST(all_groups_together_have_so_many),
-      TEST(a_free_thread_goes_to_the_highest_priority),
-      TEST(threads_are_nice_by_priority),
-      TEST(what_is_cancelled_does_not_begin),
-      TEST(what_is_cancelled_is_not_waited_for),
-      TEST(whoever_waits_works_too),
-      TEST(a_job_may_have_others_done),
-      TEST(a_wait_has_a_bound),
-      TEST(a_child_has_an_empty_queue),
-      TEST(a_job_may_fork),
-      TEST(the_process_may_end_meanwhile),
-      TEST(a_job_may_end_the_process),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(fresh, end, NULL, NULL);
 }

@@ -8,8 +8,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,10 +68,9 @@ static int fork_once(const char *delay) {
   return WIFEXITED(end) ? WEXITSTATUS(end) : 20;
 }
 
-static void a_copy_begins_in_a_fork(void **state) {
+TEST(a_copy_begins_in_a_fork) {
   char self[4096], delay[16];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  (void)state;
   assert_true(length > 0);
   self[length] = '\0';
   for (int us = 0; us <= LONGEST_MS * 1000; us += 400) {
@@ -85,6 +82,5 @@ static void a_copy_begins_in_a_fork(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return fork_once(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_copy_begins_in_a_fork)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

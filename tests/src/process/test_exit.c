@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,10 +29,7 @@ static attune_stream *stream;
 static double *a, *b, *c[CALLERS + 1];
 
 static attune_gemm_problem square(int64_t n) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_F64;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = p.ldd = n;
-  return p;
+  return (attune_gemm_problem){.dtype = ATTUNE_F64, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n, .ldd = n};
 }
 
 static attune_status multiply(attune_stream *on, int64_t n, double *out) {
@@ -43,9 +39,7 @@ static attune_status multiply(attune_stream *on, int64_t n, double *out) {
 }
 
 static bool set_up(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_CACHED};
   a = malloc(sizeof *a * LARGE * LARGE);
   b = malloc(sizeof *b * LARGE * LARGE);
   for (int i = 0; i <= CALLERS; i++) c[i] = calloc(LARGE * LARGE, sizeof **c);
@@ -126,9 +120,7 @@ static void multiply_late(void) {
 
 __attribute__((destructor)) static void multiply_last(void) {
   if (!late) return;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) _exit(11);
+  if (attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:"}) != ATTUNE_OK) _exit(11);
   if (multiply(attune_stream_default(host), SIZE, c[0]) != ATTUNE_OK || c[0][7] != SIZE) _exit(12);
   attune_tuner_destroy(tuner);
 }
@@ -256,20 +248,17 @@ static void end_in_every_way(void) {
   }
 }
 
-static void ends_with_openblas(void **state) {
-  (void)state;
+TEST(ends_with_openblas) {
   setenv("ATTUNE_TEST_WITHOUT", "blis", 1);
   end_in_every_way();
 }
 
-static void ends_with_blis(void **state) {
-  (void)state;
+TEST(ends_with_blis) {
   setenv("ATTUNE_TEST_WITHOUT", "openblas", 1);
   end_in_every_way();
 }
 
-static void aborts(void **state) {
-  (void)state;
+TEST(aborts) {
   const int status = end_of("abort");
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
@@ -278,7 +267,5 @@ int main(int argc, char **argv) {
   if (argc > 1) return end_by(argv[1]);
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length < 0) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ends_with_openblas), cmocka_unit_test(ends_with_blis),
-                                     cmocka_unit_test(aborts)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

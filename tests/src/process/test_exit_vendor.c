@@ -9,9 +9,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,21 +185,18 @@ static void ends(const char *library, const char *end) {
     }
 }
 
-static void cublaslt_is_left(void **state_of_test) {
-  (void)state_of_test;
+TEST(cublaslt_is_left) {
   ends("cublaslt", "at its destructor");
   ends("cublaslt", "late");
 }
 
 /* The process ends between any two steps of a function's registration. */
-static void cublaslt_is_left_while_it_registers(void **state_of_test) {
-  (void)state_of_test;
+TEST(cublaslt_is_left_while_it_registers) {
   for (int i = 0; i < 3; i++) ends("cublaslt", "often");
 }
 
 /* The process ends while the library is opened: what it registered by then is called before attune's function. */
-static void cublaslt_is_left_while_it_is_opened(void **state_of_test) {
-  (void)state_of_test;
+TEST(cublaslt_is_left_while_it_is_opened) {
   setenv("LD_LIBRARY_PATH", FAKES "/13", 1);
   for (int i = 0; i < 3; i++) ends("cublaslt_opened", "opened");
   unsetenv("LD_LIBRARY_PATH");
@@ -243,9 +237,8 @@ static int unload(void) {
   return 0;
 }
 
-static void a_library_is_unloaded(void **state_of_test) {
+TEST(a_library_is_unloaded) {
   char log[] = "/tmp/attune-unload-XXXXXX";
-  (void)state_of_test;
   close(mkstemp(log));
   setenv("FAKE_END_LOG", log, 1);
   char self[4096];
@@ -258,31 +251,26 @@ static void a_library_is_unloaded(void **state_of_test) {
   assert_int_equal(unlink(log), 0);
 }
 
-static void nvml_is_left(void **state_of_test) {
-  (void)state_of_test;
+TEST(nvml_is_left) {
   ends("nvml", "at its destructor");
   ends("nvml", "late");
 }
 
-static void nvrtc_is_left(void **state_of_test) {
-  (void)state_of_test;
+TEST(nvrtc_is_left) {
   ends("nvrtc", NULL);
 }
 
 /* In the first call a library registers most of its exit functions, and exit() would call those before attune's. */
-static void nvrtc_is_left_in_its_first_call(void **state_of_test) {
-  (void)state_of_test;
+TEST(nvrtc_is_left_in_its_first_call) {
   ends("nvrtc_first", NULL);
 }
 
 /* Threads that wait for a device for ever do not hold up the end. */
-static void waits_are_cut(void **state_of_test) {
-  (void)state_of_test;
+TEST(waits_are_cut) {
   ends("waits", NULL);
 }
 
-static void a_wait_that_was_given_up_stays_out(void **state_of_test) {
-  (void)state_of_test;
+TEST(a_wait_that_was_given_up_stays_out) {
   ends("waits_long", NULL);
 }
 
@@ -290,14 +278,5 @@ int main(int argc, char **argv) {
   device.backend = at_cuda_backend;
   if (argc > 2 && strcmp(argv[1], "unload") == 0) return unload();
   if (argc > 2) return end_by(argv[1], argv[2]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cublaslt_is_left),
-                                     cmocka_unit_test(cublaslt_is_left_while_it_registers),
-                                     cmocka_unit_test(cublaslt_is_left_while_it_is_opened),
-                                     cmocka_unit_test(a_library_is_unloaded),
-                                     cmocka_unit_test(nvml_is_left),
-                                     cmocka_unit_test(nvrtc_is_left),
-                                     cmocka_unit_test(nvrtc_is_left_in_its_first_call),
-                                     cmocka_unit_test(waits_are_cut),
-                                     cmocka_unit_test(a_wait_that_was_given_up_stays_out)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include "tuning/store/decision.h"
 
 #include <fenv.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,8 +237,22 @@ static void run_process(bool unusual) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void the_same_bits(void **state) {
-  (void)state;
+/* A program that traps what is inexact: what attune measures of the CPUs in its thread does not trap.
+ * The first test: the CPUs are measured once. */
+TEST(a_trapping_caller) {
+  const pid_t child = fork();
+  if (child == 0) {
+    feenableexcept(FE_ALL_EXCEPT);
+    const double capacity = at_cpu_capacity();
+    fedisableexcept(FE_ALL_EXCEPT);
+    _exit(capacity > 0.0 ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+TEST(the_same_bits) {
   run_process(true);
   run_process(false);
   const report *clean = &reports[0], *other = &reports[1];
@@ -254,20 +266,17 @@ static void the_same_bits(void **state) {
   assert_string_equal(clean->constant, other->constant);
 }
 
-static void threads_are_usual(void **state) {
-  (void)state;
+TEST(threads_are_usual) {
   assert_true(reports[0].shares_usual && reports[1].shares_usual);
 }
 
-static void a_winner_does_not_depend_on_it(void **state) {
-  (void)state;
+TEST(a_winner_does_not_depend_on_it) {
   assert_true(reports[1].verified);
   if (memcmp(reports[0].winner, reports[1].winner, sizeof reports[0].winner) != 0)
     fail_msg("%s %s: other bits", reports[1].implementation, reports[1].configuration);
 }
 
-static void the_caller_keeps_its_own(void **state) {
-  (void)state;
+TEST(the_caller_keeps_its_own) {
   assert_true(reports[0].kept && reports[1].kept);
   assert_false(reports[0].flushed);
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -275,38 +284,13 @@ static void the_caller_keeps_its_own(void **state) {
 #endif
 }
 
-/* A program that traps what is inexact: what attune measures of the CPUs in its thread does not trap. */
-static void a_trapping_caller(void **state) {
-  (void)state;
-  const pid_t child = fork();
-  if (child == 0) {
-    feenableexcept(FE_ALL_EXCEPT);
-    const double capacity = at_cpu_capacity();
-    fedisableexcept(FE_ALL_EXCEPT);
-    _exit(capacity > 0.0 ? 0 : 1);
-  }
-  int status = -1;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_int_equal(status, 0);
-}
-
-static int open_reports(void **state) {
-  (void)state;
+FIXTURE(open_reports) {
   reports = mmap(NULL, 2 * sizeof *reports, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return reports == MAP_FAILED ? -1 : 0;
 }
 
 int main(void) {
-  if (getenv("AT_UNDER_VALGRIND")) {
-    puts("skipped: valgrind computes without denormals as zeros, flushing and other rounding");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_trapping_caller), /* first: the CPUs are measured once */
-      cmocka_unit_test(the_same_bits),
-      cmocka_unit_test(threads_are_usual),
-      cmocka_unit_test(a_winner_does_not_depend_on_it),
-      cmocka_unit_test(the_caller_keeps_its_own),
-  };
-  return cmocka_run_group_tests(tests, open_reports, NULL);
+  if (getenv("AT_UNDER_VALGRIND"))
+    return skip_all("valgrind computes without denormals as zeros, flushing and other rounding");
+  return RUN_TESTS(open_reports, NULL);
 }

@@ -11,15 +11,12 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static attune_device *host;
 
-static int find_host(void **state) {
-  (void)state;
+FIXTURE(find_host) {
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
@@ -84,8 +81,7 @@ static int use_everything(void *arg) {
   return lines == 1 ? 0 : 7;
 }
 
-static void a_child_has_a_working_host(void **state) {
-  (void)state;
+TEST(a_child_has_a_working_host) {
   in_child(use_everything, NULL);
   assert_true(pool_works());
   in_child(use_everything, NULL);
@@ -124,8 +120,7 @@ static void wait_for_gate(const void *args) {
 }
 
 /* The fork happens while the stream's thread works and marks are queued. */
-static void inherited_streams_fail(void **state) {
-  (void)state;
+TEST(inherited_streams_fail) {
   inherited in = {0};
   atomic_store(&gate, false);
   assert_int_equal(attune_stream_create(&in.stream, host), ATTUNE_OK);
@@ -172,8 +167,7 @@ static void *keep_logging(void *arg) {
 #define ALLOCATOR_SURVIVES_FORK 1
 #endif
 
-static void forks_at_any_time(void **state) {
-  (void)state;
+TEST(forks_at_any_time) {
   if (!ALLOCATOR_SURVIVES_FORK) {
     print_message("skipped: the sanitizer's allocator does not survive a fork beside other threads\n");
     skip();
@@ -217,8 +211,7 @@ static int draw_on(void *arg) {
   return 0;
 }
 
-static void generators_survive_a_fork(void **state) {
-  (void)state;
+TEST(generators_survive_a_fork) {
   if (!ALLOCATOR_SURVIVES_FORK) skip();
   pthread_t drawers[3];
   atomic_store(&ended, false);
@@ -245,8 +238,7 @@ static void fork_inside(void *arg, const at_team *team) {
   if (team->rank == f->rank) f->child = fork();
 }
 
-static void a_member_may_fork(void **state) {
-  (void)state;
+TEST(a_member_may_fork) {
   forked f = {.rank = 0};
   at_parallel(2, fork_inside, &f);
   if (f.child == 0) {
@@ -270,8 +262,7 @@ static void fork_in_it(void *user) {
   }
 }
 
-static void forks_within(void **state) {
-  (void)state;
+TEST(forks_within) {
   int codes[2] = {-1, -1};
   attune_stream *stream = NULL;
   OK(attune_stream_create(&stream, host));
@@ -283,10 +274,5 @@ static void forks_within(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_child_has_a_working_host), cmocka_unit_test(inherited_streams_fail),
-      cmocka_unit_test(forks_at_any_time),          cmocka_unit_test(generators_survive_a_fork),
-      cmocka_unit_test(a_member_may_fork),          cmocka_unit_test(forks_within),
-  };
-  return cmocka_run_group_tests(tests, find_host, NULL);
+  return RUN_TESTS(find_host, NULL);
 }

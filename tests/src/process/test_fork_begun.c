@@ -149,8 +149,7 @@ static int added_twice(void) {
 
 static const part parts[] = {{"lease", lease}, {"recents", recents}, {"added_twice", added_twice}};
 
-static void the_first_lease_waits(void **state) {
-  (void)state;
+TEST(the_first_lease_waits) {
   char folder[] = "/tmp/attune-fork-begun-XXXXXX";
   assert_non_null(mkdtemp(folder));
   setenv("XDG_RUNTIME_DIR", folder, 1);
@@ -159,19 +158,15 @@ static void the_first_lease_waits(void **state) {
   assert_int_equal(failed, 0);
 }
 
-static void the_first_call_waits(void **state) {
-  (void)state;
+TEST(the_first_call_waits) {
   assert_int_equal(run_part("recents"), 0);
 }
 
-static void a_watch_is_added_once(void **state) {
-  (void)state;
+TEST(a_watch_is_added_once) {
   assert_int_equal(run_part("added_twice"), 0);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) return run_named(parts, sizeof parts / sizeof *parts, argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_lease_waits), cmocka_unit_test(the_first_call_waits),
-                                     cmocka_unit_test(a_watch_is_added_once)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -37,8 +37,7 @@ static int end_of(pid_t child) {
 }
 
 static int set_up(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
+  attune_tuner_options options = {.database = ":memory:"};
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   for (int i = 0; i < SIZE * SIZE; i++) a[i] = b[i] = 1.0;
   EXPECT(attune_device_get(&host, "host") == ATTUNE_OK && attune_tuner_create(&tuner, &options) == ATTUNE_OK &&
@@ -61,10 +60,9 @@ static int multiply(attune_tuner *with, attune_stream *on) {
 }
 
 static int live(bool tunes) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = ":memory:"};
   attune_tuner *own = NULL;
   attune_stream *on = NULL;
-  options.database = ":memory:";
   if (multiply(tuner, attune_stream_default(host)) != 0) return 1;
   attune_tuner_destroy(tuner);
   EXPECT(attune_tuner_create(&own, &options) == ATTUNE_OK && attune_stream_create(&on, host) == ATTUNE_OK, "%s",
@@ -220,25 +218,19 @@ static int locked(void) {
 
 static const part parts[] = {{"late", late}, {"beside", beside}, {"locked", locked}};
 
-static void a_fork_after_the_end_of_the_library(void **state) {
-  (void)state;
+TEST(a_fork_after_the_end_of_the_library) {
   assert_int_equal(run_part("late"), 0);
 }
 
-static void a_fork_beside_the_end_of_the_library(void **state) {
-  (void)state;
+TEST(a_fork_beside_the_end_of_the_library) {
   assert_int_equal(run_part("beside"), 0);
 }
 
-static void a_child_without_the_lock_of_exit(void **state) {
-  (void)state;
+TEST(a_child_without_the_lock_of_exit) {
   assert_int_equal(run_part("locked"), 0);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) return run_named(parts, sizeof parts / sizeof *parts, argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_fork_after_the_end_of_the_library),
-                                     cmocka_unit_test(a_fork_beside_the_end_of_the_library),
-                                     cmocka_unit_test(a_child_without_the_lock_of_exit)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,18 +28,13 @@ static atomic_bool ended;
 static atomic_int beginners;
 
 static attune_status multiply(attune_stream *on, int64_t n, double *out) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_F64;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = p.ldd = n;
+  attune_gemm_problem p = {.dtype = ATTUNE_F64, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n, .ldd = n};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = out};
   return attune_gemm(tuner, on, &p, &o);
 }
 
 static bool set_up(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = database;
-  options.mode = mode;
-  options.budget_ms = 5.0;
+  attune_tuner_options options = {.database = database, .mode = mode, .budget_ms = 5.0};
   for (int i = 0; i < LARGE * LARGE; i++) a[i] = b[i] = 1.0;
   return attune_device_get(&host, "host") == ATTUNE_OK && attune_tuner_create(&tuner, &options) == ATTUNE_OK;
 }
@@ -157,16 +151,14 @@ static int forks(void) {
   return text ? atoi(text) : 12;
 }
 
-static int open_folder(void **state) {
-  (void)state;
+FIXTURE(open_folder) {
   snprintf(folder, sizeof folder, "/tmp/attune-fork-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   snprintf(database, sizeof database, "%s/tuning.db", folder);
   return 0;
 }
 
-static int close_folder(void **state) {
-  (void)state;
+FIXTURE(close_folder) {
   char journal[160];
   snprintf(journal, sizeof journal, "%s-journal", database);
   (void)unlink(journal);
@@ -183,8 +175,7 @@ static int count_children(void *user, const attune_decision *winner, const char 
   return 0;
 }
 
-static void children_of_busy_threads_live(void **state) {
-  (void)state;
+TEST(children_of_busy_threads_live) {
   void *(*const jobs[])(void *) = {keep_tuning, keep_tuning, keep_calling, keep_calling, keep_allocating};
   pthread_t threads[AT_COUNT(jobs)];
   int first[AT_COUNT(jobs)], children = 0;
@@ -217,8 +208,7 @@ static int fork_early(int number) {
   return 0;
 }
 
-static void early_children_live(void **state) {
-  (void)state;
+TEST(early_children_live) {
   for (int i = 0; i < forks(); i++) {
     char number[16];
     char *const arguments[] = {self, database, number, NULL};
@@ -238,7 +228,5 @@ int main(int argc, char **argv) {
   }
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length < 0) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(early_children_live),
-                                     cmocka_unit_test(children_of_busy_threads_live)};
-  return cmocka_run_group_tests(tests, open_folder, close_folder);
+  return RUN_TESTS(open_folder, close_folder);
 }

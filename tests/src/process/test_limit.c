@@ -3,8 +3,6 @@
  * the trusted result, the comparison with it. */
 #include "tests/support/check.h"
 
-#include <string.h>
-
 #include "ops/ops.h"
 #include "src/process/limit.h"
 #include "tuning/measure/numerical_check.h"
@@ -73,24 +71,21 @@ static int looks_of(attune_status (*step)(const subject *s), const subject *s, i
   return all;
 }
 
-static void operands_are_made_in_parts(void **state) {
-  (void)state;
+TEST(operands_are_made_in_parts) {
   const subject small = subject_of(AT_OP_GEMM, "gemm f32 nn 100x100x100 strict"),
                 large = subject_of(AT_OP_GEMM, "gemm f32 nn 8000x8000x8 strict"); /* 256 MB each */
   const int few = looks_of(make_operands, &small, 1), many = looks_of(make_operands, &large, 5);
   if (many < few + 4) fail_msg("%d looks, %d of a small one", many, few);
 }
 
-static void a_product_is_verified_in_parts(void **state) {
-  (void)state;
+TEST(a_product_is_verified_in_parts) {
   const subject small = subject_of(AT_OP_GEMM, "gemm f32 nn 100x100x100 strict"),
                 large = subject_of(AT_OP_GEMM, "gemm f32 nn 700x2900x1200 strict"); /* 4.9 GFLOP */
   const int few = looks_of(verify, &small, 1), many = looks_of(verify, &large, 9);
   if (many < few + 1) fail_msg("%d looks, %d of a small one", many, few);
 }
 
-static void elements_are_compared_in_parts(void **state) {
-  (void)state;
+TEST(elements_are_compared_in_parts) {
   const subject small = subject_of(AT_OP_ELEMENTWISE, "elementwise 1000 strict out=f32 : f32 i0: exp(i0)"),
                 large = subject_of(AT_OP_ELEMENTWISE, "elementwise 3000000 strict out=f32 : f32 i0: exp(i0)");
   const int few = looks_of(verify, &small, 1), many = looks_of(verify, &large, 5);
@@ -98,8 +93,7 @@ static void elements_are_compared_in_parts(void **state) {
 }
 
 /* The threads that compare a product look at the limit of the one that they do it for. */
-static void a_limit_that_is_over_ends_a_comparison(void **state) {
-  (void)state;
+TEST(a_limit_that_is_over_ends_a_comparison) {
   const subject s = subject_of(AT_OP_GEMM, "gemm f32 nn 1000x1000x3 strict");
   const at_op *op = s.op;
   at_operand_set *set = NULL;
@@ -121,13 +115,11 @@ static void a_limit_that_is_over_ends_a_comparison(void **state) {
   at_operand_set_destroy(set);
 }
 
-static void what_does_not_fit_is_not_begun(void **state) {
-  (void)state;
+TEST(what_does_not_fit_is_not_begun) {
   OK(at_limit_afford(1e18));
   const int64_t before = at_limit_set(at_now_ns() + 1000000000000);
   OK(at_limit_afford(1e9));
-  assert_int_equal(at_limit_afford(2e12), ATTUNE_BUDGET_EXHAUSTED);
-  assert_non_null(strstr(attune_last_message(), "takes about 2000000 ms"));
+  FAILS_SAYING(at_limit_afford(2e12), ATTUNE_BUDGET_EXHAUSTED, "takes about 2000000 ms");
   assert_true(at_limit_left_ns() > 0.0 && at_limit_left_ns() <= 1e12);
   (void)at_limit_set(at_now_ns() - 1);
   assert_true(at_limit_left_ns() <= 0.0);
@@ -136,13 +128,8 @@ static void what_does_not_fit_is_not_begun(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(operands_are_made_in_parts),     cmocka_unit_test(a_product_is_verified_in_parts),
-      cmocka_unit_test(elements_are_compared_in_parts), cmocka_unit_test(a_limit_that_is_over_ends_a_comparison),
-      cmocka_unit_test(what_does_not_fit_is_not_begun),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&numbers, 7) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_random_destroy(numbers);
   return failed;
 }

@@ -5,9 +5,6 @@
 #include "tuning/store/decision.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <attune/attune.h>
@@ -100,8 +97,7 @@ static void run_on(job *j, pthread_attr_t *attributes) {
   pthread_attr_destroy(attributes);
 }
 
-static void small_stacks_are_told(void **state) {
-  (void)state;
+TEST(small_stacks_are_told) {
   int refused = 0, worked = 0;
   for (size_t i = 0; i < AT_COUNT(calls); i++)
     for (size_t kib = 32; kib <= 256; kib += kib < 128 ? 16 : 128) {
@@ -120,8 +116,7 @@ static void small_stacks_are_told(void **state) {
 }
 
 /* On a painted stack it is seen how deep a call went. */
-static void what_is_asked_for_is_enough(void **state) {
-  (void)state;
+TEST(what_is_asked_for_is_enough) {
   for (size_t i = 0; i < AT_COUNT(calls); i++) {
     unsigned char *stack = mmap(NULL, PAINTED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_attr_t attributes;
@@ -142,15 +137,12 @@ static void what_is_asked_for_is_enough(void **state) {
 }
 
 int main(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
+  attune_tuner_options options = {.database = ":memory:"};
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK ||
       attune_tune(tuner, host, "gemm f32 nn 48x48x48 strict", &(attune_tune_options){.budget_ms = 200.0}, NULL) !=
           ATTUNE_OK)
     return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_stacks_are_told),
-                                     cmocka_unit_test(what_is_asked_for_is_enough)};
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

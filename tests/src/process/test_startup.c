@@ -31,8 +31,7 @@ static void start(cost *least, const char *program) {
   if (kib < least->kib) least->kib = kib;
 }
 
-static void linking_costs_nothing(void **state) {
-  (void)state;
+TEST(linking_costs_nothing) {
   const char *wanted = getenv("ATTUNE_TEST_STARTS");
   const int count = wanted ? atoi(wanted) : 20;
   cost with = {1e9, 1L << 40}, without = with;
@@ -47,6 +46,5 @@ static void linking_costs_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(linking_costs_nothing)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }
