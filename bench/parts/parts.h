@@ -26,8 +26,8 @@ typedef struct part_case {
   double bytes, flops;
   attune_dtype dtype;
   unsigned repeats;
-  /* In place of `run`: called in `threads` threads at the same time, each on a CPU of its own where there are enough, or where
-   * that is 0 once by the caller; false: it failed. */
+  /* In place of `run`: called in `threads` threads at the same time, each on a CPU of its own where there are enough,
+   * or where that is 0 once by the caller; false: it failed. */
   bool (*work)(void *arg, int thread);
   int threads;
 } part_case;

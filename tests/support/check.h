@@ -43,9 +43,10 @@ static inline __attribute__((format(printf, 1, 2))) int skip_all(const char *rea
   return 77;
 }
 
-/* TEST(name) { ... } defines a test, TEST_WITH(name, begin, end) one with a set-up and a tear-down of its own. RUN_TESTS
- * runs the file's tests in the order of their definitions; RUN_TESTS_EACH does so with a set-up and a tear-down for each
- * test that has none. Both take the group's set-up and tear-down too, and return the number of failures. */
+/* TEST(name) { ... } defines a test, TEST_WITH(name, begin, end) one with a set-up and a tear-down of its own.
+ * RUN_TESTS runs the file's tests in the order of their definitions; RUN_TESTS_EACH does so with a set-up and a
+ * tear-down for each test that has none. Both take the group's set-up and tear-down too, and return the number of
+ * failures. */
 static struct CMUnitTest check_tests[64] __attribute__((unused));
 static size_t check_count __attribute__((unused));
 

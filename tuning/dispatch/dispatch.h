@@ -24,7 +24,8 @@ static inline attune_status at_dispatch_as(attune_tuner *tuner, const at_op *op,
 attune_status at_dispatch_kept(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                                const at_plan **out);
 
-/* dispatch_log.c: tells a problem's first dispatch. Reads the databases, so call it only if somebody listens, and with no lock held. */
+/* dispatch_log.c: tells a problem's first dispatch. Reads the databases, so call it only if somebody listens, and with
+ * no lock held. */
 void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, int as, attune_device *device,
                      attune_mode mode, const attune_decision *decision);
 

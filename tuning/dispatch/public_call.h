@@ -64,8 +64,8 @@ attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_
  * for the table is full. */
 const at_plan_entry *at_call_entry_after_miss(attune_tuner *tuner, const at_key *key);
 
-/* While the calls are watched (src/trace/instrument.h). Launches the plan as the public function `call`; for profilers the launch has a range that names the call, its
- * problem and the implementation. `as`: see at_problem_type.show. */
+/* While the calls are watched (src/trace/instrument.h). Launches the plan as the public function `call`; for profilers
+ * the launch has a range that names the call, its problem and the implementation. `as`: see at_problem_type.show. */
 attune_status at_instrumented_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
                                 int as);
 

@@ -18,9 +18,9 @@
 #include "tuning/workload/recording.h"
 
 /* ---- all tuners of the process ----
- * The end of the process finds those that live, and writes what is written when a tuner ends: the recorded calls and the
- * profile. The list's lock is a leaf, held for a moment: the end of the process marks the tuner that it is at, and a thread
- * that destroys that one waits. */
+ * The end of the process finds those that live, and writes what is written when a tuner ends: the recorded calls and
+ * the profile. The list's lock is a leaf, held for a moment: the end of the process marks the tuner that it is at, and
+ * a thread that destroys that one waits. */
 
 static pthread_once_t list_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and `ending` of each */

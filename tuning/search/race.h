@@ -121,8 +121,8 @@ typedef struct at_paired_samples {
   int count;
 } at_paired_samples;
 
-/* The pairs of b's rounds that others left alone; where these are fewer than AT_PAIRED_SAMPLES_LEAST, those that they took least
- * from. */
+/* The pairs of b's rounds that others left alone; where these are fewer than AT_PAIRED_SAMPLES_LEAST, those that they
+ * took least from. */
 void at_paired_samples_make(at_paired_samples *out, const at_candidate *a, const at_candidate *b);
 
 #endif

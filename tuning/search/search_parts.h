@@ -66,8 +66,9 @@ void at_search_describe(at_search_state *s, at_candidate *winner, attune_decisio
 /* The raced ones first, then the failed and wrong ones; contenders change their places. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out);
 
-/* good_configs.c: configurations that were the best for other problems of the same device, of implementations that cannot
- * list all they have. Problems are alike: what was good for one is tried early for the next, and its code is loaded. */
+/* good_configs.c: configurations that were the best for other problems of the same device, of implementations that
+ * cannot list all they have. Problems are alike: what was good for one is tried early for the next, and its code is
+ * loaded. */
 
 /* Notes the race's winner, and those as good within a percent, of implementations with neighbours. */
 void at_good_configs_note(at_timer *profiler, const at_race *race, const at_candidate *winner);

@@ -34,9 +34,9 @@ void at_tune_unlock(const attune_device *device);
 /* The thread that has the lock begins, or ends, to wait for another process. */
 void at_tune_lock_waits(const attune_device *device, bool waits);
 
-/* revalidate.c: runs the winner `stored` and the default side by side for `budget_ns` (0: as long as is sensible), each round at
- * another placement of the operands, and tries the winner on fresh data. Fills *out. Errors:
- * NOT_FOUND (this build or machine does not have the winner), OUT_OF_MEMORY, DEVICE_ERROR. */
+/* revalidate.c: runs the winner `stored` and the default side by side for `budget_ns` (0: as long as is sensible), each
+ * round at another placement of the operands, and tries the winner on fresh data. Fills *out. Errors: NOT_FOUND (this
+ * build or machine does not have the winner), OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op *op, const void *problem,
                             attune_measure measure, const attune_decision *stored, double budget_ns);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * foreign.c: files of other programs, recognised where a workload should be. A format is known by what its files begin with, or by their names. */
+ * foreign.c: files of other programs, recognised where a workload should be. A format is known by what its files begin
+ * with, or by their names. */
 #include "tuning/workload/csv.h"
 
 #include <string.h>

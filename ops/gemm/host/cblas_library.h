@@ -53,8 +53,8 @@ bool at_cblas_depends(const char *id, char *out, size_t size);
 int at_cblas_each(attune_library_fn fn, void *user);
 
 /* ---- cblas_open.c: opening libraries that start threads as they are opened ----
- * One that gets none ends the process (OpenBLAS raises SIGINT), and attune opens it on its own account: so it looks before,
- * and is on its guard. */
+ * One that gets none ends the process (OpenBLAS raises SIGINT), and attune opens it on its own account: so it looks
+ * before, and is on its guard. */
 
 /* CPUs that this thread may run on, at least 1: so many threads a library has, whatever quota or setting attune goes
  * by. */

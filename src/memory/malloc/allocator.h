@@ -360,7 +360,8 @@ struct at_managed;
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options);
 attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes);
 
-/* pinned.c and pinned_register.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is held. */
+/* pinned.c and pinned_register.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is
+ * held. */
 bool at_pinned_find(attune_pointer_info *out, uintptr_t address);
 bool at_pinned_registry_find(attune_pointer_info *out, uintptr_t address);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce_on_host.h: the kernel of reduce.cu as a C function of an at_reduce_call, run_OP_DTYPE_0 and, for its WIDE form,
- * run_OP_DTYPE_1. Included once for each OP and DTYPE: it has no guard, and includes itself for the two forms. */
+ * reduce_on_host.h: the kernel of reduce.cu as a C function of an at_reduce_call, run_OP_DTYPE_0 and, for its WIDE
+ * form, run_OP_DTYPE_1. Included once for each OP and DTYPE: it has no guard, and includes itself for the two forms. */
 #ifndef WIDE
 #define WIDE 0
 #include "tests/src/comm/reduce_on_host.h"
