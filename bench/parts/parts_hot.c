@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/parts/parts.h"
-#include "bench/parts/team.h"
 #include "ops/gemm/problem/problem.h"
 #include "tuning/tuner/tuner.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "bench/common/tool.h"
-#include "bench/parts/team.h"
+#include "bench/parts/parts.h"
 
 typedef struct member {
   team *of;

@@ -3,7 +3,7 @@
 #include "ops/gemm/watch.h"
 
 #include "src/trace/instrument.h"
-#include "tuning/plans/watched.h"
+#include "tuning/dispatch/public_call.h"
 
 /* Columns of `rows` elements, ld apart, in matrices that are `stride` apart. */
 static at_operand_access matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld,

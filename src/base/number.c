@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * number.c: what is a number is decided here; its value is strtod's, in the C locale. */
-#include "src/base/number.h"
+#include "src/base/support.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -39,8 +39,7 @@ attune_status at_struct_take(void *full, size_t own, const void *given, const ch
 
 attune_status at_struct_give(void *out, const void *full, size_t own, const char *name) {
   size_t size = 0;
-  const attune_status status = read_size(&size, out, own, name);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(read_size(&size, out, own, name));
   if (size > own) size = own;
   if (full)
     memcpy((char *)out + sizeof size, (const char *)full + sizeof size, size - sizeof size);

@@ -10,7 +10,6 @@
 
 #include <attune/status.h>
 
-#include "src/base/number.h"
 
 #define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define AT_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -110,5 +109,23 @@ const char *at_time_text(char out[AT_TIME_CHARS], double ns, int decimals);
 /* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not
  * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
 void *at_alloc_large(size_t bytes);
+
+/* ---- numbers in texts: settings, workloads, problems, configurations, expressions (number.c) ----
+ * They are written as in C, with a point, whatever the program's locale says; NaN, infinity, hexadecimal floats and
+ * spaces are no numbers, and neither is one that its type cannot hold. errno stays as it was. */
+
+/* The decimal integer that the text begins with, with a - or none; its characters, 0: there is none, or int64 cannot
+ * hold it. */
+size_t at_read_i64(int64_t *out, const char *text);
+
+/* The same, and nothing behind it. */
+bool at_parse_i64(int64_t *out, const char *text);
+
+/* The decimal number that the text begins with: "3", "-2.5", ".5", "1e-3"; rounded to the nearest, however many digits
+ * it has. Its characters, 0: there is none, or it is above 1.8e308. */
+size_t at_read_number(double *out, const char *text);
+
+/* The same without sign and exponent, "0.25", and nothing behind it. */
+bool at_parse_decimal(double *out, const char *text);
 
 #endif

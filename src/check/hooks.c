@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hooks.c: what the calls tell the race check (watch.h): who waits for whom, and who uses what. */
-#include "src/check/hooks.h"
+ * hooks.c: the race check: its public calls, and what the calls of attune report to it (src/trace/instrument.h). */
+#include <attune/check.h>
 
 #include "src/check/sync_state.h"
 #include "src/check/report.h"
 #include "src/process/fork.h"
 #include "src/base/settings.h"
+#include "src/trace/instrument.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ void at_instrument_tell(void) {
   if (ended) at_log(ATTUNE_LOG_ERROR, "the race check ends: no memory for its notes");
 }
 
-attune_status at_check_switch(bool on, attune_race_fn fn, void *user) {
+static attune_status switch_check(bool on, attune_race_fn fn, void *user) {
   pthread_once(&fork_once, watch_fork);
   pthread_mutex_lock(&lock);
   atomic_fetch_and(&at_instrumented_bits, ~(unsigned)AT_INSTRUMENT_RACES);
@@ -69,7 +70,7 @@ attune_status at_check_switch(bool on, attune_race_fn fn, void *user) {
   return good ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the race check");
 }
 
-uint64_t at_check_count(void) {
+uint64_t attune_race_count(void) {
   pthread_mutex_lock(&lock);
   const uint64_t count = at_report_count();
   pthread_mutex_unlock(&lock);
@@ -80,7 +81,7 @@ uint64_t at_check_count(void) {
  * one's last. */
 void at_instrument_start(void) {
   pthread_once(&fork_once, watch_fork);
-  if (at_settings_check_races()) (void)at_check_switch(true, NULL, NULL);
+  if (at_settings_check_races()) (void)switch_check(true, NULL, NULL);
 }
 
 /* ---- the order of work ---- */
@@ -158,7 +159,7 @@ void at_instrument_device_idle(const attune_device *device) {
   leave(good);
 }
 
-void at_check_wait(attune_stream *stream, attune_stream *other) {
+static void note_wait(attune_stream *stream, attune_stream *other) {
   if (!enter()) return;
   at_timeline *line = at_timelines_of(stream), *waited = at_timelines_of(other);
   at_clock *clock = line && waited ? at_timeline_clock(line) : NULL;
@@ -352,4 +353,56 @@ void at_instrument_replay(void *const *graph, attune_stream *stream) {
   for (each = kept->world.past; each && good; each = each->next) good = replay_one(line, (const at_access *)each);
   leave(good);
   at_instrument_tell();
+}
+
+/* ---- the public calls ---- */
+
+attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
+  if (!on && (fn || user)) return AT_INVALID("fn and user are given although on is 0; should be NULL");
+  (void)attune_device_count(); /* what the environment asks for comes first */
+  const attune_status status = switch_check(on != 0, fn, user);
+  at_memory_watch();
+  return status;
+}
+
+int attune_get_race_check(void) {
+  (void)attune_device_count();
+  return (at_instrumented() & AT_INSTRUMENT_RACES) != 0;
+}
+
+static attune_status check_use(const attune_use *use, int i) {
+  if ((int)use->access < ATTUNE_READS || use->access > ATTUNE_READS_AND_WRITES)
+    return AT_INVALID("uses[%d].access is %d; should be reads (1), writes (2) or both (3)", i, (int)use->access);
+  if (!use->pointer && use->bytes > 0)
+    return AT_INVALID("uses[%d].pointer is NULL; should point to %zu bytes", i, use->bytes);
+  if ((uintptr_t)use->pointer > UINTPTR_MAX - use->bytes || use->bytes > PTRDIFF_MAX)
+    return AT_INVALID("uses[%d].bytes is %zu; should be what pointer points to", i, use->bytes);
+  return ATTUNE_OK;
+}
+
+attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count) {
+  at_operand_access all[AT_INSTRUMENT_USES];
+  AT_REQUIRE_AS(name, "say what uses the memory");
+  if (count < 0 || count > AT_INSTRUMENT_USES)
+    return AT_INVALID("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
+  if (!uses && count > 0) return AT_INVALID("uses is NULL; should point to %d", count);
+  for (int i = 0; i < count; i++) {
+    AT_TRY(check_use(&uses[i], i));
+    all[i] = (at_operand_access){.operand = uses[i].name ? uses[i].name : "",
+                        .data = uses[i].pointer,
+                        .element = uses[i].bytes,
+                        .reads = (uses[i].access & ATTUNE_READS) != 0,
+                        .writes = (uses[i].access & ATTUNE_WRITES) != 0};
+  }
+  if (at_instrumented_races()) at_instrument_use(stream, name, all, count);
+  return ATTUNE_OK;
+}
+
+attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
+  AT_REQUIRE_AS(other, "be a stream");
+  struct at_capture *in = stream ? stream->capture : NULL;
+  if (in != other->capture)
+    return at_fail(ATTUNE_CAPTURING, "stream and other are not in one capture; should be, or in none");
+  if (at_instrumented_races()) note_wait(stream, other);
+  return ATTUNE_OK;
 }

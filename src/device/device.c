@@ -15,7 +15,7 @@
 #define DEVICES_MAX 65
 
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
-static attune_device table[DEVICES_MAX]; /* constant after table_once, except default_stream (stream_open.c) */
+static attune_device table[DEVICES_MAX]; /* constant after table_once, except default_stream (stream.c) */
 static int table_count;
 static atomic_int table_made;  /* 1 when build_table is done */
 static char absence[256];      /* why there is no cuda device; "" when there is one; constant after table_once */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <inttypes.h>
 
 #include "src/base/struct_size.h"
 #include "src/file/cufile.h"
@@ -178,4 +179,25 @@ attune_status attune_file_forget_memory(attune_device *device, void *pointer) {
   status = at_cufile_forget_memory(pointer);
   device->backend.device->leave(&entered);
   return status;
+}
+
+ssize_t at_file_pread(int descriptor, void *out, size_t bytes, off_t offset) {
+  return pread(descriptor, out, bytes, offset);
+}
+
+ssize_t at_file_pwrite(int descriptor, const void *in, size_t bytes, off_t offset) {
+  return pwrite(descriptor, in, bytes, offset);
+}
+
+attune_status at_file_fail_transfer(const at_transfer *t, int error) {
+  const uint64_t at = t->offset + t->moved, end = t->offset + t->bytes;
+  if (error)
+    return at_fail(ATTUNE_IO_ERROR, "%s the file at byte %" PRIu64 ": %s, after %zu of %zu bytes",
+                   t->saves ? "writing" : "reading", at, strerror(error), t->moved, t->bytes);
+  if (t->moved == 0)
+    return at_fail(ATTUNE_IO_ERROR, "the file has nothing from byte %" PRIu64 " on; it should reach byte %" PRIu64, at,
+                   end);
+  return at_fail(ATTUNE_IO_ERROR,
+                 "the file ends at byte %" PRIu64 ", after %zu of %zu bytes; it should reach byte %" PRIu64, at,
+                 t->moved, t->bytes, end);
 }

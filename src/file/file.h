@@ -34,7 +34,7 @@ typedef struct at_transfer {
   size_t moved;
 } at_transfer;
 
-/* io.c: what became of it: errno, or 0: the file ends. */
+/* file.c: what became of it: errno, or 0: the file ends. */
 attune_status at_file_fail_transfer(const at_transfer *t, int error);
 
 /* io_workers.c: in blocks, through pinned buffers. */
@@ -44,13 +44,9 @@ static inline bool at_file_is_direct(const attune_file *file) {
   return file->direct >= 0 && !atomic_load_explicit(&file->refuse, memory_order_relaxed);
 }
 
-/* io.c: the system's calls, again when a signal interrupts them. */
+/* file.c: the system's calls, again when a signal interrupts them. */
 ssize_t at_file_pread(int descriptor, void *out, size_t bytes, off_t offset);
 ssize_t at_file_pwrite(int descriptor, const void *in, size_t bytes, off_t offset);
-
-/* io.c: IO_ERROR and the like for errno; `done` of `all` bytes at `offset` were moved. */
-attune_status at_file_fail(int error, const char *what, size_t done, size_t all, uint64_t offset);
-attune_status at_file_ended(size_t done, size_t all, uint64_t offset);
 
 /* block.c: `bytes` bytes of one block at `offset`. The buffer is aligned to AT_FILE_GRAIN and has room for a block; the
  * byte of `offset` lies at buffer + offset % AT_FILE_GRAIN. *out_moved: how many are there; less than asked with OK:

@@ -4,7 +4,7 @@
 #include "src/base/struct_size.h"
 #include "src/stream/graph_calls.h"
 #include "src/graph/graph_user_data.h"
-#include "src/stream/stream_open.h"
+#include "src/stream/stream.h"
 #include "src/trace/instrument.h"
 
 #include <attune/pinned.h>

@@ -31,7 +31,7 @@ attune_status at_limit_afford(double ns);
 /* --- its stack, asked where a call is slow anyway; tuner.h says what is needed --- */
 
 /* Bytes that must be left: for a problem's first call, for the first call of an expression, for tuning on the host
- * and on a GPU, where a compiler runs on the same stack. Measured (tests/src/base/test_stack.c) and rounded up. */
+ * and on a GPU, where a compiler runs on the same stack. Measured (tests/src/process/test_stack.c) and rounded up. */
 enum {
   AT_STACK_CALL = 24 << 10,
   AT_STACK_EXPRESSION = 52 << 10,

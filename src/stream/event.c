@@ -4,7 +4,7 @@
 
 #include "src/base/struct_size.h"
 #include "src/stream/capture.h"
-#include "src/stream/event.h"
+#include "src/stream/stream.h"
 #include "src/trace/instrument.h"
 
 #include <stdlib.h>
@@ -44,10 +44,9 @@ static const attune_event_options event_defaults = ATTUNE_EVENT_OPTIONS_INIT;
 
 attune_status attune_event_create(attune_event **out, attune_device *device, const attune_event_options *options) {
   if (out) *out = NULL;
-  attune_status status = check_new(out, device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(check_new(out, device));
   attune_event_options full;
-  status = AT_TAKE(&full, options);
+  attune_status status = AT_TAKE(&full, options);
   if (status == ATTUNE_OK && full.interprocess) status = at_needs(device, ipc);
   if (status != ATTUNE_OK) return status;
   if (full.interprocess && !full.no_timing)

@@ -3,15 +3,54 @@
 #include <attune/stream.h>
 
 #include "src/stream/capture.h"
-#include "src/stream/event.h"
-#include "src/stream/stream_open.h"
-#include "src/stream/stream_pool.h"
+#include "src/stream/stream.h"
 #include "src/stream/sync_debug.h"
 #include "src/trace/instrument.h"
+
+#include <stdlib.h>
 
 
 static bool runs_here(const attune_stream *stream) {
   return stream->device->backend.stream->runs_here(stream);
+}
+
+attune_status at_stream_open(attune_stream **out, attune_device *device, void *native, bool owned, int priority) {
+  AT_TRY(at_needs(device, stream));
+  attune_stream *stream = calloc(1, sizeof *stream);
+  if (!stream) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream");
+  *stream = (attune_stream){.device = device, .native = native, .owned = owned, .priority = priority};
+  attune_status status = device->backend.stream->open(stream);
+  if (status != ATTUNE_OK) {
+    free(stream);
+    return status;
+  }
+  *out = stream;
+  return ATTUNE_OK;
+}
+
+void at_stream_close(attune_stream *stream) {
+  struct at_stream_cache *memory = stream->memory;
+  at_memory_stream_closing(stream);
+  stream->device->backend.stream->close(stream);
+  at_memory_stream_closed(memory);
+  if (stream->watched) at_instrument_stream_gone(stream);
+  free(stream);
+}
+
+/* Made at the first call. Of threads that make it at the same time one wins, so no lock is needed. */
+attune_stream *attune_stream_default(attune_device *device) {
+  if (!device) {
+    (void)AT_INVALID("device is NULL; should be one of attune_device_get");
+    return NULL;
+  }
+  attune_stream *present = __atomic_load_n(&device->default_stream, __ATOMIC_ACQUIRE);
+  if (present) return present;
+  attune_stream *made = NULL;
+  if (at_stream_open(&made, device, NULL, false, 0) != ATTUNE_OK) return NULL;
+  if (__atomic_compare_exchange_n(&device->default_stream, &present, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return made;
+  at_stream_close(made);
+  return present;
 }
 
 static attune_status check_new(const void *out, const attune_device *device) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream_pool.c: the streams that programs take instead of making some, and each thread's current stream and device. */
-#include "src/stream/stream_pool.h"
 
 #include "src/process/fork.h"
-#include "src/stream/stream_open.h"
+#include "src/stream/stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>

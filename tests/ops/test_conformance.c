@@ -70,8 +70,7 @@ static void describe(const at_op_test *op_test, const void *problem, const char 
   if (op->operands->scalars) assert_in_range(op->operands->scalars(problem, scalars), 0, AT_MAX_SCALARS);
 }
 
-static void problems_describe_themselves(void **state) {
-  (void)state;
+TEST(problems_describe_themselves) {
   OK(at_ops_check(at_ops, at_op_count));
   for (int i = 0; i < at_op_count; i++) assert_int_equal(at_ops[i]->id, i);
   OK(at_op_check(&toy_op));
@@ -155,8 +154,7 @@ static void refer(const at_op_test *op_test, const void *problem, const char *te
   at_operand_set_destroy(s.set);
 }
 
-static void references_agree_with_oracles(void **state) {
-  (void)state;
+TEST(references_agree_with_oracles) {
   each_case(refer);
 }
 
@@ -191,8 +189,7 @@ static void implement(const at_op_test *op_test, const void *problem, const char
   at_numerical_check_destroy(verifier);
 }
 
-static void implementations_are_right(void **state) {
-  (void)state;
+TEST(implementations_are_right) {
   static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
   toy_spins = wide_spins = spins;
   each_case(implement);
@@ -200,15 +197,10 @@ static void implementations_are_right(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(problems_describe_themselves),
-      cmocka_unit_test(references_agree_with_oracles),
-      cmocka_unit_test(implementations_are_right),
-  };
   at_copy_text(toy_base, sizeof toy_base, "ns=1");
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_random_destroy(data);
   return failed;
 }

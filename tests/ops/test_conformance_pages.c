@@ -70,8 +70,7 @@ static void columns_are_listed(const at_op *op, const char *page) {
   documented_each(part, length, column_is_known, (void *)(uintptr_t)op);
 }
 
-static void columns(void **state) {
-  (void)state;
+TEST(columns) {
   for (int i = 0; i < at_op_count; i++) {
     columns_are_read(at_ops[i]);
     columns_are_listed(at_ops[i], formats);
@@ -114,14 +113,12 @@ static void write_and_configure(const at_op_test *op_test, const void *problem, 
   }
 }
 
-static void words_and_keys(void **state) {
-  (void)state;
+TEST(words_and_keys) {
   for (int i = 0; i < at_op_count; i++)
     assert_true(conform_cases(at_op_test_at(i), device, CASES, write_and_configure) > 3);
 }
 
-static void words_and_keys_on_a_gpu(void **state) {
-  (void)state;
+TEST(words_and_keys_on_a_gpu) {
   attune_device *host = device;
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     device = host;
@@ -135,8 +132,7 @@ static void words_and_keys_on_a_gpu(void **state) {
 }
 
 /* The operations and their implementations are the headings of the page, and no others. */
-static void headings(void **state) {
-  (void)state;
+TEST(headings) {
   const at_op *op = NULL;
   int seen = 0, all = 0;
   if (!attune_built_with_cuda()) skip(); /* the page has more */
@@ -215,8 +211,7 @@ static char *made_page(const char *page) {
   return text;
 }
 
-static void tables_are_the_code_s(void **state) {
-  (void)state;
+TEST(tables_are_the_code_s) {
   char *made = made_page(configurations), *again = made_page(made);
   assert_string_equal(made, again);
   const char *one = made, *other = configurations;
@@ -256,8 +251,7 @@ static void tables_are_sound(const at_implementation *one) {
   if (longest > AT_CONFIGURATION_CHARS) fail_msg("%s has a text of %zu characters", one->name, longest);
 }
 
-static void every_table_is_sound(void **state) {
-  (void)state;
+TEST(every_table_is_sound) {
   int found = 0;
   for (int i = 0; i < at_op_count; i++)
     for (size_t k = 0; k < at_ops[i]->implementation_count; k++)
@@ -266,10 +260,9 @@ static void every_table_is_sound(void **state) {
 }
 
 /* A row that is wrong is put right, and one that is missing is there. */
-static void wrong_tables_are_found(void **state) {
+TEST(wrong_tables_are_found) {
   static const char wrong[] = "## gemm\n\n### host_small\n\nText.\n\n| key | what |\n|---|---|\n| `kernel` | no |\n\n"
                               "### host_blocked\n\nText.\n\n### host_reference\n\n| x |\n";
-  (void)state;
   char *made = made_page(wrong);
   assert_non_null(
       strstr(made, "\n| `kernel` | `portable`, `avx2`, `avx512` | the instruction set |\n| `vectors` | 1 to 4 |"));
@@ -281,8 +274,7 @@ static void wrong_tables_are_found(void **state) {
 
 /* ---- what a page lacks is found ---- */
 
-static void what_is_missing_is_found(void **state) {
-  (void)state;
+TEST(what_is_missing_is_found) {
   const at_op *op = at_ops[0];
   const at_implementation *implementation = op->implementations[op->implementation_count - 1];
   assert_true(documented_text(op, formats, "gemm f32 nn 8x8x8 strict lda=9"));
@@ -304,16 +296,6 @@ static void what_is_missing_is_found(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(columns),
-      cmocka_unit_test(headings),
-      cmocka_unit_test(words_and_keys),
-      cmocka_unit_test(words_and_keys_on_a_gpu),
-      cmocka_unit_test(every_table_is_sound),
-      cmocka_unit_test(tables_are_the_code_s),
-      cmocka_unit_test(wrong_tables_are_found),
-      cmocka_unit_test(what_is_missing_is_found),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   formats = documented_page("formats.md");
   configurations = documented_page("configurations.md");
@@ -322,7 +304,7 @@ int main(int argc, char **argv) {
     print_page(stdout, configurations);
     return 0;
   }
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   free(formats);
   free(configurations);
   free(manual);

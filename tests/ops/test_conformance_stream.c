@@ -26,8 +26,7 @@ static void keeps_order(const at_op_test *op_test, const void *problem, const ch
   conform_close_scene(&s);
 }
 
-static void implementations_keep_the_order(void **state) {
-  (void)state;
+TEST(implementations_keep_the_order) {
   static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
   toy_spins = wide_spins = spins;
   for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, keeps_order) > 3);
@@ -59,8 +58,7 @@ static const char *found(const char *configuration, int patience_ms) {
     assert_string_equal(finds_why ? finds_why : "", words); \
   } while (0)
 
-static void implementations_that_do_not_are_found(void **state) {
-  (void)state;
+TEST(implementations_that_do_not_are_found) {
   FINDS("ns=1", "");
   FINDS("ns=1,fault=early", "runs before its turn in the stream");
   FINDS("ns=1,fault=frozen", "gives wrong numbers in a replay");
@@ -109,8 +107,7 @@ static attune_status run_stale(const attune_plan *plan, attune_stream *stream, c
   return toy_plan_run(plan, stream, &o);
 }
 
-static void calls_that_do_not_are_found(void **state) {
-  (void)state;
+TEST(calls_that_do_not_are_found) {
   toy_op_test.call = call_elsewhere;
   FINDS("ns=1", "runs before its turn in the stream");
   toy_op_test.call = call_in_capture;
@@ -130,16 +127,11 @@ static void calls_that_do_not_are_found(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(implementations_keep_the_order),
-      cmocka_unit_test(implementations_that_do_not_are_found),
-      cmocka_unit_test(calls_that_do_not_are_found),
-  };
   at_copy_text(toy_base, sizeof toy_base, "ns=1");
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   for (int i = 0; i < 2; i++)
     if (at_random_create(&data[i], 3 + (uint64_t)i) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   for (int i = 0; i < 2; i++) at_random_destroy(data[i]);
   return failed;
 }

@@ -39,23 +39,18 @@ static void keeps_order(const at_op_test *op_test, const void *problem, const ch
   conform_close_scene(&s);
 }
 
-static void implementations_keep_the_order(void **state) {
-  (void)state;
+TEST(implementations_keep_the_order) {
   for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_op_test_at(i), device, CASES, keeps_order) > 3);
   printf("%d configurations\n", checked);
   assert_true(checked > 40);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(implementations_keep_the_order)};
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
   for (int i = 0; i < 2; i++)
     if (at_random_create(&data[i], 3 + (uint64_t)i) != ATTUNE_OK) return 1;
   page = documented_page("configurations.md");
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   for (int i = 0; i < 2; i++) at_random_destroy(data[i]);
   free(page);
   return failed;

@@ -44,11 +44,8 @@ static void assert_stands(const char *call) {
   } while (0)
 
 static attune_tuner *tuner_of(const char *path, attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = path;
-  options.mode = mode;
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = path, .mode = mode}, toy_ops, 1));
   return tuner;
 }
 
@@ -71,8 +68,7 @@ static int take_winner(void *user, const attune_decision *decision, const char *
   return 0;
 }
 
-static void devices(void **state) {
-  (void)state;
+TEST(devices) {
   char fingerprint[4096];
   attune_device *any = NULL;
   attune_device_properties properties = {0};
@@ -87,8 +83,7 @@ static void devices(void **state) {
 }
 
 /* Databases that cannot be used, or hold what cannot be used. */
-static void databases(void **state) {
-  (void)state;
+TEST(databases) {
   char bad[160];
   snprintf(bad, sizeof bad, "%s/none/at/all.db", folder);
   attune_tuner *tuner = tuner_of(bad, ATTUNE_MODE_CACHED);
@@ -129,16 +124,12 @@ static void databases(void **state) {
   toy_reset();
 }
 
-static void products(void **state) {
-  (void)state;
+TEST(products) {
   static _Alignas(128) float a[64 * 64], b[64 * 64], d[64 * 64];
   attune_tuner *tuner = NULL;
   attune_stream *stream = NULL;
   attune_plan *plan = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  options.mode = ATTUNE_MODE_TUNE;
-  options.budget_ms = 50.0;
+  attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_TUNE, .budget_ms = 50.0};
   OK(attune_tuner_create(&tuner, &options));
   OK(attune_stream_create(&stream, host));
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
@@ -175,8 +166,7 @@ static void take_back(void *user, void *pointer, size_t bytes, attune_device *de
 }
 
 /* Memory that comes at the second try. */
-static void memory_at_last(void **state) {
-  (void)state;
+TEST(memory_at_last) {
   const attune_allocator own = {.alloc = give_at_last, .free = take_back};
   attune_stream *stream = attune_stream_default(host);
   void *pointer = NULL;
@@ -191,8 +181,7 @@ static void memory_at_last(void **state) {
 }
 
 /* Room is made for what does not fit; frees wait for another stream's work. */
-static void memory(void **state) {
-  (void)state;
+TEST(memory) {
   enum { MIB = 1 << 20 };
   attune_stream *one = NULL, *two = NULL;
   attune_event *event = NULL;
@@ -240,8 +229,7 @@ static attune_status give_fill(void *user, attune_stream *stream) {
   return attune_fill(stream, user, 1, 64);
 }
 
-static void graphs_and_random(void **state) {
-  (void)state;
+TEST(graphs_and_random) {
   static float room[64];
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
@@ -261,8 +249,7 @@ static void graphs_and_random(void **state) {
   DO(attune_stream_destroy(stream));
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   toy_reset();
   setenv("HOME", folder, 1);
   if (!mkdtemp(folder)) return -1;
@@ -271,15 +258,10 @@ static int open_all(void **state) {
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(devices), cmocka_unit_test(databases),      cmocka_unit_test(products),
-      cmocka_unit_test(memory),  cmocka_unit_test(memory_at_last), cmocka_unit_test(graphs_and_random),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

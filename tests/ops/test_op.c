@@ -3,9 +3,6 @@
  * message. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/support/toy/toy_op.h"
 #include "tuning/measure/sampler_host.h"
 #include "tuning/op/registry.h"
@@ -105,8 +102,7 @@ static at_op whole(void) {
   return op;
 }
 
-static void each_slot_is_named(void **state) {
-  (void)state;
+TEST(each_slot_is_named) {
   char words[96];
   at_op op = whole();
   OK(at_op_check(&op));
@@ -142,8 +138,7 @@ static void each_slot_is_named(void **state) {
 }
 
 /* No slot is in neither list: one that is new to a table is added to op.c and here. */
-static void no_slot_is_forgotten(void **state) {
-  (void)state;
+TEST(no_slot_is_forgotten) {
   for (size_t t = 0; t < AT_COUNT(tables); t++)
     if (tables[t].bytes != (tables[t].needs_count + tables[t].may_count + tables[t].both) * sizeof(void *))
       fail_msg("a slot of %s is not checked", tables[t].table.name);
@@ -157,8 +152,7 @@ static void no_slot_is_forgotten(void **state) {
   }
 }
 
-static void what_goes_together_is_there_or_not(void **state) {
-  (void)state;
+TEST(what_goes_together_is_there_or_not) {
   at_op op = whole();
   specials.scalars = NULL;
   expect_refused(&op, "operation toy has operands->scalars alone");
@@ -177,8 +171,7 @@ static void what_goes_together_is_there_or_not(void **state) {
   OK(at_op_check(&op));
 }
 
-static void names_and_sizes(void **state) {
-  (void)state;
+TEST(names_and_sizes) {
   at_op op = toy_op;
   op.name = NULL;
   expect_refused(&op, "an operation has no name");
@@ -216,8 +209,7 @@ static void expect_implementation_refused(const at_implementation *broken, const
   expect_refused(&op, words);
 }
 
-static void implementations(void **state) {
-  (void)state;
+TEST(implementations) {
   at_implementation broken;
 #define WITHOUT(slot, words)                       \
   do {                                             \
@@ -246,31 +238,20 @@ static void implementations(void **state) {
   expect_implementation_refused(&broken, "implementation spin of toy has bare_threads alone; should have bare too");
 }
 
-static void two_operations_differ(void **state) {
-  (void)state;
+TEST(two_operations_differ) {
   at_op twin = toy_op;
   const at_op *const twins[] = {&toy_op, &twin};
   twin.name = "twin";
-  FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL);
-  assert_non_null(strstr(attune_last_message(), "should differ in name and number"));
+  FAILS_SAYING(at_ops_check(twins, 2), ATTUNE_INTERNAL, "should differ in name and number");
   twin.name = toy_op.name;
   twin.id++;
   FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL);
   twin.name = "twin";
   OK(at_ops_check(twins, 2));
   const at_op *const hole[] = {&toy_op, NULL}; /* a number in ops.h without a line in list.c */
-  FAILS(at_ops_check(hole, 2), ATTUNE_INTERNAL);
-  assert_non_null(strstr(attune_last_message(), "an operation is NULL"));
+  FAILS_SAYING(at_ops_check(hole, 2), ATTUNE_INTERNAL, "an operation is NULL");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_slot_is_named),
-      cmocka_unit_test(no_slot_is_forgotten),
-      cmocka_unit_test(what_goes_together_is_there_or_not),
-      cmocka_unit_test(names_and_sizes),
-      cmocka_unit_test(implementations),
-      cmocka_unit_test(two_operations_differ),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -7,8 +7,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ops/gemm/problem/problem.h"
 #include "tests/support/toy/call_recent.h"
@@ -131,11 +129,8 @@ static void fold_nothing(void *problem, const attune_device *on) {
 /* ---- */
 
 static attune_tuner *open_tuner(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = "";
-  options.mode = ATTUNE_MODE_OFF;
-  OK(at_tuner_create(&tuner, &options, ops, AT_COUNT(ops)));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}, ops, AT_COUNT(ops)));
   return tuner;
 }
 
@@ -180,8 +175,7 @@ static int remembered(const attune_tuner *tuner, uint64_t *calls) {
 }
 
 /* Problems that differ only far behind the words are told apart, in turn and from one address. */
-static void long_problems(void **state) {
-  (void)state;
+TEST(long_problems) {
   enum { PROBLEMS = 26, ROUNDS = 8 };
   attune_tuner *tuner = open_tuner();
   toy_problem asked; /* at one address, so that the guess is wrong each time, but for what lies 250 bytes behind */
@@ -203,8 +197,7 @@ static void long_problems(void **state) {
 }
 
 /* The plan that a call found is that of its own problem. */
-static void each_finds_its_own(void **state) {
-  (void)state;
+TEST(each_finds_its_own) {
   attune_tuner *tuner = open_tuner();
   for (int round = 0; round < 5; round++)
     for (int i = 0; i < 40; i++) {
@@ -219,8 +212,7 @@ static void each_finds_its_own(void **state) {
 }
 
 /* More long problems than are remembered: what the overwritten ones held is freed (LeakSanitizer), no call is lost. */
-static void given_up(void **state) {
-  (void)state;
+TEST(given_up) {
   enum { PROBLEMS = 1000 };
   attune_tuner *tuner = open_tuner();
   int64_t sum = 0, expected = 0;
@@ -237,8 +229,7 @@ static void given_up(void **state) {
 }
 
 /* Two operations that ask in the same words, with the same use, on the same device and tuner. */
-static void operations_are_told_apart(void **state) {
-  (void)state;
+TEST(operations_are_told_apart) {
   attune_tuner *tuner = open_tuner();
   at_call_signature a = {.use = at_call_signature_use(AT_OP_GEMM, 99, false)},
                     b = {.use = at_call_signature_use(TOY_ID, 99, false)},
@@ -270,12 +261,10 @@ static void refused(attune_status status, const char *words) {
   if (!strstr(attune_last_message(), words)) fail_msg("not \"%s\": %s", words, attune_last_message());
 }
 
-static void a_plan_knows_its_operation(void **state) {
-  (void)state;
+TEST(a_plan_knows_its_operation) {
   attune_tuner *tuner = open_tuner();
   _Alignas(128) float a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, d[4] = {0};
-  attune_gemm_problem g = ATTUNE_GEMM_PROBLEM_INIT;
-  g.m = g.n = g.k = 2;
+  attune_gemm_problem g = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2};
   const attune_gemm_operands of_gemm = {.alpha = 1.0, .a = a, .b = b, .d = d};
   const toy_problem p = toy_of(4, "four");
   int64_t sum = 0;
@@ -306,8 +295,7 @@ static void a_plan_knows_its_operation(void **state) {
 }
 
 /* The choice as it was when the plan was made, also after a newer one took its place. */
-static void a_plan_is_explained(void **state) {
-  (void)state;
+TEST(a_plan_is_explained) {
   attune_tuner *tuner = open_tuner();
   const toy_problem p = toy_of(6, "six");
   attune_plan *plan = NULL;
@@ -370,8 +358,7 @@ static void *call_often(void *arg) {
   return right && sum == expected ? NULL : t;
 }
 
-static void threads(void **state) {
-  (void)state;
+TEST(threads) {
   team t = {.tuner = open_tuner()};
   pthread_t ids[THREADS];
   const toy_problem p = toy_of(2, "two");
@@ -387,8 +374,7 @@ static void threads(void **state) {
   attune_tuner_destroy(t.tuner);
 }
 
-static int open_host(void **state) {
-  (void)state;
+FIXTURE(open_host) {
   toy = at_gemm_op;
   toy.name = "toy";
   toy.id = TOY_ID;
@@ -403,14 +389,5 @@ static int open_host(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(long_problems),
-      cmocka_unit_test(each_finds_its_own),
-      cmocka_unit_test(given_up),
-      cmocka_unit_test(operations_are_told_apart),
-      cmocka_unit_test(a_plan_knows_its_operation),
-      cmocka_unit_test(a_plan_is_explained),
-      cmocka_unit_test(threads),
-  };
-  return cmocka_run_group_tests(tests, open_host, NULL);
+  return RUN_TESTS(open_host, NULL);
 }

@@ -7,9 +7,6 @@
 #include <attune/attune.h>
 #include <attune/tools.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 static attune_device *host;
 static attune_stream *stream;
 static attune_tuner *tuner;
@@ -78,9 +75,8 @@ static attune_status take_pool_options(void *s) {
 }
 
 static attune_status take_managed_options(void *s) {
-  const attune_pool_options options = {.managed = s};
   attune_pool *out = NULL;
-  const attune_status status = attune_pool_create(&out, host, &options);
+  const attune_status status = attune_pool_create(&out, host, &(attune_pool_options){.managed = s});
   attune_pool_destroy(out);
   return status;
 }
@@ -104,9 +100,8 @@ static void set_functions(void *s) {
 }
 
 static attune_status take_allocator(void *s) {
-  const attune_pool_options options = {.allocator = s};
   attune_pool *out = NULL;
-  const attune_status status = attune_pool_create(&out, host, &options);
+  const attune_status status = attune_pool_create(&out, host, &(attune_pool_options){.allocator = s});
   attune_pool_destroy(out);
   return status;
 }
@@ -299,10 +294,9 @@ static attune_status fill_numbers(void *user, attune_stream *on) {
 }
 
 static attune_status with_graph(attune_status (*fn)(attune_graph *graph, void *s), void *s) {
-  const attune_capture_options options = {.keep_graph = 1};
   attune_graph *graph = NULL;
   OK(attune_graph_create(&graph, host));
-  OK(attune_graph_capture_callback(graph, NULL, &options, fill_numbers, NULL));
+  OK(attune_graph_capture_callback(graph, NULL, &(attune_capture_options){.keep_graph = 1}, fill_numbers, NULL));
   const attune_status status = fn(graph, s);
   attune_graph_destroy(graph);
   return status;
@@ -416,8 +410,7 @@ static attune_status call_with(const row *r, size_t bytes, size_t size, unsigned
   return status;
 }
 
-static void each_size(void **unused) {
-  (void)unused;
+TEST(each_size) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const row *r = &rows[i];
     const attune_status usual = call_with(r, r->own, r->own, 0);
@@ -450,8 +443,7 @@ static void each_size(void **unused) {
 }
 
 /* Whoever adds a field moves it to the end, and gives 0 the size of version 0.1 in src/base/struct_size.c. */
-static void as_in_0_1(void **unused) {
-  (void)unused;
+TEST(as_in_0_1) {
 #if defined(__LP64__)
   assert_int_equal(sizeof(attune_gemm_problem), 144);
   assert_int_equal(sizeof(attune_gemm_operands), 72);
@@ -461,22 +453,19 @@ static void as_in_0_1(void **unused) {
 #endif
 }
 
-static int open_all(void **unused) {
+FIXTURE(open_all) {
   const attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED, .budget_ms = 1.0};
-  (void)unused;
   OK(attune_device_get(&host, "host"));
   stream = attune_stream_default(host);
   OK(attune_tuner_create(&tuner, &options));
   return 0;
 }
 
-static int close_all(void **unused) {
-  (void)unused;
+FIXTURE(close_all) {
   attune_tuner_destroy(tuner);
   return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_size), cmocka_unit_test(as_in_0_1)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

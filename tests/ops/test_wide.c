@@ -11,9 +11,6 @@
 
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/toy/toy_clock.h"
@@ -28,8 +25,7 @@ static at_random *data;
 static char folder[] = "/tmp/attune-test-wide-XXXXXX", database[128];
 static const char *const FAST[] = {"ns=50000", "ns=90000", NULL}; /* base takes four times as long */
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   toy_reset();
   wide_reset();
@@ -39,11 +35,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_of(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = mode, .budget_ms = 3000.0};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = mode;
-  options.budget_ms = 3000.0;
   OK(at_tuner_create(&tuner, &options, wide_ops, 1));
   return tuner;
 }
@@ -83,8 +76,7 @@ static void close_scene(scene *s) {
   at_operand_set_destroy(s->set);
 }
 
-static void a_key_is_as_long_as_its_problem(void **state) {
-  (void)state;
+TEST(a_key_is_as_long_as_its_problem) {
   char text[AT_PROBLEM_CHARS], back[AT_PROBLEM_CHARS];
   for (int letters = 1; letters <= LETTERS; letters += letters < 20 ? 1 : 197) {
     const at_key key = wide_key(wide_text(text, ELEMENTS, letters, letters), device);
@@ -104,8 +96,7 @@ static void collect(void *user, attune_log_level level, const char *line) {
 }
 
 /* What ran and what was tuned is logged with all of the problem, and all that follows it. */
-static void logs_have_the_whole_problem(void **state) {
-  (void)state;
+TEST(logs_have_the_whole_problem) {
   char text[AT_PROBLEM_CHARS], *words = malloc(AT_PROBLEM_CHARS + 64);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   scene s;
@@ -129,8 +120,7 @@ static void logs_have_the_whole_problem(void **state) {
 }
 
 /* Searched, verified, stored and found again by another tuner, with the whole text. */
-static void a_long_problem_is_tuned(void **state) {
-  (void)state;
+TEST(a_long_problem_is_tuned) {
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   attune_decision d, explained;
@@ -166,8 +156,7 @@ static int count_winner(void *user, const attune_decision *decision, const char 
 }
 
 /* A problem that goes on where another ends, and two that differ in the last letter: each its own winner and plan. */
-static void what_differs_at_its_end_is_another_one(void **state) {
-  (void)state;
+TEST(what_differs_at_its_end_is_another_one) {
   enum { COUNT = 3 };
   char text[COUNT][AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
@@ -193,8 +182,7 @@ static void what_differs_at_its_end_is_another_one(void **state) {
 }
 
 /* 640 bytes of operands, on a stream with a thread, in a graph, by a plan of the program, behind a team's guard. */
-static void operands_arrive_whole(void **state) {
-  (void)state;
+TEST(operands_arrive_whole) {
   static const char *const teams[] = {"ns=40000,threads=2", NULL};
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
@@ -238,8 +226,7 @@ static int see_profile(void *user, const attune_profile_entry *entry) {
 }
 
 /* Calls are recorded, and what is recorded comes back as a workload; the profile knows the problem too. */
-static void calls_are_recorded(void **state) {
-  (void)state;
+TEST(calls_are_recorded) {
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   attune_workload *workload = NULL;
@@ -259,8 +246,7 @@ static void calls_are_recorded(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void workloads_have_long_rows(void **state) {
-  (void)state;
+TEST(workloads_have_long_rows) {
   const at_workload_ops ops = {wide_ops, 1, &wide_op};
   char text[AT_PROBLEM_CHARS], path[128];
   attune_workload *workload = NULL;
@@ -280,13 +266,11 @@ static void workloads_have_long_rows(void **state) {
   assert_non_null(file);
   fprintf(file, "problem\n%s\n%s+\n", text, text); /* the second is too long */
   fclose(file);
-  FAILS(at_workload_read(&workload, path, &ops), ATTUNE_BAD_DATA);
-  assert_non_null(strstr(attune_last_message(), "w.csv:3:1: word 5 of the problem"));
+  FAILS_SAYING(at_workload_read(&workload, path, &ops), ATTUNE_BAD_DATA, "w.csv:3:1: word 5 of the problem");
 }
 
 /* What the message has to say behind the problem is not lost. */
-static void messages_cut_long_problems(void **state) {
-  (void)state;
+TEST(messages_cut_long_problems) {
   char text[AT_PROBLEM_CHARS];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   attune_recheck recheck = {0};
@@ -333,11 +317,8 @@ typedef struct small {
 
 static void *work_in_little(void *arg) {
   small *s = arg;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = s->mode, .budget_ms = 3000.0};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = s->mode;
-  options.budget_ms = 3000.0;
   s->status = at_tuner_create(&tuner, &options, wide_ops, 1);
   if (s->status == ATTUNE_OK) s->status = use_all(tuner, &s->scene, s->text);
   attune_tuner_destroy(tuner);
@@ -356,8 +337,7 @@ static size_t stack_bytes(void) {
   return getenv("AT_UNDER_VALGRIND") ? (size_t)1 << 20 : (size_t)128 << 10;
 }
 
-static void small_stacks_suffice(void **state) {
-  (void)state;
+TEST(small_stacks_suffice) {
   static const attune_mode modes[] = {ATTUNE_MODE_OFF, ATTUNE_MODE_RECORD, ATTUNE_MODE_CACHED, ATTUNE_MODE_TUNE};
   static small s;
   pthread_attr_t attributes;
@@ -379,8 +359,7 @@ static void small_stacks_suffice(void **state) {
 /* ---- bounds ---- */
 
 /* The first have their place, and of the others so many are kept; what is not kept is freed. */
-static void few_plans_in_the_table(void **state) {
-  (void)state;
+TEST(few_plans_in_the_table) {
   enum { MOST = 16, BEYOND = 1024 };
   const char *campaign = getenv("ATTUNE_TEST_WIDE_PROBLEMS");
   const int count = campaign ? atoi(campaign) : 2500;
@@ -407,15 +386,12 @@ static void few_plans_in_the_table(void **state) {
 }
 
 /* One operation's bound is none of another's. */
-static void others_keep_their_places(void **state) {
-  (void)state;
+TEST(others_keep_their_places) {
   static const at_op *const both[] = {&wide_op, &toy_op};
   char text[AT_PROBLEM_CHARS], small_text[64];
   attune_tuner *tuner = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
   wide_op.plans_most = 2;
-  OK(at_tuner_create(&tuner, &options, both, 2));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = ""}, both, 2));
   for (int i = 0; i < 5; i++) {
     const at_plan *plan = NULL;
     const at_key key = wide_key(wide_text(text, 2, 10, i), device);
@@ -432,8 +408,7 @@ static void others_keep_their_places(void **state) {
 }
 
 /* What plan_table.h says of an entry, with its plan: of a short problem, and 12 KB more of the longest. */
-static void entries_are_small(void **state) {
-  (void)state;
+TEST(entries_are_small) {
   enum { COUNT = 400 };
   static const int letters[] = {60, LETTERS};
   for (size_t i = 0; i < AT_COUNT(letters); i++) {
@@ -452,33 +427,17 @@ static void entries_are_small(void **state) {
   }
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK) return -1;
   virtual_clock_start();
   return at_random_create(&data, 11) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   at_random_destroy(data);
   return folder_remove(folder);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(a_key_is_as_long_as_its_problem, fresh),
-      cmocka_unit_test_setup(a_long_problem_is_tuned, fresh),
-      cmocka_unit_test_setup(logs_have_the_whole_problem, fresh),
-      cmocka_unit_test_setup(what_differs_at_its_end_is_another_one, fresh),
-      cmocka_unit_test_setup(operands_arrive_whole, fresh),
-      cmocka_unit_test_setup(calls_are_recorded, fresh),
-      cmocka_unit_test_setup(workloads_have_long_rows, fresh),
-      cmocka_unit_test_setup(messages_cut_long_problems, fresh),
-      cmocka_unit_test_setup(small_stacks_suffice, fresh),
-      cmocka_unit_test_setup(few_plans_in_the_table, fresh),
-      cmocka_unit_test_setup(others_keep_their_places, fresh),
-      cmocka_unit_test_setup(entries_are_small, fresh),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(fresh, NULL, open_all, close_all);
 }

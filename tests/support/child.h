@@ -105,6 +105,13 @@ static inline int run_part(const char *part) {
     }                                                                 \
   } while (0)
 
+#define GOOD(call) EXPECT((call) == ATTUNE_OK, "%s", attune_last_message())
+#define BAD(call, status, words)                                                                                \
+  do {                                                                                                          \
+    const attune_status got = (call);                                                                           \
+    EXPECT(got == (status) && strstr(attune_last_message(), words), "%d: %s", (int)got, attune_last_message()); \
+  } while (0)
+
 /* A part and its name; 2 when there is none of that name. */
 typedef struct part {
   const char *name;

@@ -85,8 +85,7 @@ static inline void read_back(attune_stream *stream, float *out, const float *mem
 }
 
 static inline attune_status multiply(attune_stream *stream, const float *a, const float *b, float *d) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.m = p.n = p.k = SIDE;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = SIDE, .n = SIDE, .k = SIDE};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   return attune_gemm(tuner, stream, &p, &o);
 }

@@ -186,4 +186,8 @@ void cli_progress_begin(cli_progress *progress, size_t total, size_t to_measure)
 void cli_progress_draw(cli_progress *progress, const char *name, size_t done, size_t measured);
 void cli_progress_clear(cli_progress *progress);
 
+/* watch.c: prints what every device tells of itself, a line for each, again and again with `interval_s` seconds
+ * between, until SIGINT or SIGTERM, or `rounds` times (0: without end). An exit code. */
+int cli_watch(double interval_s, long rounds, bool json);
+
 #endif

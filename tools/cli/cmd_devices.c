@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
 #include "tools/cli/commands.h"
-#include "tools/cli/watch.h"
+#include "tools/cli/cli.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table.c: aligned tables and the cells in them. Whole on a pipe; cut to the width of a terminal. */
 #include "tools/cli/cli.h"
+#include "tools/compare/report/report_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,4 +234,32 @@ const char *cli_date_text(char out[CLI_CELL], int64_t seconds) {
   struct tm parts;
   if (seconds <= 0 || !localtime_r(&when, &parts) || !strftime(out, CLI_CELL, "%Y-%m-%d %H:%M", &parts)) return "-";
   return out;
+}
+
+void cli_put_markdown(FILE *out, const char *text) {
+  char *clean = cli_clean(text);
+  if (!*clean || strpbrk(clean, "`|"))
+    gate_put(out, GATE_MARKDOWN, text, 0);
+  else
+    fprintf(out, "`%s`", clean);
+  free(clean);
+}
+
+void cli_table_markdown(const cli_table *table, FILE *out) {
+  for (int k = 0; k < table->column_count; k++) fprintf(out, "| %s ", table->columns[k].title);
+  fputs("|\n", out);
+  for (int k = 0; k < table->column_count; k++) fputs(table->columns[k].right ? "|---:" : "|---", out);
+  fputs("|\n", out);
+  for (size_t i = 0; i < table->rows; i++) {
+    for (int k = 0; k < table->column_count; k++) {
+      const char *cell = table->cells[i * (size_t)table->column_count + (size_t)k];
+      fputs("| ", out);
+      if (table->columns[k].shrink && strcmp(cell, "ok") != 0)
+        cli_put_markdown(out, cell);
+      else
+        fputs(cell, out);
+      fputc(' ', out);
+    }
+    fputs("|\n", out);
+  }
 }

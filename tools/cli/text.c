@@ -2,6 +2,7 @@
  * text.c: text from elsewhere (names, paths, problems) as a terminal may show it: what it would obey, reorder or not show
  * is written as an escape; how wide text is; padding and cutting. */
 #include "tools/cli/commands.h"
+#include "tools/cli/cli.h"
 
 #include <langinfo.h>
 #include <stdlib.h>
@@ -128,4 +129,11 @@ uint64_t cli_whole(const char *option, const char *text, uint64_t least, uint64_
     cli_bad_usage(state, "--%s is \"%s\"; should be a whole number, %llu to %llu%s", option, text,
                   (unsigned long long)least, (unsigned long long)most, note);
   return value;
+}
+
+void *cli_alloc(size_t count, size_t size) {
+  void *memory = calloc(count ? count : 1, size);
+  if (memory) return memory;
+  fputs("attune: out of memory\n", stderr);
+  exit(CLI_FAILED);
 }

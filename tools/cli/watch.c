@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * watch.c: see watch.h. Lines of equal columns, or a JSON object each. */
-#include "tools/cli/watch.h"
+#include "tools/cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "src/process/floating.h"
 #include "src/process/limit.h"
 #include "tuning/compile/deferred_decision.h"
-#include "tuning/dispatch/dispatch_log.h"
 #include "tuning/plans/guard.h"
 #include "tuning/tune/tune.h"
 #include "tuning/tuner/other_threads.h"

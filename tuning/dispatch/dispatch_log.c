@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dispatch_log.c: see dispatch_log.h. Where no stored winner holds, the nearest one that does not says what differs. */
-#include "tuning/dispatch/dispatch_log.h"
+ * dispatch_log.c: the line of the log that tells what runs for a problem, and why. Where no stored winner holds, the
+ * nearest one that does not says what differs. */
+#include "tuning/dispatch/dispatch.h"
 
 #include <stdio.h>
 #include <string.h>

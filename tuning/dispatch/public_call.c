@@ -3,6 +3,9 @@
 #include "tuning/dispatch/public_call.h"
 
 #include "tuning/dispatch/dispatch.h"
+#include "src/trace/instrument.h"
+
+#include <stdio.h>
 
 const at_plan_entry *at_call_entry_after_miss(attune_tuner *tuner, const at_key *key) {
   const at_plan_entry *entry = at_plan_table_entry(&tuner->plans, key);
@@ -28,4 +31,19 @@ attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_
     at_call_cache_captured(stream, tuner->id, entry);
   }
   return status;
+}
+
+attune_status at_instrumented_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
+                                int as) {
+  char problem[AT_PROBLEM_CHARS] = "";
+  bool named = false;
+  if (at_instrumented() & AT_INSTRUMENT_NAMES) {
+    const attune_status shown = plan->op->problem->show
+                                    ? plan->op->problem->show(plan->problem, as, problem, sizeof problem)
+                                    : plan->op->problem->format(plan->problem, problem, sizeof problem);
+    if (shown != ATTUNE_OK) *problem = 0;
+    named = at_instrument_name("%s: %.500s, %s", call, problem, plan->implementation->name);
+  }
+  const attune_status status = plan->launch(plan, operands, stream);
+  return at_instrument_end(named, stream, status);
 }

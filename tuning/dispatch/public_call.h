@@ -7,6 +7,7 @@
 
 #include "tuning/plans/call_cache.h"
 #include "tuning/tuner/tuner.h"
+#include "tuning/op/registry.h"
 
 /* The plan of a recent call, NULL: of none, and the call is counted. The entry's plan is read at each call, so that a
  * newer winner is used at once. */
@@ -62,5 +63,10 @@ attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_
 /* The entry that a key which missed has now: of its plan, or of what serves while nothing better is known. NULL: none,
  * for the table is full. */
 const at_plan_entry *at_call_entry_after_miss(attune_tuner *tuner, const at_key *key);
+
+/* While the calls are watched (src/trace/instrument.h). Launches the plan as the public function `call`; for profilers
+ * the launch has a range that names the call, its problem and the implementation. `as`: see at_problem_type.show. */
+attune_status at_instrumented_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
+                                int as);
 
 #endif

@@ -5,14 +5,98 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "src/process/cancel.h"
 #include "src/base/settings.h"
 #include "src/base/struct_size.h"
+#include "src/process/cancel.h"
+#include "src/process/exit.h"
+#include "src/process/fork.h"
 #include "tuning/compile/deferred_decision.h"
 #include "tuning/plans/call_cache.h"
+#include "tuning/workload/dispatch_stats.h"
 #include "tuning/workload/recording.h"
-#include "tuning/dispatch/tuners.h"
+
+/* ---- all tuners of the process ----
+ * The end of the process finds those that live, and writes what is written when a tuner ends: the recorded calls and
+ * the profile. The list's lock is a leaf, held for a moment: the end of the process marks the tuner that it is at, and
+ * a thread that destroys that one waits. */
+
+static pthread_once_t list_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and `ending` of each */
+static attune_tuner *list;
+
+static void finish(attune_tuner *tuner) {
+  const at_message kept = at_message_keep();
+  if (atomic_load(&tuner->mode) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
+  at_profile_end(tuner);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+/* The tuner with the least number above `above`, marked; NULL: none. */
+static attune_tuner *take_next(uint64_t above) {
+  attune_tuner *next = NULL;
+  pthread_mutex_lock(&list_lock);
+  for (attune_tuner *tuner = list; tuner; tuner = tuner->next)
+    if (tuner->id > above && (!next || tuner->id < next->id)) next = tuner;
+  if (next) next->ending = true;
+  pthread_mutex_unlock(&list_lock);
+  return next;
+}
+
+static void finish_all(void) {
+  uint64_t above = 0;
+  for (attune_tuner *tuner; (tuner = take_next(above)) != NULL;) {
+    finish(tuner);
+    above = tuner->id;
+    pthread_mutex_lock(&list_lock);
+    tuner->ending = false;
+    pthread_mutex_unlock(&list_lock);
+  }
+}
+
+/* The thread that was at a tuner's end is not in the child. */
+static void clear_ending(void *unused, bool child) {
+  (void)unused;
+  for (attune_tuner *tuner = list; child && tuner; tuner = tuner->next) tuner->ending = false;
+}
+
+static void start_list(void) {
+  static at_fork_watch watch = {.lock = &list_lock, .after = clear_ending};
+  at_fork_watch_add(&watch);
+  at_exit_call(finish_all);
+}
+
+static void tuners_add(attune_tuner *tuner) {
+  pthread_once(&list_once, start_list);
+  pthread_mutex_lock(&list_lock);
+  tuner->previous = NULL;
+  tuner->next = list;
+  if (list) list->previous = tuner;
+  list = tuner;
+  pthread_mutex_unlock(&list_lock);
+}
+
+static bool unlink_tuner(attune_tuner *tuner) {
+  pthread_mutex_lock(&list_lock);
+  const bool free_now = !tuner->ending;
+  if (free_now) {
+    if (tuner->next) tuner->next->previous = tuner->previous;
+    if (tuner->previous)
+      tuner->previous->next = tuner->next;
+    else
+      list = tuner->next;
+  }
+  pthread_mutex_unlock(&list_lock);
+  return free_now;
+}
+
+/* Takes it out, after the end of the process is done with it, and writes what there is to write. Before anything of it
+ * is freed. */
+static void tuners_remove(attune_tuner *tuner) {
+  while (!unlink_tuner(tuner)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  finish(tuner);
+}
 
 static bool mode_known(attune_mode mode) {
   return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE;
@@ -194,7 +278,7 @@ static attune_status create(attune_tuner **out, const attune_tuner_options *opti
   if (status == ATTUNE_OK) {
     at_settings_tell_unknown();
     if (attune_tuner_get_mode(t) != ATTUNE_MODE_OFF) at_tuner_open(t);
-    at_tuners_add(t);
+    tuners_add(t);
     *out = t;
   } else if (t) {
     free(t->user_path);
@@ -220,7 +304,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
   const at_call_scope scope = at_call_enter(NULL);
   at_deferred_forget(t);
-  at_tuners_remove(t);
+  tuners_remove(t);
   at_fork_watch_remove(&t->fork);
   at_call_cache_forget(t->id);
   at_plan_table_close(&t->plans);

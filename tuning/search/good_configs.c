@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * good_configs.c: see good_configs.h. One search at a time uses a profiler, so nothing here is locked. */
-#include "tuning/search/good_configs.h"
+ * good_configs.c: see search_parts.h. One search at a time uses a profiler, so nothing here is locked. */
+#include "tuning/search/search_parts.h"
 
 #include <string.h>
 

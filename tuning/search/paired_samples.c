@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * paired_samples.c: see paired_samples.h. A sample during which others had the CPUs is not compared with one that was left
+ * paired_samples.c: see race.h. A sample during which others had the CPUs is not compared with one that was left
  * alone: a default whose team waits for a busy CPU is no evidence for a winner of one thread. */
-#include "tuning/search/paired_samples.h"
+#include "tuning/search/race.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,6 @@
 
 #include "src/process/limit.h"
 #include "tuning/search/candidates.h"
-#include "tuning/search/paired_samples.h"
 
 enum {
   ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */

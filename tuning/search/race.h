@@ -110,4 +110,19 @@ void at_race_add_default(at_race *race, const at_implementation *base, const at_
  * that two searches agree; the incumbent when none beats it. */
 at_candidate *at_race_winner(at_race *race);
 
+/* paired_samples.c: which samples of a race count. */
+
+#define AT_PAIRED_SAMPLES_LEAST 4 /* rounds before anything is decided */
+
+/* Two contenders' samples of the same rounds. */
+typedef struct at_paired_samples {
+  double a[AT_MAX_SAMPLES], b[AT_MAX_SAMPLES];
+  unsigned char place[AT_MAX_SAMPLES];
+  int count;
+} at_paired_samples;
+
+/* The pairs of b's rounds that others left alone; where these are fewer than AT_PAIRED_SAMPLES_LEAST, those that they
+ * took least from. */
+void at_paired_samples_make(at_paired_samples *out, const at_candidate *a, const at_candidate *b);
+
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "tuning/search/candidates.h"
-#include "tuning/search/paired_samples.h"
+#include "tuning/search/race.h"
 
 static const double SWITCH_MARGIN = 0.005; /* a challenger must win by this, and by 3 standard errors */
 /* What leaves the choice open: a contender ahead in its median by so much, or that could be by so much more, two errors

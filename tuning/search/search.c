@@ -10,7 +10,6 @@
 #include "src/host/threads.h"
 #include "src/process/floating.h"
 #include "src/process/limit.h"
-#include "tuning/search/good_configs.h"
 #include "tuning/tuner/winner.h"
 
 typedef at_search_state search;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/host/threads.h"
-#include "tuning/search/good_configs.h"
 
 typedef at_search_state search;
 

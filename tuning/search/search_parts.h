@@ -8,6 +8,7 @@
 #include "tuning/search/candidate_build.h"
 #include "tuning/search/search.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/search/race.h"
 
 /* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default;
  * and until which fraction of it each stage may go on. */
@@ -64,5 +65,15 @@ void at_search_describe(at_search_state *s, at_candidate *winner, attune_decisio
 
 /* The raced ones first, then the failed and wrong ones; contenders change their places. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out);
+
+/* good_configs.c: configurations that were the best for other problems of the same device, of implementations that
+ * cannot list all they have. Problems are alike: what was good for one is tried early for the next, and its code is
+ * loaded. */
+
+/* Notes the race's winner, and those as good within a percent, of implementations with neighbours. */
+void at_good_configs_note(at_timer *profiler, const at_race *race, const at_candidate *winner);
+
+/* Adds those of implementations that can do the problem to the race. What one of them cannot do there is no failure. */
+void at_good_configs_add(const at_timer *profiler, at_race *race, const void *problem);
 
 #endif

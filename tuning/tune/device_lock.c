@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device_lock.c: one search at a time on a device among the threads of this process. */
-#include "tuning/tune/device_lock.h"
+#include "tuning/tune/tune.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * revalidate.c: does a stored winner hold? A race of two, the winner and the default, on the host then each alone, and
  * a verification on fresh data. */
-#include "tuning/tune/revalidate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,8 +156,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
                             attune_decision *stored, attune_recheck *out) {
   AT_REQUIRE(tuner, device, problem, out);
   AT_TRY(AT_CLEAR(out));
-  attune_status status = at_tune_check_stack(device);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(at_tune_check_stack(device));
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   char shown[AT_SHOWN_CHARS];
   const at_op *op = at_tuner_op(tuner, problem);
@@ -167,7 +165,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   request *q = calloc(1, sizeof *q);
   if (!q) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to measure a winner");
   q->tuner = tuner, q->op = op, q->problem = bytes, q->budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
-  status = op->problem->parse(problem, bytes);
+  attune_status status = op->problem->parse(problem, bytes);
   if (status == ATTUNE_OK) op->problem->fold(bytes, device);
   const at_call_scope scope = at_call_enter(device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &q->stored);

@@ -17,7 +17,6 @@
 #include "tuning/plans/guard.h"
 #include "tuning/tuner/other_threads.h"
 #include "tuning/search/search.h"
-#include "tuning/tune/device_lock.h"
 #include "tuning/tune/single_flight.h"
 
 enum {

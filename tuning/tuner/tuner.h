@@ -49,7 +49,7 @@ struct attune_tuner {
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
   attune_search_options search;     /* how it searches; under lock */
   char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
-  attune_tuner *next, *previous; /* tuners.c's, as the one below */
+  attune_tuner *next, *previous; /* tuner_create.c's, as the one below */
   bool ending;
 };
 

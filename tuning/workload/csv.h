@@ -49,4 +49,8 @@ attune_status at_csv_next(at_csv *csv, at_csv_row *row);
 /* Fails with "NAME:LINE:COLUMN: message". */
 attune_status at_csv_fail(const at_csv *csv, int line, int column, const char *format, ...) AT_PRINTF(4, 5);
 
+/* foreign.c: BAD_DATA if the file is of a known other format: the message names it, and says how to make a workload of
+ * it. `text` may hold any bytes; text[size] is 0. */
+attune_status at_foreign_check(const char *name, const char *text, size_t size);
+
 #endif

@@ -26,4 +26,7 @@ typedef struct at_dispatch_stats {
 attune_status at_dispatch_stats_take(at_dispatch_stats *out, attune_tuner *tuner);
 void at_dispatch_stats_free(at_dispatch_stats *usage);
 
+/* profile_report.c: the tuner or the process ends: writes its profile where ATTUNE_PROFILE said when it was created. */
+void at_profile_end(attune_tuner *tuner);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * foreign.c: see foreign.h. A format is known by what its files begin with, or by their names. */
-#include "tuning/workload/foreign.h"
+ * foreign.c: files of other programs, recognised where a workload should be. A format is known by what its files begin
+ * with, or by their names. */
+#include "tuning/workload/csv.h"
 
 #include <string.h>
 #include <strings.h>

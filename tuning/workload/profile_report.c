@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile_report.c: writes profiles. */
-#include "tuning/workload/profile_report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -123,4 +123,14 @@ attune_status at_call_binding_check(const at_call_binding *prepared, const attun
 /* INVALID_ARGUMENT where the expression draws numbers and the generator cannot give them, or the other way round. */
 attune_status at_call_binding_check_generator(const at_expression *expression, attune_generator *generator);
 
+/* call_bind.c: checks a call and makes it ready, into *out; at_call_binding_destroy releases it. *empty: there is no
+ * element, and nothing to do; *out is NULL then. Errors: see attune_elementwise. */
+attune_status at_call_binding_create(at_call_binding **out, bool *empty, const attune_device *device,
+                                     const at_formula *formula, const attune_elementwise_operands *operands);
+
+/* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must
+ * be an element. */
+attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula,
+                                   const attune_elementwise_operands *operands);
+
 #endif

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "ops/elementwise/call/call_cache.h"
-#include "ops/elementwise/call/call_bind.h"
+#include "ops/elementwise/call/call_binding.h"
 #include "ops/elementwise/call/small_fast_path.h"
-#include "ops/elementwise/call/watch.h"
 #include "src/process/limit.h"
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/public_call.h"

@@ -23,4 +23,9 @@ attune_status at_run_format(char *out, size_t size, const at_formula *formula,
 attune_status at_run_launch(const at_plan *plan, at_call_binding *prepared, const attune_elementwise_operands *operands,
                             attune_stream *stream);
 
+/* watch.c: while the calls are watched (src/trace/instrument.h). Runs the plan for a checked call, and says what was
+ * run and what it used. */
+attune_status at_elementwise_run_watched(const at_plan *plan, at_call_binding *prepared,
+                                         const attune_elementwise_operands *operands, attune_stream *stream);
+
 #endif

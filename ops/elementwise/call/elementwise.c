@@ -6,7 +6,6 @@
 
 #include "ops/elementwise/call/dispatch.h"
 #include "ops/elementwise/call/small_fast_path.h"
-#include "ops/elementwise/call/watch.h"
 #include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/plan_handle.h"

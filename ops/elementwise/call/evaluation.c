@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/call/call_bind.h"
+#include "ops/elementwise/call/call_binding.h"
 #include "src/base/backend.h"
 #include "src/process/floating.h"
 #include "tuning/measure/operand_set.h"

@@ -23,8 +23,7 @@ typedef struct named {
 /* Counts and pointers that are wrong stay so, and are told of later. */
 static attune_status name_operands(named *out, const attune_elementwise_operands *operands) {
   attune_elementwise_operands *o = &out->operands;
-  const attune_status status = AT_TAKE(o, operands);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(AT_TAKE(o, operands));
   out->operands.generator = NULL;
   if (o->inputs && o->input_count > 0 && o->input_count <= AT_EXPRESSION_INPUTS) {
     memcpy(out->inputs, o->inputs, (size_t)o->input_count * sizeof *o->inputs);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watch.c: see watch.h. */
-#include "ops/elementwise/call/watch.h"
+ * watch.c: expressions while the calls are watched; see dispatch.h. */
+#include "ops/elementwise/call/dispatch.h"
 
 #include "src/trace/instrument.h"
-#include "tuning/plans/watched.h"
+#include "tuning/dispatch/public_call.h"
 
 _Static_assert(AT_INSTRUMENT_DIMS >= ATTUNE_DIMS && AT_INSTRUMENT_USES >= ATTUNE_ELEMENTWISE_INPUTS + ATTUNE_ELEMENTWISE_OUTPUTS,
                "every operand of a call can be told");

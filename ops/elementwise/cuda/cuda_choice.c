@@ -131,3 +131,11 @@ void at_cuda_align(at_cuda_problem *p, const void *const *tensors) {
       p->alignment[k] = (uint16_t)alignment_of(p, tensors, k, at_cuda_moves(p, k) ? head : 0);
   }
 }
+
+const at_cuda_form_type *at_cuda_form_of(int form) {
+  static const at_cuda_form_type *const forms[AT_FORM_COUNT] = {
+      [AT_FORM_VECTOR] = &at_form_vector,   [AT_FORM_ROWS] = &at_form_rows, [AT_FORM_TRANSPOSE] = &at_form_transpose,
+      [AT_FORM_STRIDED] = &at_form_strided, [AT_FORM_BULK] = &at_form_bulk,
+  };
+  return form >= 0 && form < AT_FORM_COUNT ? forms[form] : NULL;
+}

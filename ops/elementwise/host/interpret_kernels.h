@@ -6,6 +6,8 @@
 
 #include "ops/elementwise/ir/expression.h"
 
+#include <stdbool.h>
+
 typedef struct at_interpret_isa at_interpret_isa;
 
 /* out[i] = f(x[i], y[i], z[i]) for i < n; arguments that f lacks point to x too. out may be the very memory of an argument
@@ -31,5 +33,11 @@ extern const at_interpret_isa at_interpret_avx512; /* those, and AVX-512 F, BW, 
 
 /* Loops that call the C library for each element, the same for all instruction sets. NULL: none. */
 at_kernel at_libm_kernel(at_function function, attune_dtype dtype);
+
+/* The C library's functions of whole vectors (glibc's libmvec), opened when a program first needs one. Those that are
+ * used are within 2 units in the last place on every input that was tried (docs/accuracy.md). The function `name`, as
+ * the vector ABI of x86-64 writes it (_ZGVeN8v_log), into *function_out, a pointer to a function pointer; false, with
+ * NULL there: this machine lacks it. Any thread. */
+bool at_libmvec_function(const char *name, void *function_out);
 
 #endif

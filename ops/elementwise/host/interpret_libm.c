@@ -6,9 +6,12 @@
 
 #include <complex.h>
 #include <math.h>
+#include <dlfcn.h>
+#include <pthread.h>
 
 #include "ops/elementwise/ir/evaluate.h"
 #include "src/base/dtype.h"
+#include "src/process/library.h"
 
 typedef struct pair32 {
   float re, im;
@@ -135,4 +138,16 @@ at_kernel at_libm_kernel(at_function function, attune_dtype dtype) {
 #undef AT_ROW
   };
   return table[function][dtype];
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static at_library library; /* written once */
+
+static void open_library(void) {
+  (void)at_library_open(&library, "libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
+bool at_libmvec_function(const char *name, void *function_out) {
+  pthread_once(&once, open_library);
+  return at_library_function(&library, name, function_out);
 }

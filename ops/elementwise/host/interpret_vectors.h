@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_vectors.h: loops over f64 that call the C library's functions of whole vectors (interpret_libmvec.h). Included
+ * interpret_vectors.h: loops over f64 that call the C library's functions of whole vectors (libmvec). Included
  * once by the file of an instruction set, which defines WIDE (a vector of WIDE_LANES f64), WIDE_ABI (how their names
  * begin), wide_load, wide_load_part (the others are 1), wide_store and wide_store_part first.
  *
@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "ops/elementwise/host/interpret_kernels.h"
-#include "ops/elementwise/host/interpret_libmvec.h"
 
 /* clang-format off */
 #define AT_EACH_VECTOR1(AT_VECTORS) \

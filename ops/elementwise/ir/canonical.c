@@ -2,6 +2,7 @@
  * canonical.c: from the nodes that were built to the finished expression: live ones only, numbered in the order in which
  * the canonical text has them, so that the text read again gives the same numbers. */
 #include "ops/elementwise/ir/canonical.h"
+#include "ops/elementwise/ir/user_function.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,4 +229,13 @@ attune_status at_canonical_finish(at_graph *graph, const at_signature *signature
   }
   at_expression_destroy(e);
   return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
+}
+
+void at_expression_destroy(at_expression *expression) {
+  if (!expression) return;
+  at_user_function_release(expression->function);
+  at_expression_destroy(expression->plain);
+  free(expression->nodes);
+  free(expression->text);
+  free(expression);
 }

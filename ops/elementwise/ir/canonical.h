@@ -4,7 +4,7 @@
 #ifndef AT_ELEMENTWISE_CANONICAL_H
 #define AT_ELEMENTWISE_CANONICAL_H
 
-#include "ops/elementwise/ir/ir_build.h"
+#include "ops/elementwise/ir/node_table.h"
 
 /* The nodes that reach an output, arguments first. */
 typedef struct at_graph {

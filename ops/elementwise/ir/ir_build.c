@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ir_build.c: casts and functions, folded and simplified where they can be. */
-#include "ops/elementwise/ir/ir_build.h"
+#include "ops/elementwise/ir/node_table.h"
 
 #include <string.h>
 

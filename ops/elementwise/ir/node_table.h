@@ -31,4 +31,12 @@ static inline bool at_is_constant(const at_node_table *b, int node) {
   return node >= 0 && b->nodes[node].kind == AT_NODE_CONSTANT;
 }
 
+/* ir_build.c: casts and functions: what is known is folded, what changes nothing is left out. */
+int at_build_cast(at_node_table *b, int node, attune_dtype dtype);
+int at_build_function(at_node_table *b, at_function function, attune_dtype dtype, const int *arguments);
+
+/* The same as they are written: nothing is folded, left out or changed. */
+int at_plain_cast(at_node_table *b, int node, attune_dtype dtype);
+int at_plain_function(at_node_table *b, at_function function, attune_dtype dtype, const int *arguments);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "ops/elementwise/ir/ir_build.h"
+#include "ops/elementwise/ir/node_table.h"
 #include "ops/elementwise/ir/promote.h"
 #include "ops/elementwise/ir/wide_value.h"
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/ir/user_function_text.h"
 #include "src/process/fork.h"
 
 enum { BUCKETS = 256, MEMORIES = 8 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * user_function.h: functions in C of the program's own (elementwise_cuda.h): their texts, by a hash, as long as somebody uses them.
- * Equal ones, as user_function_text.h has it, are one. */
+ * Equal ones, as at_user_function_text has it, are one. */
 #ifndef AT_ELEMENTWISE_USER_FUNCTION_H
 #define AT_ELEMENTWISE_USER_FUNCTION_H
 
@@ -25,5 +25,13 @@ attune_status at_user_function_get(at_user_function **out, const char *source, c
 at_user_function *at_user_function_find(const char *hash);
 at_user_function *at_user_function_hold(at_user_function *raw);
 void at_user_function_release(at_user_function *raw); /* NULL is left alone */
+
+/* user_function_text.c: one form for sources in C that differ in blanks, comments and the function's name alone. */
+
+#define AT_USER_FUNCTION_NAME "at_user_function" /* what a function is called in that form */
+
+/* The form of `text`, to be freed by the caller; *renamed: `name` is AT_USER_FUNCTION_NAME in it. A text in which
+ * blanks or names may count (with quotes, backslashes, #; with an open comment) stays as it is. NULL: no memory. */
+char *at_user_function_text(const char *text, const char *name, bool *renamed);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * user_function_text.c: see user_function_text.h. It is no parser: where in doubt, a text keeps what it has. */
-#include "ops/elementwise/ir/user_function_text.h"
+ * user_function_text.c: see user_function.h. It is no parser: where in doubt, a text keeps what it has. */
+#include "ops/elementwise/ir/user_function.h"
 
 #include <stdlib.h>
 #include <string.h>

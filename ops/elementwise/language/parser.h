@@ -4,7 +4,7 @@
 #ifndef AT_ELEMENTWISE_PARSER_H
 #define AT_ELEMENTWISE_PARSER_H
 
-#include "ops/elementwise/ir/ir_build.h"
+#include "ops/elementwise/ir/node_table.h"
 #include "ops/elementwise/ir/keywords.h"
 #include "ops/elementwise/ir/promote.h"
 #include "ops/elementwise/language/source.h"

@@ -11,7 +11,6 @@
 #include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/host/interpret.h"
 #include "ops/elementwise/language/plain.h"
-#include "ops/elementwise/reference/user_function_reference.h"
 #include "ops/elementwise/reference/tolerance.h"
 #include "src/host/threads.h"
 #include "src/process/limit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * user_function_reference.c: see user_function_reference.h. */
-#include "ops/elementwise/reference/user_function_reference.h"
+ * user_function_reference.c: see reference.h. */
+#include "ops/elementwise/reference/reference.h"
 
 #include <math.h>
 #include <stdlib.h>

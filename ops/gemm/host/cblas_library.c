@@ -18,7 +18,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "ops/gemm/host/cblas_open.h"
 #include "src/process/exit.h"
 #include "src/process/fork.h"
 #include "src/host/threads.h"

@@ -57,4 +57,19 @@ bool at_cblas_depends(const char *id, char *out, size_t size);
 /* The libraries as attune_device_libraries tells them; the last return value of `fn`. Any thread. */
 int at_cblas_each(attune_library_fn fn, void *user);
 
+/* ---- cblas_open.c: opening libraries that start threads as they are opened ----
+ * One that gets none ends the process (OpenBLAS raises SIGINT), and attune opens it on its own account: so it looks
+ * before, and is on its guard. */
+
+/* CPUs that this thread may run on, at least 1: so many threads a library has, whatever quota or setting attune goes
+ * by. */
+int at_cblas_cpus(void);
+
+/* How many threads can be started beside this one, `most` at most: they are, all at once, and end. */
+int at_cblas_startable(int most);
+
+/* dlopen. `alone`: the library sees one CPU, and starts no thread. NULL: it is not here, or, with *refused, it could
+ * not start its threads all the same, or could not be kept from trying; then it is not to be used, and stays loaded. */
+void *at_cblas_open(const char *file, int flags, bool alone, bool *refused);
+
 #endif

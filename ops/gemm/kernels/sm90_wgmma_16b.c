@@ -2,7 +2,6 @@
  * sm90_wgmma_16b.c: the family of sm90_wgmma_16b.cuh: products of halves by Hopper's warpgroups, from tiles that tensor
  * maps bring. */
 #include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
-#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
 
 #include "gemm_sm90_wgmma_16b_cuh.h"
 #include "gemm_sm90_wgmma_16b_epilogue_cuh.h"

@@ -92,4 +92,7 @@ int at_wgmma_clusters(const at_wgmma_choice *c, const at_machine *machine);
 /* Whether the kernel can be made and launched for the problem. */
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine);
 
+/* sm90_wgmma_16b_heuristic.c: the candidates slot of at_gemm_sm90_wgmma_16b_family. */
+int at_wgmma_candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide);
+
 #endif

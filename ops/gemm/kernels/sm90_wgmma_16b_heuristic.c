@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sm90_wgmma_16b_heuristic.c: which configurations of sm90_wgmma_16b.cuh a search tries for a problem, best guess
  * first. The numbers are the kernel's, fitted to its times on an H200 (gemm_kernel_times.c). */
-#include "ops/gemm/kernels/sm90_wgmma_16b_heuristic.h"
+#include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/gemm/reference/reference_value.h"
+#include "ops/gemm/reference/reference.h"
 #include "src/base/splitmix64.h"
 #include "src/host/threads.h"
 

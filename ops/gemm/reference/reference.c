@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "ops/gemm/host/host_blocked.h"
-#include "ops/gemm/reference/reference_gaps.h"
 #include "src/host/threads.h"
 #include "src/process/limit.h"
 #include "tuning/measure/staging.h"

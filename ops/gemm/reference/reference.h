@@ -4,9 +4,11 @@
 #define AT_GEMM_REFERENCE_H
 
 #include "ops/gemm/problem/problem.h"
-#include "ops/gemm/reference/reference_value.h"
 #include "ops/gemm/reference/ieee_specials.h"
 #include "src/base/backend.h"
+#include "src/base/half.h"
+
+#include <math.h>
 
 /* A complex product is a real one of twice the rows and depth: a complex row of A becomes (re, -im, re, -im, ...) and
  * (im, re, im, re, ...), a column of B (re, im, re, im, ...), and D is as it lies. So results have `parts` rows for one
@@ -33,5 +35,31 @@ static inline double at_reference_product(const at_reference *r, size_t i) {
 
 /* reference_cuda.c: r->product or r->narrow = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
+
+/* What lies behind column j up to the next column or matrix of the batch: its first byte, how many into *bytes. */
+const unsigned char *at_reference_gap(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j,
+                                      size_t *bytes);
+
+/* Hash of all bytes of D that lie between its columns and matrices. */
+uint64_t at_reference_gaps(const at_gemm *g, const void *output);
+
+static inline double at_reference_value(const void *data, attune_dtype dtype, size_t i) {
+  switch (dtype) {
+  case ATTUNE_F64: return ((const double *)data)[i];
+  case ATTUNE_F32: return (double)((const float *)data)[i];
+  case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)data)[i]);
+  case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
+  default: break; /* no GEMM has the others */
+  }
+  return NAN;
+}
+
+/* Unit roundoff of the dtype; half of its smallest subnormal, which is what rounding to zero costs. */
+double at_reference_roundoff(attune_dtype dtype);
+double at_reference_underflow(attune_dtype dtype);
+
+/* A matrix of any dtype (column-major, from element `first`) to packed double. */
+void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols,
+                          int64_t ld);
 
 #endif

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "ops/gemm/reference/reference.h"
-#include "ops/gemm/reference/reference_gaps.h"
 #include "src/host/threads.h"
 #include "src/process/limit.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reference_value.c: a matrix as double, and what a dtype's rounding costs. */
-#include "ops/gemm/reference/reference_value.h"
+#define XXH_INLINE_ALL
+#include "ops/gemm/reference/reference.h"
 
 #include "src/host/threads.h"
+
+#include <xxhash.h>
 
 double at_reference_roundoff(attune_dtype dtype) {
   return dtype == ATTUNE_F64 ? 0x1p-53 : dtype == ATTUNE_F32 ? 0x1p-24 : dtype == ATTUNE_F16 ? 0x1p-11 : 0x1p-8;
@@ -32,4 +35,26 @@ void at_reference_convert(double *to, const void *from, attune_dtype dtype, size
                           int64_t ld) {
   conversion c = {to, from, dtype, first, rows, cols, ld};
   at_parallel(rows * cols > 65536 ? at_cpu_count() : 1, convert_share, &c);
+}
+
+const unsigned char *at_reference_gap(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j,
+                                      size_t *bytes) {
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
+  const int64_t end = g->stride_d * b + g->ldd * j + g->m;
+  const int64_t next = j + 1 < g->n       ? g->stride_d * b + g->ldd * (j + 1)
+                       : b + 1 < g->batch ? g->stride_d * (b + 1)
+                                          : end;
+  *bytes = (size_t)(next - end) * element;
+  return output + (size_t)end * element;
+}
+
+uint64_t at_reference_gaps(const at_gemm *g, const void *output) {
+  uint64_t hash = 0;
+  for (int64_t b = 0; b < g->batch; b++)
+    for (int64_t j = 0; j < g->n; j++) {
+      size_t bytes = 0;
+      const unsigned char *gap = at_reference_gap(g, output, b, j, &bytes);
+      if (bytes) hash = XXH3_64bits_withSeed(gap, bytes, hash);
+    }
+  return hash;
 }

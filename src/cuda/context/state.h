@@ -129,7 +129,7 @@ attune_status at_cuda_graph_set_enabled(at_graph *graph, size_t index, bool enab
 /* graph.c */
 void *at_cuda_graph_native(const at_graph *graph, bool executable);
 
-/* ipc_event.c */
+/* stream.c: events that other processes use */
 attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out);
 attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *handle);
 
@@ -182,7 +182,7 @@ bool at_cuda_is_initialized(const attune_device *device);
 attune_status at_cuda_get_schedule(attune_device *device, attune_schedule *out);
 attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedule);
 
-/* profiler.c */
+/* annotate.c */
 attune_status at_cuda_profiler(attune_device *device, bool start);
 
 /* telemetry.c */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * annotate.c: segments as NVTX heaps and blocks as regions of them, for compute-sanitizer and Nsight. The header is the
- * toolkit's; it finds the tool at run time, and without one every call is a jump over nothing. */
+ * toolkit's; it finds the tool at run time, and without one every call is a jump over nothing.
+ * And the stretch that a profiler looks at. */
+#include <cuda_profiler_api.h>
+
+#include "src/cuda/context/state.h"
 #include "src/cuda/memory/memory.h"
 
 #ifdef AT_CUDA_NVTX
 #include <nvtx3/nvToolsExtMem.h>
-
-#include "src/cuda/context/state.h"
 
 static pthread_once_t domain_once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t domain; /* constant after domain_once */
@@ -62,3 +64,12 @@ void at_cuda_forget_block(attune_device *device, void *note, const void *address
   nvtxMemRegionsUnregister(domain, &batch);
 }
 #endif
+
+attune_status at_cuda_profiler(attune_device *device, bool start) {
+  at_cuda_scope scope;
+  AT_TRY(at_cuda_enter_relaxed(&scope, device));
+  attune_status status = start ? at_cuda_check(device, cudaProfilerStart(), "cudaProfilerStart")
+                               : at_cuda_check(device, cudaProfilerStop(), "cudaProfilerStop");
+  at_cuda_leave(&scope);
+  return status;
+}

@@ -11,6 +11,9 @@
 
 #include "src/memory/malloc/ipc_pages.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 /* ipc_service.c: the thread that answers. Started by the first call; *out_name is its name. A child of fork has none.
  */
 attune_status at_ipc_serve(unsigned char out_name[AT_IPC_NAME_BYTES]);
@@ -26,5 +29,17 @@ attune_status at_ipc_ask(int socket, const at_ipc_question *question, at_ipc_ans
  * allocators. */
 void at_ipc_lock_service(void);
 void at_ipc_unlock_service(bool child);
+
+/* Room for the descriptors of one answer. */
+typedef union at_ipc_control {
+  struct cmsghdr align;
+  char bytes[CMSG_SPACE(AT_IPC_BATCH * sizeof(int))];
+} at_ipc_control;
+
+/* The address of the service of that name; returns its length. */
+socklen_t at_ipc_address(struct sockaddr_un *out, const unsigned char name[AT_IPC_NAME_BYTES]);
+
+/* True when the process at the other end runs as this one's user. */
+bool at_ipc_is_same_user(int socket);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ipc_client.c: asks the process that exported memory for its descriptors. */
-#include "src/memory/ipc/ipc_socket.h"
+#include "src/memory/ipc/ipc.h"
 
 #include <errno.h>
 #include <stdio.h>

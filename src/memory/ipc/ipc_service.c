@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ipc_service.c: the thread that hands descriptors of this process's memory to others of the same user, from the first
  * export on. It serves one question at a time and waits for no client. */
-#include "src/memory/ipc/ipc_socket.h"
+#include "src/memory/ipc/ipc.h"
 #include "src/process/floating.h"
 
 #include <errno.h>

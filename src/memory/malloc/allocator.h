@@ -255,6 +255,9 @@ static inline bool at_allocator_is_direct(const at_allocator *allocator) {
 
 /* allocators.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
 at_allocator *at_allocator_of(attune_device *device);
+/* The same for a public call, with the lock taken. */
+attune_status at_allocator_enter(at_allocator **out, attune_device *device);
+
 /* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
  * held. */
 attune_status at_allocator_check(at_allocator *allocator);
@@ -357,7 +360,8 @@ struct at_managed;
 attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options);
 attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes);
 
-/* pinned.c and pinned_registry.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is held. */
+/* pinned.c and pinned_register.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is
+ * held. */
 bool at_pinned_find(attune_pointer_info *out, uintptr_t address);
 bool at_pinned_registry_find(attune_pointer_info *out, uintptr_t address);
 

@@ -128,3 +128,11 @@ bool at_allocator_is_empty(at_allocator *allocator) {
   }
   return true;
 }
+
+attune_status at_allocator_enter(at_allocator **out, attune_device *device) {
+  AT_REQUIRE_DEVICE(device);
+  *out = at_allocator_of(device);
+  if (!*out) return ATTUNE_OUT_OF_MEMORY;
+  pthread_mutex_lock(&(*out)->lock);
+  return ATTUNE_OK;
+}

@@ -5,15 +5,6 @@
 
 #include <stdlib.h>
 
-/* The allocator of `device`, locked and in order. */
-static attune_status enter(at_allocator **out, attune_device *device) {
-  AT_REQUIRE_DEVICE(device);
-  *out = at_allocator_of(device);
-  if (!*out) return ATTUNE_OUT_OF_MEMORY;
-  pthread_mutex_lock(&(*out)->lock);
-  return ATTUNE_OK;
-}
-
 static attune_status leave(at_allocator *allocator, attune_status status) {
   pthread_mutex_unlock(&allocator->lock);
   return status;
@@ -22,7 +13,7 @@ static attune_status leave(at_allocator *allocator, attune_status status) {
 attune_status attune_memory_empty_cache(attune_device *device) {
   attune_allocator own = {0};
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK && allocator->captures > 0)
     status =
@@ -41,7 +32,7 @@ attune_status attune_memory_empty_cache(attune_device *device) {
 
 attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   allocator->limit = bytes ? bytes : UINT64_MAX;
   allocator->options.fraction = 0.0;
   return leave(allocator, ATTUNE_OK);
@@ -51,7 +42,7 @@ attune_status attune_memory_set_fraction(attune_device *device, double fraction)
   if (!(fraction > 0.0 && fraction <= 1.0))
     return AT_INVALID("fraction is %g; should be above 0 and not above 1", fraction);
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   allocator->options.fraction = fraction;
   at_allocator_apply(allocator);
   return leave(allocator, ATTUNE_OK);
@@ -91,7 +82,7 @@ static void change_backend(at_allocator *allocator, const at_memory_options *bef
 attune_status attune_memory_configure(attune_device *device, const char *text) {
   AT_REQUIRE_AS(text, "be key:value,key:value");
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   at_memory_options next = allocator->options;
   attune_status status = at_memory_options_parse(&next, text, "text");
   if (status == ATTUNE_OK) status = check_change(allocator, &next);
@@ -108,12 +99,11 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
 
 attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *functions) {
   attune_allocator full, *own = functions ? &full : NULL;
-  attune_status status = AT_TAKE(&full, functions);
-  if (status != ATTUNE_OK) return status;
+  AT_TRY(AT_TAKE(&full, functions));
   if (own && (!own->alloc || !own->free))
     return AT_INVALID("allocator has no %s function; should have both", own->alloc ? "free" : "alloc");
   at_allocator *allocator = NULL;
-  status = enter(&allocator, device);
+  attune_status status = at_allocator_enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   const bool same = own && allocator->has_own && allocator->own.alloc == own->alloc && allocator->own.user == own->user;
   if (own && own->init && !same && at_allocator_is_empty(allocator)) {
@@ -136,7 +126,7 @@ attune_status attune_memory_get_allocator(attune_device *device, attune_allocato
   AT_REQUIRE_AS(out, "point to an attune_allocator");
   at_allocator *allocator = NULL;
   AT_TRY(AT_CLEAR(out));
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   return leave(allocator, allocator->has_own ? AT_GIVE(out, &allocator->own) : ATTUNE_OK);
 }
 
@@ -144,7 +134,7 @@ attune_status attune_memory_get_backend(attune_device *device, const char **out)
   AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   *out = at_allocator_backend(allocator);
   return leave(allocator, ATTUNE_OK);
 }
@@ -153,7 +143,7 @@ attune_status attune_memory_get_fraction(attune_device *device, double *out) {
   AT_REQUIRE_AS(out, "point to a number");
   *out = 1.0;
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   const double most = (double)device->properties.memory_bytes, limit = (double)allocator->limit;
   if (allocator->options.fraction > 0.0)
     *out = allocator->options.fraction;
@@ -165,7 +155,7 @@ attune_status attune_memory_get_fraction(attune_device *device, double *out) {
 attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user) {
   AT_REQUIRE_AS(callback, "be a function");
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   if (allocator->callback_count == AT_CALLBACKS)
     return leave(allocator,
                  at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
@@ -176,7 +166,7 @@ attune_status attune_memory_add_callback(attune_device *device, attune_memory_ca
 
 attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback, void *user) {
   at_allocator *allocator = NULL;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   attune_status status = at_fail(
       ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer", device->name);
   for (int i = 0; i < allocator->callback_count; i++) {

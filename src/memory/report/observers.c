@@ -4,18 +4,10 @@
 
 static _Thread_local bool telling; /* this thread runs an observer */
 
-static attune_status enter(at_allocator **out, attune_device *device) {
-  AT_REQUIRE_DEVICE(device);
-  *out = at_allocator_of(device);
-  if (!*out) return ATTUNE_OUT_OF_MEMORY;
-  pthread_mutex_lock(&(*out)->lock);
-  return ATTUNE_OK;
-}
-
 attune_status attune_memory_add_observer(attune_device *device, attune_memory_observer observer, void *user) {
   at_allocator *allocator = NULL;
   AT_REQUIRE_AS(observer, "be a function");
-  attune_status status = enter(&allocator, device);
+  attune_status status = at_allocator_enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   if (allocator->observer_count < AT_CALLBACKS) {
     allocator->observers[allocator->observer_count] = observer;
@@ -30,7 +22,7 @@ attune_status attune_memory_add_observer(attune_device *device, attune_memory_ob
 attune_status attune_memory_remove_observer(attune_device *device, attune_memory_observer observer, void *user) {
   at_allocator *allocator = NULL;
   int at = 0;
-  attune_status status = enter(&allocator, device);
+  attune_status status = at_allocator_enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   while (at < allocator->observer_count &&
          (allocator->observers[at] != observer || allocator->observer_users[at] != user))

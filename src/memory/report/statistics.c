@@ -100,20 +100,11 @@ static void gather(at_allocator *allocator, attune_memory_statistics *out) {
   memcpy(out->inactive_split_bytes, allocator->piece_bytes, sizeof out->inactive_split_bytes);
 }
 
-/* The allocator of `device`, locked and useful; NULL with a status. */
-static attune_status enter(at_allocator **out, attune_device *device) {
-  AT_REQUIRE_DEVICE(device);
-  *out = at_allocator_of(device);
-  if (!*out) return ATTUNE_OUT_OF_MEMORY;
-  pthread_mutex_lock(&(*out)->lock);
-  return ATTUNE_OK;
-}
-
 attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out) {
   at_allocator *allocator = NULL;
   AT_REQUIRE_AS(out, "point to an attune_memory_statistics");
   attune_memory_statistics full = {0};
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   gather(allocator, &full);
   for (int which = 0; which < AT_COUNTS; which++)
     subtract(which == AT_COUNT_ALLOCATIONS ? full.allocation
@@ -130,7 +121,7 @@ attune_status attune_memory_get_statistics(attune_device *device, attune_memory_
 attune_status attune_memory_reset_peaks(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   gather(allocator, &now);
   for (int i = 0; i < 3; i++) {
     allocator->held[AT_COUNT_ALLOCATIONS][i].peak = now.allocation[i].current;
@@ -163,7 +154,7 @@ static void set_zero(attune_memory_figure *figures, int count) {
 attune_status attune_memory_reset_accumulated(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;
-  AT_TRY(enter(&allocator, device));
+  AT_TRY(at_allocator_enter(&allocator, device));
   gather(allocator, &now);
   set_base(allocator->held[AT_COUNT_ALLOCATIONS], now.allocation);
   set_base(allocator->held[AT_COUNT_BYTES], now.allocated_bytes);

@@ -52,11 +52,8 @@ static inline attune_scalar *call_scalar(call *c, const char *name, double value
 
 /* A tuner without a database. */
 static inline attune_tuner *call_tuner(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = ":memory:";
-  options.mode = mode;
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:", .mode = mode}));
   return tuner;
 }
 

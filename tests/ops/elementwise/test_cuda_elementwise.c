@@ -144,8 +144,7 @@ static bool add(const graph *g, const at_shape *shape, const lie *ways, const at
   return add_outputs(g, shape, ways, outputs, choice, each, reduced, tame, name);
 }
 
-static int setup(void **state) {
-  (void)state;
+FIXTURE(setup) {
   done_count = job_count = 0;
   return 0;
 }
@@ -158,8 +157,7 @@ static void finish(int least) {
   assert_true(done_count >= least);
 }
 
-static void forms(void **state) {
-  (void)state;
+TEST_WITH(forms, setup, NULL) {
   static graph g;
   for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
     const form_case *f = &form_cases[i];
@@ -173,8 +171,7 @@ static void forms(void **state) {
 }
 
 /* Every candidate of larger problems: odd sizes, all dtypes of the choice's width. */
-static void candidates(void **state) {
-  (void)state;
+TEST_WITH(candidates, setup, NULL) {
   static graph g;
   static const struct {
     at_shape shape;
@@ -206,8 +203,7 @@ static void candidates(void **state) {
   finish(50);
 }
 
-static void functions(void **state) {
-  (void)state;
+TEST_WITH(functions, setup, NULL) {
   static graph g;
   const lie ways[AT_CUDA_TENSORS] = {PACKED};
   int number = 0;
@@ -229,8 +225,7 @@ static void functions(void **state) {
 }
 
 /* Each dtype to each, and what that is in f64: four of them a kernel. */
-static void casts(void **state) {
-  (void)state;
+TEST_WITH(casts, setup, NULL) {
   static graph g;
   const lie ways[AT_CUDA_TENSORS] = {PACKED};
   int number = 0;
@@ -254,8 +249,7 @@ static void casts(void **state) {
   finish(80);
 }
 
-static void draws(void **state) {
-  (void)state;
+TEST_WITH(draws, setup, NULL) {
   static graph g;
   static const at_cuda_choice choices[] = {{.form = V, .bytes = 16, .loads = 2, .block = 64},
                                            {.form = R, .bytes = 16, .loads = 2, .block = 64},
@@ -275,8 +269,7 @@ static void draws(void **state) {
 }
 
 /* More than 2^31 elements of a byte: out = a + 3, in three forms. */
-static void many_elements(void **state) {
-  (void)state;
+TEST(many_elements) {
   static graph g;
   static const at_cuda_choice choices[] = {{.form = V, .bytes = 16, .loads = 4, .block = 256},
                                            {.form = V, .bytes = 16, .loads = 4, .block = 256, .persistent = 1},
@@ -421,8 +414,7 @@ static void chain_of(int side) {
 }
 
 /* Each launch sees all that the one before wrote, and writes nothing that it still reads. */
-static void chains(void **state) {
-  (void)state;
+TEST(chains) {
   graph_begin(&chain_graph);
   const int x = graph_input(&chain_graph, ATTUNE_F32);
   graph_output(&chain_graph,
@@ -434,10 +426,7 @@ static void chains(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   attune_device_properties properties = {0};
   if (attune_device_get_properties(device, &properties) != ATTUNE_OK ||
       attune_stream_create(&stream, device) != ATTUNE_OK)
@@ -447,16 +436,7 @@ int main(int argc, char **argv) {
   jobs = calloc(BATCH, sizeof *jobs);
   requests = calloc(BATCH, sizeof *requests);
   if (!jobs || !requests) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(forms, setup),
-      cmocka_unit_test_setup(candidates, setup),
-      cmocka_unit_test_setup(functions, setup),
-      cmocka_unit_test_setup(casts, setup),
-      cmocka_unit_test_setup(draws, setup),
-      cmocka_unit_test(many_elements),
-      cmocka_unit_test(chains),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   free(jobs);
   free(requests);

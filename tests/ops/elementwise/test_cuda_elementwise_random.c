@@ -99,8 +99,7 @@ static void check_batch(batch *b) {
   }
 }
 
-static void random_expressions(void **state) {
-  (void)state;
+TEST(random_expressions) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS"), *before = getenv("ATTUNE_TEST_FIRST");
   const int first = before && atoi(before) > 0 ? atoi(before) : 0;
   const int count = first + (asked && atoi(asked) > 0 ? atoi(asked) : 100);
@@ -118,8 +117,7 @@ static void random_expressions(void **state) {
 }
 
 /* min(x, int16(0.75)) of i16, of which expm1 follows: ptxas took the comparison of the two for that of another half. */
-static void a_minimum_of_16_bits(void **state) {
-  (void)state;
+TEST(a_minimum_of_16_bits) {
   batch *b = calloc(1, sizeof *b);
   assert_non_null(b);
   begin_batch(b, 4441, 4442);
@@ -138,18 +136,14 @@ static void a_minimum_of_16_bits(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   attune_device_properties properties = {0};
   if (attune_device_get_properties(device, &properties) != ATTUNE_OK ||
       attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;
   capability = properties.capability_major * 10 + properties.capability_minor;
   processors = properties.processors;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions), cmocka_unit_test(a_minimum_of_16_bits)};
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   return failures;
 }

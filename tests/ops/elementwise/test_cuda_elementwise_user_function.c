@@ -7,10 +7,6 @@
 
 #include <attune/attune.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/cuda/jit/jit.h"
 #include "src/base/support.h"
 #include "tests/support/gpu.h"
@@ -59,8 +55,7 @@ static void make_call(call *c) {
                                               .scalar_count = 1};
 }
 
-static int setup(void **state) {
-  (void)state;
+FIXTURE(setup) {
   OK(attune_copy(stream, x, host_x, sizeof host_x));
   OK(attune_copy(stream, y, host_y, sizeof host_y));
   OK(attune_fill(stream, out, 0xFF, sizeof host_x));
@@ -69,8 +64,7 @@ static int setup(void **state) {
 }
 
 /* Packed, a row for all rows, a column for all columns, transposed, one element, every second element. */
-static void ways(void **state) {
-  (void)state;
+TEST(ways) {
   for (int way = 0; way < 6; way++) {
     static const char *const names[] = {"packed", "row", "column", "transposed", "one", "strided"};
     const int64_t turned[] = {1, ROWS}, second[] = {COLUMNS, 2};
@@ -103,8 +97,7 @@ static void ways(void **state) {
 }
 
 /* i32 and f16 are computed in float, and written as f64; bf16 comes in and goes out. */
-static void promotion(void **state) {
-  (void)state;
+TEST(promotion) {
   enum { SOME = 1000 };
   static int32_t whole[SOME];
   static uint16_t half[SOME];
@@ -135,8 +128,7 @@ static void promotion(void **state) {
   OK(attune_free(d, stream));
 }
 
-static void outputs(void **state) {
-  (void)state;
+TEST(outputs) {
   static const char source[] = "template <typename T> void both(T x, T y, T alpha, T &sum, T &scaled) {\n"
                                "  sum = x + y;\n  scaled = alpha * x;\n}";
   call c;
@@ -149,8 +141,7 @@ static void outputs(void **state) {
   for (int i = 0; i < COUNT; i++) expect(i, 3 * host_x[i], "scaled");
 }
 
-static void in_place(void **state) {
-  (void)state;
+TEST(in_place) {
   call c;
   make_call(&c);
   c.outputs[0].data = x;
@@ -162,8 +153,7 @@ static void in_place(void **state) {
   FAILS(attune_elementwise_cuda(tuner, stream, AXPY, "axpy", &c.operands), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void plans(void **state) {
-  (void)state;
+TEST(plans) {
   attune_plan *plan = NULL;
   call c;
   make_call(&c);
@@ -178,8 +168,7 @@ static void plans(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void captures(void **state) {
-  (void)state;
+TEST(captures) {
   attune_graph *graph = NULL;
   call c;
   make_call(&c);
@@ -200,8 +189,7 @@ static void captures(void **state) {
 
 /* Each candidate is compared with the plainest kernel; the winner runs from then on. A function that is not one (it counts the
  * clock's ticks) is seen. */
-static void tuning(void **state) {
-  (void)state;
+TEST(tuning) {
   call c;
   char problem[ATTUNE_PROBLEM_CHARS];
   attune_decision decision;
@@ -223,8 +211,7 @@ static void tuning(void **state) {
   if (status == ATTUNE_OK) assert_true(decision.rejected > 0);
 }
 
-static void errors(void **state) {
-  (void)state;
+TEST(errors) {
   call c;
   make_call(&c);
   FAILS(
@@ -242,8 +229,7 @@ static void errors(void **state) {
 }
 
 /* Another name and other blanks: nothing is compiled. */
-static void one_kernel(void **state) {
-  (void)state;
+TEST(one_kernel) {
   at_jit_counts before, after;
   call c;
   make_call(&c);
@@ -259,8 +245,7 @@ static void one_kernel(void **state) {
 
 /* Many sources: kernels stay within their bound, and each gives its own results. A tuner's plans hold theirs, so that one
  * tuner has no more of them than the bound. */
-static void many(void **state) {
-  (void)state;
+TEST(many) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
   const int count = asked && atoi(asked) > 0 ? atoi(asked) : 100;
   const unsigned most = at_jit_set_most(64);
@@ -290,9 +275,7 @@ static void many(void **state) {
 }
 
 static bool begin(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_CACHED};
   for (int i = 0; i < COUNT; i++) {
     host_x[i] = (float)(i % 251 - 125);
     host_y[i] = (float)(i % 127);
@@ -306,19 +289,9 @@ static bool begin(void) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (!begin()) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(ways, setup),       cmocka_unit_test_setup(promotion, setup),
-      cmocka_unit_test_setup(outputs, setup),    cmocka_unit_test_setup(in_place, setup),
-      cmocka_unit_test_setup(plans, setup),      cmocka_unit_test_setup(captures, setup),
-      cmocka_unit_test_setup(tuning, setup),     cmocka_unit_test_setup(errors, setup),
-      cmocka_unit_test_setup(one_kernel, setup), cmocka_unit_test_setup(many, setup),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS_EACH(setup, NULL, NULL, NULL);
   (void)attune_free(x, stream);
   (void)attune_free(y, stream);
   (void)attune_free(out, stream);

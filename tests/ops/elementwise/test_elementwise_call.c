@@ -7,7 +7,6 @@
 #include "tests/ops/elementwise/elementwise_call.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "ops/elementwise/language/compile.h"
 #include "tests/ops/elementwise/evaluate_views.h"
@@ -355,8 +354,7 @@ static void check(int number) {
   }
 }
 
-static void random_calls(void **state) {
-  (void)state;
+TEST(random_calls) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
   const int wanted = asked ? atoi(asked) : 600;
   OK(attune_device_get(&host, "host"));
@@ -366,6 +364,5 @@ static void random_calls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_calls)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

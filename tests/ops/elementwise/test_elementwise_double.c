@@ -4,8 +4,6 @@
  * loops are in danger. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "tests/ops/elementwise/elementwise_graph.h"
 
 enum { LONGEST = 70, HARD = 1 << 13, SMALL = 48 };
@@ -75,8 +73,7 @@ static void begin(graph *g, at_function f) {
 }
 
 /* Elements that differ from array to array; behind the last one nothing is written. */
-static void special_numbers(void **unused) {
-  (void)unused;
+TEST(special_numbers) {
   static graph g;
   const at_interpret_isa *isas[4];
   enum { COUNT = (int)AT_COUNT(special) };
@@ -102,8 +99,7 @@ static void special_numbers(void **unused) {
   }
 }
 
-static void hard_arguments(void **unused) {
-  (void)unused;
+TEST(hard_arguments) {
   static graph g;
   static double x[HARD], out[HARD];
   static at_wide_value exact[HARD];
@@ -122,8 +118,7 @@ static void hard_arguments(void **unused) {
 }
 
 /* Special numbers beside each other, and the smallest ones, whose products with constants are rounded. */
-static void pairs_of_angles(void **unused) {
-  (void)unused;
+TEST(pairs_of_angles) {
   static graph g;
   enum { COUNT = (int)AT_COUNT(special) + SMALL };
   double x[COUNT], out[COUNT];
@@ -140,11 +135,7 @@ static void pairs_of_angles(void **unused) {
 }
 
 int main(void) {
-  if (getenv("AT_UNDER_VALGRIND")) {
-    puts("skipped: the reference is in long double, which valgrind computes as double");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(special_numbers), cmocka_unit_test(hard_arguments),
-                                     cmocka_unit_test(pairs_of_angles)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (getenv("AT_UNDER_VALGRIND"))
+    return skip_all("the reference is in long double, which valgrind computes as double");
+  return RUN_TESTS(NULL, NULL);
 }

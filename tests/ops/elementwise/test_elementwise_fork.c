@@ -4,7 +4,6 @@
 
 #include "tests/ops/elementwise/elementwise_call.h"
 
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,8 +44,7 @@ static int end_of(pid_t child) {
   return WIFEXITED(end) ? WEXITSTATUS(end) : -WTERMSIG(end);
 }
 
-static void after_use(void **state) {
-  (void)state;
+TEST(after_use) {
   attune_stream *stream = NULL;
   OK(attune_stream_create(&stream, host));
   assert_true(right(attune_stream_default(host), "x * 2 + 1", 2));
@@ -59,8 +57,7 @@ static void after_use(void **state) {
 }
 
 /* exit() while a stream's thread computes: the process ends as it was told to. */
-static void at_the_end(void **state) {
-  (void)state;
+TEST(at_the_end) {
   const pid_t child = fork();
   if (child == 0) {
     attune_stream *stream = NULL;
@@ -76,21 +73,18 @@ static void at_the_end(void **state) {
   assert_int_equal(end_of(child), 42);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   OK(attune_device_get(&host, "host"));
   tuner = call_tuner(ATTUNE_MODE_CACHED);
   for (int i = 0; i < 1000; i++) in[i] = (float)i;
   return 0;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_tuner_destroy(tuner);
   return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(after_use), cmocka_unit_test(at_the_end)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

@@ -3,8 +3,6 @@
  * ATTUNE_TEST_ELEMENTS numbers a function (default 4096); ATTUNE_TEST_ULP=1 prints how far off each one is. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "src/base/half.h"
 #include "tests/ops/elementwise/elementwise_graph.h"
 
@@ -147,8 +145,7 @@ static void check_function(at_function f, attune_dtype dtype, const at_interpret
   free(g);
 }
 
-static void every_function(void **state) {
-  (void)state;
+TEST(every_function) {
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   int checked = 0;
@@ -163,8 +160,7 @@ static void every_function(void **state) {
 }
 
 /* A function of a half type: every number, computed in f32 and rounded once at the end. */
-static void every_half(void **unused) {
-  (void)unused;
+TEST(every_half) {
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   const int64_t n = rough ? 4096 : 65536;
@@ -209,8 +205,7 @@ static float hard_argument(int64_t i) {
   }
 }
 
-static void hard_arguments(void **unused) {
-  (void)unused;
+TEST(hard_arguments) {
   static const at_function functions[] = {AT_FN_SIN,  AT_FN_COS,  AT_FN_EXP,      AT_FN_EXP2,  AT_FN_EXPM1,
                                           AT_FN_LOG,  AT_FN_TANH, AT_FN_ERF,      AT_FN_RSQRT, AT_FN_SIGMOID,
                                           AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH,
@@ -305,8 +300,7 @@ static void exact_powers_of(power_cases *p, int base) {
   }
 }
 
-static void exact_powers(void **unused) {
-  (void)unused;
+TEST(exact_powers) {
   power_cases *p = calloc(1, sizeof *p);
   for (int i = 0; i < 1 << 23; i++) exact_power(p, 1.0 + i * 0x1p-23, 1.0, 1.0 + i * 0x1p-23);
   for (uint32_t i = 1; i <= 0xffff; i++) {
@@ -345,8 +339,7 @@ static void hard_power(int64_t i, uint64_t *state, float *x, float *y) {
 }
 
 /* Within 0.6 units, and 0.8 below the normal numbers; the last vector is not whole. */
-static void hard_powers(void **unused) {
-  (void)unused;
+TEST(hard_powers) {
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   power_cases *p = calloc(1, sizeof *p);
@@ -369,8 +362,7 @@ static void hard_powers(void **unused) {
 }
 
 /* The reference itself at points known from tables, and where C leaves it open. */
-static void known_values(void **state) {
-  (void)state;
+TEST(known_values) {
   static const struct {
     at_function f;
     double x, y, value;
@@ -439,17 +431,12 @@ static void known_values(void **state) {
 }
 
 int main(void) {
-  if (getenv("AT_UNDER_VALGRIND")) {
-    puts("skipped: the reference is in long double, which valgrind computes as double");
-    return 77;
-  }
+  if (getenv("AT_UNDER_VALGRIND"))
+    return skip_all("the reference is in long double, which valgrind computes as double");
   const char *count = getenv("ATTUNE_TEST_ELEMENTS");
   if (count) element_count = atoll(count);
   show_table = getenv("ATTUNE_TEST_ULP") != NULL;
   rough = getenv("AT_UNDER_VALGRIND") != NULL;
   if (rough) element_count = 256;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(every_function),
-                                     cmocka_unit_test(every_half), cmocka_unit_test(hard_arguments),
-                                     cmocka_unit_test(exact_powers), cmocka_unit_test(hard_powers)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,10 +4,6 @@
  * those of expressions_hostile.txt, too. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/cuda/cuda_kernel.h"
 #include "ops/elementwise/problem/problem.h"
@@ -18,8 +14,7 @@ static char lines[LINES][LINE];
 static int line_count;
 
 /* Without the escapes: as they stand. */
-static int read_corpus(void **state) {
-  (void)state;
+FIXTURE(read_corpus) {
   char line[4096];
   FILE *file = fopen(AT_SOURCE_DIR "/tests/ops/elementwise/language/expressions_hostile.txt", "r");
   assert_non_null(file);
@@ -100,8 +95,7 @@ static at_expression *canonical(const at_expression *e) {
 }
 
 /* In a comment at the end, and with a local name. */
-static void in_comments(void **state) {
-  (void)state;
+TEST(in_comments) {
   at_expression *wanted = compile("gelu(a + b) * s", "a", "b", "s", false), *plain = canonical(wanted);
   unsigned forms = 0;
   int taken = 0;
@@ -122,8 +116,7 @@ static void in_comments(void **state) {
 }
 
 /* Names that would mean something to a compiler, were they told to it. */
-static void good_names(void **state) {
-  (void)state;
+TEST(good_names) {
   static const char *const names[] = {"asm",
                                       "__asm__",
                                       "volatile",
@@ -193,8 +186,7 @@ static void good_names(void **state) {
 }
 
 /* Names that no check let through, in a graph: they are looked at by nobody. */
-static void bad_names_in_a_graph(void **state) {
-  (void)state;
+TEST(bad_names_in_a_graph) {
   at_expression *e = compile("gelu(a + b) * s, a - s", "a", "b", "s", false), *plain = canonical(e);
   for (int i = 0; i < line_count; i += 8) {
     snprintf(e->inputs[0].name, sizeof e->inputs[0].name, "%.63s", lines[i]);
@@ -207,8 +199,7 @@ static void bad_names_in_a_graph(void **state) {
 }
 
 /* Numbers are their bits. */
-static void numbers(void **state) {
-  (void)state;
+TEST(numbers) {
   static const char *const texts[] = {"a * 1e308 + b * s",      "a * 4.9e-324 + b * s",
                                       "a + 0x7fffffff + b * s", "a * 3.14159265358979323846264338327950288 + b * s",
                                       "a + nan + b * s",        "a * inf + b * s",
@@ -222,11 +213,5 @@ static void numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(in_comments),
-      cmocka_unit_test(good_names),
-      cmocka_unit_test(bad_names_in_a_graph),
-      cmocka_unit_test(numbers),
-  };
-  return cmocka_run_group_tests(tests, read_corpus, NULL);
+  return RUN_TESTS(read_corpus, NULL);
 }

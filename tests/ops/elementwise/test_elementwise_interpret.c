@@ -4,8 +4,6 @@
  * for every shape up to 4 dimensions of sizes 1 to 5). */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include <attune/device.h>
 #include <attune/random.h>
 
@@ -83,8 +81,7 @@ static void check_pattern(const at_expression *e, const at_interpreter *p, const
     fail_msg("another result, or memory beside the output written");
 }
 
-static void strides(void **unused) {
-  (void)unused;
+TEST(strides) {
   uint64_t state = 5;
   at_expression *e = compile("a - 3 * b + f32(index(0) + 10 * index(1)) + 1000 * f32(index())", "ab",
                              (attune_dtype[]){ATTUNE_F32, ATTUNE_F32});
@@ -146,15 +143,13 @@ static void check_sizes(const char *text) {
 
 /* Rows long enough to be walked one by one, and every size around a block, on one thread and more, past the caches too;
  * the second is one loop, which needs no blocks. */
-static void sizes_and_threads(void **unused) {
-  (void)unused;
+TEST(sizes_and_threads) {
   check_sizes("s * a + b");
   check_sizes("a - b");
 }
 
 /* Both outputs over both inputs, and crosswise: all of a block is read before any of it is written. */
-static void in_place(void **unused) {
-  (void)unused;
+TEST(in_place) {
   static const struct {
     const char *text;
     bool crossed;
@@ -186,8 +181,7 @@ static void in_place(void **unused) {
 
 /* ---- conversions ---- */
 
-static void conversions(void **unused) {
-  (void)unused;
+TEST(conversions) {
   enum { N = 65536 };
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
@@ -320,8 +314,7 @@ static double off_at(const graph *g, int i, char *const *values, int64_t k) {
 }
 
 /* Each node beside the reference's function of the node's own arguments, as the interpreter computed those. */
-static void random_graphs(void **unused) {
-  (void)unused;
+TEST(random_graphs) {
   const bool rough = getenv("AT_UNDER_VALGRIND") != NULL;
   const at_shape shape = {2, {GRAPH_ELEMENTS / 10, 10}};
   const at_random_draws draws = {.seed = 3, .offset = 8};
@@ -369,8 +362,7 @@ static void random_graphs(void **unused) {
 }
 
 /* rand() and randn() are the numbers that calls for as many would give, one after another, whatever the strides. */
-static void draws_are_the_generators(void **unused) {
-  (void)unused;
+TEST(draws_are_the_generators) {
   enum { N = 1003 };
   static float uniform[2][N], normal[N], got[3][N], turned[N];
   attune_generator *generator;
@@ -412,8 +404,7 @@ static void draws_are_the_generators(void **unused) {
 }
 
 /* As many values alive at once as there can be; then a sum of them all. */
-static void many_registers(void **unused) {
-  (void)unused;
+TEST(many_registers) {
   static graph g;
   graph_start(&g);
   const int x = graph_input(&g, ATTUNE_C128);
@@ -443,16 +434,14 @@ static void many_registers(void **unused) {
   at_interpreter_destroy(p);
 }
 
-static void bad_graphs(void **unused) {
-  (void)unused;
+TEST(bad_graphs) {
   graph g;
   at_interpreter *p;
   graph_start(&g);
   FAILS(at_interpreter_create(&p, &g.e, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   const int x = graph_input(&g, ATTUNE_I32);
   graph_output(&g, graph_function(&g, AT_FN_SIN, ATTUNE_I32, &x, 1));
-  FAILS(at_interpreter_create(&p, &g.e, NULL, NULL), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "sin of i32"));
+  FAILS_SAYING(at_interpreter_create(&p, &g.e, NULL, NULL), ATTUNE_UNSUPPORTED, "sin of i32");
   assert_null(p);
   g.nodes[1].argument[0] = 1; /* itself */
   FAILS(at_interpreter_create(&p, &g.e, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -461,22 +450,16 @@ static void bad_graphs(void **unused) {
   const at_shape shape = {1, {4}};
   const at_view output = at_view_packed(&g, ATTUNE_F32, &shape), input = at_view_packed(&g, ATTUNE_F32, &shape);
   at_layout layout;
-  FAILS(at_interpreter_layout(&layout, p, &output, &input), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "input 0 is f32; should be i32"));
+  FAILS_SAYING(at_interpreter_layout(&layout, p, &output, &input), ATTUNE_INVALID_ARGUMENT,
+               "input 0 is f32; should be i32");
   at_interpreter_destroy(p);
 }
 
 int main(void) {
-  if (getenv("AT_UNDER_VALGRIND")) {
-    puts("skipped: the reference is in long double, which valgrind computes as double");
-    return 77;
-  }
+  if (getenv("AT_UNDER_VALGRIND"))
+    return skip_all("the reference is in long double, which valgrind computes as double");
   if (getenv("ATTUNE_TEST_GRAPHS")) graph_count = atoi(getenv("ATTUNE_TEST_GRAPHS"));
   if (getenv("ATTUNE_TEST_PATTERNS")) pattern_count = atoi(getenv("ATTUNE_TEST_PATTERNS"));
   if (getenv("AT_UNDER_VALGRIND")) graph_count = 4, pattern_count = 40;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(strides),        cmocka_unit_test(sizes_and_threads),
-                                     cmocka_unit_test(in_place),       cmocka_unit_test(conversions),
-                                     cmocka_unit_test(random_graphs),  cmocka_unit_test(draws_are_the_generators),
-                                     cmocka_unit_test(many_registers), cmocka_unit_test(bad_graphs)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

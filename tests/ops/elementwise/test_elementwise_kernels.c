@@ -4,8 +4,6 @@
  * architecture in turn; with ATTUNE_TEST_ALL on each, and every dtype. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "ops/elementwise/language/compile.h"
 #include "src/cuda/jit/kernel_compile.h"
 #include "tests/ops/elementwise/elementwise_forms.h"
@@ -80,8 +78,7 @@ static int all_functions(attune_dtype d, bool reduced, const char *architecture,
 
 /* Each function in each way that it can be computed, for one architecture; with ATTUNE_TEST_ALL with every dtype of that
  * way, for each. */
-static void functions(void **state) {
-  (void)state;
+TEST(functions) {
   static const struct {
     attune_dtype dtype;
     bool reduced;
@@ -104,8 +101,7 @@ static void functions(void **state) {
 }
 
 /* Up to eight functions a kernel, without spilling: all with ATTUNE_TEST_ALL, else some. */
-static void few_functions(void **state) {
-  (void)state;
+TEST(few_functions) {
   static graph g;
   const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
   const at_cuda_choice c = {.form = AT_FORM_STRIDED, .loads = 1, .block = 256};
@@ -142,8 +138,7 @@ static void few_functions(void **state) {
 
 /* ---- forms ---- */
 
-static void forms(void **state) {
-  (void)state;
+TEST(forms) {
   static graph g;
   const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
   int count = 0;
@@ -169,8 +164,7 @@ static void forms(void **state) {
 }
 
 /* What a program asks for, from its text: gelu(a + b) * b in bf16, and dropout. */
-static void from_text(void **state) {
-  (void)state;
+TEST(from_text) {
   static const char *const texts[] = {"gelu(a + b) * b", "rand() < s ? a * 2 : b", "where(isnan(a), b, a ** 2 + s)"};
   const at_operand_name tensors[] = {{"a", ATTUNE_BF16, 0}, {"b", ATTUNE_BF16, 0}}, scalar = {"s", ATTUNE_F64, 0};
   const at_shape shape = {1, {100000}};
@@ -203,8 +197,7 @@ static void from_text(void **state) {
 }
 
 /* What runs untuned where there are many elements: more loads a thread where numbers take long to make. */
-static void many_elements(void **state) {
-  (void)state;
+TEST(many_elements) {
   static const struct {
     const char *text;
     attune_dtype dtype;
@@ -250,8 +243,7 @@ static int dependent_ones(const at_cuda_choice *list, int count) {
 }
 
 /* Few elements have many threads with one each, and no tile that is larger than the matrix; many have vectors. */
-static void few_elements(void **state) {
-  (void)state;
+TEST(few_elements) {
   static graph g;
   static const lie packed[] = {PACKED, PACKED, PACKED, PACKED}, turned[] = {PACKED, TURNED, PACKED, ONE};
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32};
@@ -281,9 +273,5 @@ static void few_elements(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(functions), cmocka_unit_test(few_functions), cmocka_unit_test(forms),
-      cmocka_unit_test(from_text), cmocka_unit_test(many_elements), cmocka_unit_test(few_elements),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

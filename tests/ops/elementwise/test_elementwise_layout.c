@@ -2,8 +2,6 @@
  * Layouts: every element is met once and where the view says; classes; what overlaps. */
 #include "tests/support/check.h"
 
-#include <string.h>
-
 #include "ops/elementwise/host/interpret_walk.h"
 #include "ops/elementwise/layout/layout.h"
 
@@ -44,8 +42,7 @@ static void check_walk(const at_shape *shape, const at_view *view) {
   }
 }
 
-static void every_element_once(void **state) {
-  (void)state;
+TEST(every_element_once) {
   const int64_t strides[] = {0, 1, -1, 5, 7};
   for (int code = 0; code < 5 * 5 * 5; code++) {
     const at_shape shape = {3, {1 + code % 5, 1 + code / 5 % 5, 1 + code / 25}};
@@ -59,8 +56,7 @@ static void every_element_once(void **state) {
   }
 }
 
-static void classes(void **state) {
-  (void)state;
+TEST(classes) {
   const at_shape shape = {2, {4, 6}};
   const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, one[] = {0, 0}, inner[] = {1, 0}, outer[] = {0, 1},
                 rows[] = {9, 1}, turned[] = {1, 4}, wide[] = {12, 2};
@@ -84,8 +80,7 @@ static void classes(void **state) {
 }
 
 /* A transposed output with a transposed input is one row; one that runs backwards is turned. */
-static void order_is_the_outputs(void **state) {
-  (void)state;
+TEST(order_is_the_outputs) {
   const at_shape shape = {3, {4, 1, 6}};
   const int64_t sizes[] = {4, 1, 6}, turned[] = {1, 77, 4}, backward[] = {-6, 3, -1};
   at_layout layout;
@@ -102,8 +97,7 @@ static void order_is_the_outputs(void **state) {
   assert_int_equal(layout.operands[0].strides[0], 1);
 }
 
-static void large_sizes(void **state) {
-  (void)state;
+TEST(large_sizes) {
   const int64_t sizes[] = {3, INT64_C(1) << 31, 5}, none[] = {0, 0, 0};
   const at_shape shape = {3, {3, INT64_C(1) << 31, 5}};
   at_view views[] = {at_view_packed(memory, ATTUNE_U8, &shape), view_of(memory, ATTUNE_F32, 3, sizes, none),
@@ -127,8 +121,7 @@ static void large_sizes(void **state) {
 }
 
 /* Which pairs of output and input may be; `message` is in what the refusal says. */
-static void overlaps(void **state) {
-  (void)state;
+TEST(overlaps) {
   const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, wide[] = {12, 1}, even[] = {12, 2}, turned[] = {1, 4},
                 none[] = {0, 1};
   const int64_t single[] = {1, 6}, crossed[] = {3, 2};
@@ -168,8 +161,7 @@ static void overlaps(void **state) {
 }
 
 /* Never allowed if bytes are shared in any other way than in place: by comparing all bytes of small views. */
-static void overlap_by_bytes(void **state) {
-  (void)state;
+TEST(overlap_by_bytes) {
   const int64_t strides[] = {1, 2, 3, 6, -1, -6, 0};
   int allowed = 0;
   for (int code = 0; code < 7 * 7 * 7 * 7; code++)
@@ -193,19 +185,16 @@ static void overlap_by_bytes(void **state) {
   assert_true(allowed > 1000);
 }
 
-static void bad_operands(void **state) {
-  (void)state;
+TEST(bad_operands) {
   const at_shape shape = {1, {8}}, other = {1, {1}}, empty = {2, {0, 5}};
   at_view output = at_view_packed(memory, ATTUNE_F32, &shape), input = at_view_packed(memory + 64, ATTUNE_F32, &shape);
   at_view two[] = {output, output};
-  FAILS(at_operands_check(&shape, two, 2, &input, 1), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "output 0 overlaps output 1"));
+  FAILS_SAYING(at_operands_check(&shape, two, 2, &input, 1), ATTUNE_INVALID_ARGUMENT, "output 0 overlaps output 1");
   input.data = memory + 65;
   FAILS(at_operands_check(&shape, &output, 1, &input, 1), ATTUNE_INVALID_ARGUMENT);
   input.data = NULL;
   input.name = "mask";
-  FAILS(at_operands_check(&shape, &output, 1, &input, 1), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "mask"));
+  FAILS_SAYING(at_operands_check(&shape, &output, 1, &input, 1), ATTUNE_INVALID_ARGUMENT, "mask");
   output.shape = other;
   FAILS(at_operands_check(&shape, &output, 1, NULL, 0), ATTUNE_INVALID_ARGUMENT);
   output.data = NULL;
@@ -213,9 +202,5 @@ static void bad_operands(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_element_once), cmocka_unit_test(classes),  cmocka_unit_test(order_is_the_outputs),
-      cmocka_unit_test(large_sizes),        cmocka_unit_test(overlaps), cmocka_unit_test(overlap_by_bytes),
-      cmocka_unit_test(bad_operands)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -7,9 +7,6 @@
 #include <attune/attune.h>
 
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ELEMENTS = 64, LEAST = 8000, USUAL = 12000, PLAN_EVERY = 8, AN_EXPRESSION = 32 /* bytes that one may leave */ };
 
@@ -49,8 +46,7 @@ static int expression_count(void) {
   return count < LEAST ? LEAST : count;
 }
 
-static void memory_stays_flat(void **state) {
-  (void)state;
+TEST(memory_stays_flat) {
   const int count = expression_count(), full = count - count / 4;
   for (int i = 0; i < full; i++) run_expression(i);
   const size_t before = bytes_in_use();
@@ -62,21 +58,17 @@ static void memory_stays_flat(void **state) {
 }
 
 /* What is gone from the tables is made again, and still right. */
-static void first_ones_still_run(void **state) {
-  (void)state;
+TEST(first_ones_still_run) {
   for (int i = 0; i < 64; i++) run_expression(i);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_stays_flat), cmocka_unit_test(first_ones_still_run)};
   attune_device *device = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_CACHED};
   for (int i = 0; i < ELEMENTS; i++) a[i] = -2.0f, b[i] = 0.5f;
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

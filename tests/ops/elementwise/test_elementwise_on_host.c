@@ -191,8 +191,7 @@ static void finish(void) {
 
 /* ---- forms ---- */
 
-static void forms(void **state) {
-  (void)state;
+TEST(forms) {
   static graph g;
   begin();
   for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
@@ -208,8 +207,7 @@ static void forms(void **state) {
 
 /* The same by a function in C, whose words the C++ compiler takes as well: every form, one output and three, names that
  * are also names of the kernel's text, macros of its tunables. */
-static void raw_forms(void **state) {
-  (void)state;
+TEST(raw_forms) {
   static graph g;
   static const char *const sources[] = {
       "template <typename T> T twice(T x) { return x + x; }\ntemplate <typename T> T a(T x, T y, T once) { /* x y + "
@@ -238,8 +236,7 @@ static void raw_forms(void **state) {
 }
 
 /* Scalars and several outputs. */
-static void raw_outputs(void **state) {
-  (void)state;
+TEST(raw_outputs) {
   static graph g;
   static const char source[] =
       "#define TIMES *\ntemplate <typename T> void f(T x, T y, T s, T t, T &sum, T &product, T "
@@ -269,8 +266,7 @@ static void raw_outputs(void **state) {
 
 /* ---- functions ---- */
 
-static void functions(void **state) {
-  (void)state;
+TEST(functions) {
   static graph g;
   const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
   const lie ways[AT_CUDA_TENSORS] = {PACKED};
@@ -295,8 +291,7 @@ static void functions(void **state) {
 }
 
 /* The same in the places where it is hard, of either sign. */
-static void hard_arguments(void **state) {
-  (void)state;
+TEST(hard_arguments) {
   static graph g;
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_BF16, ATTUNE_F64};
   const lie ways[AT_CUDA_TENSORS] = {PACKED};
@@ -326,8 +321,7 @@ static void hard_arguments(void **state) {
 
 /* ---- the element's place, scalars, random numbers, casts ---- */
 
-static void places(void **state) {
-  (void)state;
+TEST(places) {
   static graph g;
   static const at_cuda_choice choices[] = {{.form = V, .bytes = 16, .loads = 2, .block = 32},
                                            {.form = R, .bytes = 16, .loads = 2, .block = 32},
@@ -363,8 +357,7 @@ static void places(void **state) {
 }
 
 /* rand() < s without the number, and rows of random numbers that begin within a Philox block. */
-static void draws_off_their_blocks(void **state) {
-  (void)state;
+TEST(draws_off_their_blocks) {
   static graph g;
   static const at_cuda_choice choices[] = {
       {.form = V, .bytes = 16, .loads = 2, .block = 32}, {.form = V, .bytes = 8, .loads = 1, .block = 32},
@@ -391,8 +384,7 @@ static void draws_off_their_blocks(void **state) {
 }
 
 /* From each dtype to each, as nodes and as stores; scalars of each kind in each dtype. */
-static void casts(void **state) {
-  (void)state;
+TEST(casts) {
   static graph g;
   const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
   const lie ways[] = {PACKED, PACKED, PACKED};
@@ -422,8 +414,7 @@ static void casts(void **state) {
 }
 
 /* Random expressions, each function against the reference's of what the kernel had as arguments. */
-static void random_expressions(void **state) {
-  (void)state;
+TEST(random_expressions) {
   static graph g;
   const int count = getenv("ATTUNE_TEST_ALL") ? 100 : 6;
   begin();
@@ -440,16 +431,5 @@ static void random_expressions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(forms),
-      cmocka_unit_test(raw_forms),
-      cmocka_unit_test(raw_outputs),
-      cmocka_unit_test(functions),
-      cmocka_unit_test(hard_arguments),
-      cmocka_unit_test(places),
-      cmocka_unit_test(draws_off_their_blocks),
-      cmocka_unit_test(casts),
-      cmocka_unit_test(random_expressions),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -5,9 +5,6 @@
 
 #include "tests/ops/elementwise/host_tuner.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-
 static float a[64], b[64], out[64];
 
 static void fill(void) {
@@ -44,8 +41,7 @@ static void expect(const float *got, double s) {
   for (int i = 0; i < 16; i++) assert_true(got[i] == (float)(i + (2 * (i % 8) + 100) * s));
 }
 
-static void runs_with_other_addresses(void **state) {
-  (void)state;
+TEST(runs_with_other_addresses) {
   call k;
   begin(&k);
   attune_plan *plan = plan_of("a + b * s", &k);
@@ -62,8 +58,7 @@ static void runs_with_other_addresses(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void refuses_other_operands(void **state) {
-  (void)state;
+TEST(refuses_other_operands) {
   static const int64_t turned[] = {1, 2}, zeros[] = {0, 0};
   static const attune_dtype kinds[] = {ATTUNE_I64, ATTUNE_BOOL, ATTUNE_C128, ATTUNE_F32, (attune_dtype)99};
   call k;
@@ -125,8 +120,7 @@ static void refuses_other_operands(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void refuses_bad_memory(void **state) {
-  (void)state;
+TEST(refuses_bad_memory) {
   call k;
   begin(&k);
   attune_plan *plan = plan_of("a + b * s", &k);
@@ -155,8 +149,7 @@ static void refuses_bad_memory(void **state) {
 }
 
 /* One element, which is no vector's part: still of its dtype. */
-static void refuses_bad_memory_of_one_element(void **state) {
-  (void)state;
+TEST(refuses_bad_memory_of_one_element) {
   unsigned char bytes[80] = {0};
   call k;
   call_begin(&k);
@@ -175,8 +168,7 @@ static void refuses_bad_memory_of_one_element(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void in_place(void **state) {
-  (void)state;
+TEST(in_place) {
   call k;
   begin(&k);
   k.outputs[0].data = a;
@@ -191,8 +183,7 @@ static void in_place(void **state) {
 }
 
 /* Columns of one matrix: their addresses mingle, their elements do not. */
-static void columns_of_one_matrix(void **state) {
-  (void)state;
+TEST(columns_of_one_matrix) {
   static const int64_t step = 2;
   call k;
   call_begin(&k);
@@ -215,13 +206,11 @@ static void columns_of_one_matrix(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void of_another_operation(void **state) {
-  (void)state;
+TEST(of_another_operation) {
   call k;
   begin(&k);
   attune_plan *plan = plan_of("a + b * s", &k), *gemm = NULL;
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = 4;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 4, .n = 4, .k = 4};
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = out};
   OK(attune_gemm_plan_create(&gemm, tuner, stream, &problem, &operands));
   run_refused(gemm, &k, "plan is of gemm, the operands of elementwise");
@@ -232,8 +221,8 @@ static void of_another_operation(void **state) {
     attune_device *other = NULL;
     OK(attune_device_at(&other, i));
     if (other == host) continue;
-    FAILS(attune_elementwise_plan_run(plan, attune_stream_default(other), &k.operands), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "should be of the same device"));
+    FAILS_SAYING(attune_elementwise_plan_run(plan, attune_stream_default(other), &k.operands), ATTUNE_INVALID_ARGUMENT,
+                 "should be of the same device");
   }
   attune_plan_destroy(gemm);
   attune_plan_destroy(plan);
@@ -269,8 +258,7 @@ static void call_others(void *user, attune_log_level level, const char *line) {
 }
 
 /* What is remembered of either call is its own, although the outer one is new each time and the inner one is not. */
-static void calls_within_calls(void **state) {
-  (void)state;
+TEST(calls_within_calls) {
   within w = {0};
   call k;
   call_begin(&k);
@@ -293,8 +281,7 @@ static void calls_within_calls(void **state) {
 }
 
 /* A remembered call whose plan must be found anew, while others take its place. */
-static void remembered_calls_whose_plan_is_gone(void **state) {
-  (void)state;
+TEST(remembered_calls_whose_plan_is_gone) {
   within w = {.others = 100};
   call k;
   attune_tuner *own = tuner;
@@ -323,8 +310,7 @@ static attune_status run_at(const attune_plan *plan, call *k, void *const *data)
 }
 
 /* The caller's numbers, whatever the order in the expression. */
-static void addresses_are_named(void **state) {
-  (void)state;
+TEST(addresses_are_named) {
   call k;
   call_begin(&k);
   call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
@@ -347,8 +333,7 @@ static void addresses_are_named(void **state) {
 }
 
 /* An input that the simplified expression does without still has its place among the addresses. */
-static void addresses_of_what_is_not_read(void **state) {
-  (void)state;
+TEST(addresses_of_what_is_not_read) {
   static const char *const texts[] = {"true ? a : b", "false ? b : a"};
   static const int64_t second[] = {2};
   for (int turn = 0; turn < 8; turn++) {
@@ -369,18 +354,5 @@ static void addresses_of_what_is_not_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_with_other_addresses),
-      cmocka_unit_test(refuses_other_operands),
-      cmocka_unit_test(refuses_bad_memory),
-      cmocka_unit_test(refuses_bad_memory_of_one_element),
-      cmocka_unit_test(in_place),
-      cmocka_unit_test(columns_of_one_matrix),
-      cmocka_unit_test(of_another_operation),
-      cmocka_unit_test(calls_within_calls),
-      cmocka_unit_test(remembered_calls_whose_plan_is_gone),
-      cmocka_unit_test(addresses_of_what_is_not_read),
-      cmocka_unit_test(addresses_are_named),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

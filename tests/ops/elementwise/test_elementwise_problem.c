@@ -3,10 +3,6 @@
  * problem of it. ATTUNE_TEST_CLASSES: how many random ones (2000). */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/problem/workload_columns.h"
 #include "src/base/backend.h"
@@ -192,8 +188,7 @@ static void check_kernels(const at_elementwise *p, const at_expression *e, const
 }
 #endif
 
-static void classes(void **state) {
-  (void)state;
+TEST(classes) {
   const char *asked = getenv("ATTUNE_TEST_CLASSES");
   const int count = asked ? atoi(asked) : 2000;
   uint64_t room[AT_PROBLEM_BYTES / 8], again[AT_PROBLEM_BYTES / 8];
@@ -230,15 +225,14 @@ static void same_problem(const char *one, const char *inputs, const char *other,
   assert_string_equal(a, b);
 }
 
-static void spellings(void **state) {
-  (void)state;
+TEST(spellings) {
   same_problem("a + b", "", "  x+y # a sum", "");
   same_problem("gelu(p + q) * q", "", "t = q + p; q * gelu(t)", "");
   same_problem("x + bias", "x bias::96", "y + z", "y z::96");
 }
 
 /* Sizes that divide alike and are near are one class; others are not. */
-static void neighbours(void **state) {
+TEST(neighbours) {
   static const struct {
     const char *one, *other;
     bool same;
@@ -247,7 +241,6 @@ static void neighbours(void **state) {
                {"4096x4096", "4096x4096", true}, {"1001", "1003", true},
                {"1001", "1002", false},          {"7", "8", false},
                {"1048576", "2097152", false}};
-  (void)state;
   for (size_t i = 0; i < AT_COUNT(pairs); i++) {
     char text[AT_PROBLEM_CHARS];
     uint64_t room[2][AT_PROBLEM_BYTES / 8];
@@ -262,7 +255,7 @@ static void neighbours(void **state) {
 }
 
 /* Texts that are none, and what the message says. */
-static void bad_texts(void **state) {
+TEST(bad_texts) {
   static const char *const texts_of[][2] = {
       {"elementwise 64 strict out=f32 f32 i0: i0", " : "},
       {"elementwise 64y strict out=f32 : f32 i0: i0", "64y"},
@@ -284,7 +277,6 @@ static void bad_texts(void **state) {
       {"elementwise 64 strict out=f32 : ", ""},
       {"elementwise", " : "}};
   uint64_t room[AT_PROBLEM_BYTES / 8];
-  (void)state;
   for (size_t i = 0; i < AT_COUNT(texts_of); i++) {
     FAILS(at_elementwise_parse(texts_of[i][0], room), ATTUNE_INVALID_ARGUMENT);
     if (!strstr(attune_last_message(), texts_of[i][1]))
@@ -293,21 +285,16 @@ static void bad_texts(void **state) {
 }
 
 /* An expression that is too long for a problem is told so; one just below is a problem. */
-static void long_ones(void **state) {
+TEST(long_ones) {
   char text[12000] = "a", out[AT_PROBLEM_CHARS];
-  (void)state;
   for (int i = 0; i < 300; i++) snprintf(text + strlen(text), 32, " * %d.5 + exp(a)", i + 3);
   const at_spec_words words = {.expression = text, .shape = "64"};
-  FAILS(at_elementwise_describe(&words, out, sizeof out), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "too long"));
+  FAILS_SAYING(at_elementwise_describe(&words, out, sizeof out), ATTUNE_INVALID_ARGUMENT, "too long");
 }
 
 int main(void) {
   gpu = (attune_device){
       .backend.kind = ATTUNE_DEVICE_CUDA, .alignment_mask = 127, .properties = {.kind = ATTUNE_DEVICE_CUDA}};
-  const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(spellings),
-                                     cmocka_unit_test(neighbours), cmocka_unit_test(bad_texts),
-                                     cmocka_unit_test(long_ones)};
   if (attune_device_get(&host, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

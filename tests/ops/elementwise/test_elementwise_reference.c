@@ -7,8 +7,6 @@
 #include <attune/attune.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ops/elementwise/reference/reference.h"
 #include "ops/elementwise/reference/tolerance.h"
@@ -17,8 +15,7 @@ enum { COUNT = 60000, FROM = 30000, PLACES = 12 };
 
 static attune_device *host;
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   OK(attune_device_get(&host, "host"));
   return 0;
 }
@@ -128,8 +125,7 @@ static void check_case(size_t which) {
   for (int i = 0; i < count; i++) free(pointers[i]);
 }
 
-static void one_wrong_element(void **state) {
-  (void)state;
+TEST(one_wrong_element) {
   /* valgrind computes long double with 64 bits and the range of f64: only what is wrong in f32 can be seen there. */
   const bool narrow = getenv("AT_UNDER_VALGRIND") != NULL;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -154,8 +150,7 @@ static double error_of_bf16(const char *text, int units_off) {
   return error;
 }
 
-static void either_side_of_a_half_float(void **state) {
-  (void)state;
+TEST(either_side_of_a_half_float) {
   static const char gelu[] = "elementwise 128 strict out=bf16 : bf16 i0: bf16(gelu(f32(i0)))",
                     copy[] = "elementwise 128 strict out=bf16 : bf16 i0: bf16(f32(i0))";
   for (int off = -1; off <= 1; off++) {
@@ -172,8 +167,7 @@ static double error_of_i64(int64_t got, int64_t wanted, double bound) {
   return at_tolerance_error(&got, ATTUNE_I64, ATTUNE_I64, (at_wide_value){.integer = wanted}, bound);
 }
 
-static void integers_beyond_53_bits(void **state) {
-  (void)state;
+TEST(integers_beyond_53_bits) {
   const int64_t large = INT64_C(1) << 61;
   assert_true(error_of_i64(large, large, 0.0) == 0.0);
   assert_true(error_of_i64(large + 1, large, 0.0) > 1.0);
@@ -186,8 +180,7 @@ static void integers_beyond_53_bits(void **state) {
 }
 
 /* Where anything may come out, it is still a truth value. */
-static void neither_true_nor_false(void **state) {
-  (void)state;
+TEST(neither_true_nor_false) {
   const unsigned char seven = 7, yes = 1;
   const at_wide_value no = {.integer = 0};
   assert_true(at_tolerance_error(&seven, ATTUNE_BOOL, ATTUNE_BOOL, no, (double)INFINITY) > 1.0);
@@ -196,8 +189,5 @@ static void neither_true_nor_false(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_wrong_element), cmocka_unit_test(either_side_of_a_half_float),
-                                     cmocka_unit_test(integers_beyond_53_bits),
-                                     cmocka_unit_test(neither_true_nor_false)};
-  return cmocka_run_group_tests(tests, open_all, NULL);
+  return RUN_TESTS(open_all, NULL);
 }

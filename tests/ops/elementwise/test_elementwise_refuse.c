@@ -5,8 +5,6 @@
 
 #include "tests/ops/elementwise/host_tuner.h"
 
-#include <stdio.h>
-
 static float a[64], b[64], c[64], out[64], out2[64];
 
 /* a + b into out, of 8 elements each. */
@@ -45,8 +43,7 @@ static void works(const char *text, const call *k) {
 
 /* ---- the text ---- */
 
-static void texts(void **state) {
-  (void)state;
+TEST(texts) {
   call k;
   begin(&k);
   works("a + b", &k);
@@ -83,8 +80,7 @@ static void long_text(const char *start, const char *piece, const char *end, con
   free(text);
 }
 
-static void very_long_and_very_deep(void **state) {
-  (void)state;
+TEST(very_long_and_very_deep) {
   long_text("a + b", " + a", "", "16384");
   long_text("a + b", " + a * 3.25", "", "16384");
   long_text("", "(", "a", "16384");
@@ -101,8 +97,7 @@ static void very_long_and_very_deep(void **state) {
 }
 
 /* It is an expression, but has no room in a problem. */
-static void too_long_for_a_problem(void **state) {
-  (void)state;
+TEST(too_long_for_a_problem) {
   char text[12000] = "a + b";
   call k;
   begin(&k);
@@ -115,8 +110,7 @@ static void too_long_for_a_problem(void **state) {
 
 /* ---- counts and names ---- */
 
-static void counts(void **state) {
-  (void)state;
+TEST(counts) {
   static const int bad[] = {-1, INT32_MIN, 17, 9, 1000000, INT32_MAX};
   call k;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -153,8 +147,7 @@ static void counts(void **state) {
   works("a + b", &k);
 }
 
-static void names(void **state) {
-  (void)state;
+TEST(names) {
   call k;
   begin(&k);
   call_input(&k, "c", c, ATTUNE_F32, 1, CALL_SIZES(8));
@@ -200,8 +193,7 @@ static void names(void **state) {
 }
 
 /* A scalar whose value lies where its kind does not look, for its kind was left 0. */
-static void scalars_without_a_kind(void **state) {
-  (void)state;
+TEST(scalars_without_a_kind) {
   call k;
   begin(&k);
   call_scalar(&k, "s", 0);
@@ -219,8 +211,7 @@ static void scalars_without_a_kind(void **state) {
 /* ---- shapes and dtypes ---- */
 
 /* Sizes without their number. */
-static void dims_left_out(void **state) {
-  (void)state;
+TEST(dims_left_out) {
   call k;
   begin(&k);
   k.outputs[0].dims = 0;
@@ -234,8 +225,7 @@ static void dims_left_out(void **state) {
   works("a + b", &k);
 }
 
-static void shapes(void **state) {
-  (void)state;
+TEST(shapes) {
   call k;
   begin(&k);
   k.inputs[1].sizes[0] = 7;
@@ -277,8 +267,7 @@ static void shapes(void **state) {
 }
 
 /* Nothing would be written, and yet it is wrong. */
-static void shapes_without_elements(void **state) {
-  (void)state;
+TEST(shapes_without_elements) {
   call k;
   begin(&k);
   for (int i = 0; i < 2; i++) k.inputs[i].sizes[0] = 0;
@@ -287,8 +276,8 @@ static void shapes_without_elements(void **state) {
   k.outputs[0].data = k.inputs[0].data = NULL;
   OK(attune_elementwise(tuner, stream, "a + b", &k.operands));
   attune_plan *plan = NULL;
-  FAILS(attune_elementwise_plan_create(&plan, tuner, stream, "a + b", &k.operands), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "at least one element"));
+  FAILS_SAYING(attune_elementwise_plan_create(&plan, tuner, stream, "a + b", &k.operands), ATTUNE_INVALID_ARGUMENT,
+               "at least one element");
   char text[ATTUNE_PROBLEM_CHARS];
   FAILS(attune_elementwise_problem_format(text, sizeof text, "a + b", &k.operands), ATTUNE_INVALID_ARGUMENT);
   refused("a + ", &k, "\n  a +");
@@ -303,8 +292,7 @@ static void shapes_without_elements(void **state) {
   refused("a + b, a", &k, "output 1 has");
 }
 
-static void sizes_that_overflow(void **state) {
-  (void)state;
+TEST(sizes_that_overflow) {
   call k;
   begin(&k);
   k.outputs[0] = tensor_of_shape(NULL, out, ATTUNE_F32, 2, CALL_SIZES(INT64_MAX, 2));
@@ -328,8 +316,7 @@ static void sizes_that_overflow(void **state) {
   }
 }
 
-static void dtypes(void **state) {
-  (void)state;
+TEST(dtypes) {
   static const int none[] = {0, -1, 18, 256, 258, INT32_MAX, INT32_MIN};
   call k;
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -360,8 +347,7 @@ static void dtypes(void **state) {
 
 /* ---- memory ---- */
 
-static void data(void **state) {
-  (void)state;
+TEST(data) {
   call k;
   begin(&k);
   k.inputs[1].data = NULL;
@@ -380,8 +366,7 @@ static void data(void **state) {
 }
 
 /* Each kind, made where it is new and where a call like it was made before with addresses that are good. */
-static void overlap(void **state) {
-  (void)state;
+TEST(overlap) {
   static const int64_t back = -1, two = 2, zero = 0;
   call k;
   begin(&k);
@@ -438,8 +423,7 @@ static void overlap(void **state) {
   refused("a + b", &k, "elements of output 0 may fall together");
 }
 
-static void null_arguments(void **state) {
-  (void)state;
+TEST(null_arguments) {
   call k;
   attune_plan *plan = NULL;
   char text[100];
@@ -468,8 +452,7 @@ static void null_arguments(void **state) {
 }
 
 /* What the text of a problem would be of is refused as a call is, as far as addresses do not matter. */
-static void problems(void **state) {
-  (void)state;
+TEST(problems) {
   static const int64_t zero = 0, back = -1;
   char text[ATTUNE_PROBLEM_CHARS];
   call k;
@@ -493,22 +476,5 @@ static void problems(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(texts),
-      cmocka_unit_test(very_long_and_very_deep),
-      cmocka_unit_test(too_long_for_a_problem),
-      cmocka_unit_test(counts),
-      cmocka_unit_test(names),
-      cmocka_unit_test(scalars_without_a_kind),
-      cmocka_unit_test(dims_left_out),
-      cmocka_unit_test(shapes),
-      cmocka_unit_test(shapes_without_elements),
-      cmocka_unit_test(sizes_that_overflow),
-      cmocka_unit_test(dtypes),
-      cmocka_unit_test(data),
-      cmocka_unit_test(overlap),
-      cmocka_unit_test(null_arguments),
-      cmocka_unit_test(problems),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

@@ -28,8 +28,7 @@ static const json_t *find_winner(const json_t *winners, const char *begins) {
   return NULL;
 }
 
-static void both_operations_in_one_file(void **state) {
-  (void)state;
+TEST(both_operations_in_one_file) {
   write_file(workload, MIXED);
   expect_run(0, "tune", workload, HERE, "--json");
   json_t *report = parse_out();
@@ -60,8 +59,7 @@ static void both_operations_in_one_file(void **state) {
   json_decref(checked);
 }
 
-static void recorded_calls_are_tuned(void **state) {
-  (void)state;
+TEST(recorded_calls_are_tuned) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_device *device = NULL;
@@ -110,8 +108,7 @@ static const row WRONG[] = {
     {"op,problem\n,elementwise 8 strict\n", "canonical form"},
 };
 
-static void wrong_rows_are_told(void **state) {
-  (void)state;
+TEST(wrong_rows_are_told) {
   for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
     write_file(workload, WRONG[i].text);
     const char *const words[] = {"tune", workload, HERE, NULL};
@@ -122,8 +119,7 @@ static void wrong_rows_are_told(void **state) {
 }
 
 /* Every row of the benchmarks' files is a problem, and no two are the same. */
-static void benchmarks_are_read(void **state) {
-  (void)state;
+TEST(benchmarks_are_read) {
   static const struct {
     const char *path;
     size_t rows;
@@ -142,11 +138,5 @@ static void benchmarks_are_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(both_operations_in_one_file, fresh),
-      cmocka_unit_test_setup(recorded_calls_are_tuned, fresh),
-      cmocka_unit_test_setup(wrong_rows_are_told, fresh),
-      cmocka_unit_test_setup(benchmarks_are_read, fresh),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS_EACH(fresh, NULL, set_up, tear_down);
 }

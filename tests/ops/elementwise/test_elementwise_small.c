@@ -5,9 +5,6 @@
 
 #include "tests/ops/elementwise/elementwise_call.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include <math.h>
 
 #include "ops/elementwise/host/interpret.h"
@@ -51,8 +48,7 @@ at_straight __wrap_at_interpreter_straight(const at_interpreter *p) {
   return made ? count_and_run : NULL;
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   OK(attune_device_get(&host, "host"));
   stream = attune_stream_default(host);
   OK(attune_stream_create(&queued, host));
@@ -60,8 +56,7 @@ static int open_all(void **state) {
   return 0;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_tuner_destroy(tuner);
   attune_stream_destroy(queued);
   return 0;
@@ -142,8 +137,7 @@ static void check_same(scene *s, const expression_case *c, const char *how, int6
   }
 }
 
-static void gives_the_same_bits(void **state) {
-  (void)state;
+TEST(gives_the_same_bits) {
   static const int64_t sizes[] = {1, 2, 15, 16, 17, 33, 100, 255, 300};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
@@ -183,8 +177,7 @@ static bool is_small(const char *text, int64_t n, const int64_t *in_strides, voi
   return small;
 }
 
-static void only_packed_ones_of_few_elements(void **state) {
-  (void)state;
+TEST(only_packed_ones_of_few_elements) {
   static const int64_t one = 1, two = 2, back = -1;
   assert_true(is_small("a + b", 1000, NULL, z));
   assert_true(is_small("a + b", 10, &one, z));
@@ -206,8 +199,7 @@ static void only_packed_ones_of_few_elements(void **state) {
 }
 
 /* Many outputs in place: one must not be written before another is read. */
-static void outputs_that_change_places(void **state) {
-  (void)state;
+TEST(outputs_that_change_places) {
   call k;
   attune_plan *plan = NULL;
   call_begin(&k);
@@ -242,8 +234,7 @@ static void refused(const attune_plan *plan, const call *k, const char *words) {
 
 #define REFUSED(change, words) (begin(&k), (change), refused(plan, &k, words))
 
-static void refuses_what_is_not_as_planned(void **state) {
-  (void)state;
+TEST(refuses_what_is_not_as_planned) {
   static const int64_t turned[] = {1, 4}, gaps[] = {6, 1}, packed[] = {5, 1};
   static const char *const like = "; the plan has ";
   call k;
@@ -288,8 +279,7 @@ static void refuses_what_is_not_as_planned(void **state) {
 }
 
 /* A remembered call is looked at as a new one is. */
-static void calls_refuse_as_well(void **state) {
-  (void)state;
+TEST(calls_refuse_as_well) {
   call k;
   begin(&k);
   for (int i = 0; i < 20; i++) x[i + 1] = (float)i, y[i + 1] = (float)(2 * i);
@@ -315,8 +305,7 @@ static void calls_refuse_as_well(void **state) {
 }
 
 /* The same text at the same address may be another one by now, and a text may be found at another address. */
-static void texts_that_change(void **state) {
-  (void)state;
+TEST(texts_that_change) {
   char text[2][16] = {"a + b", "a - b"};
   call k;
   call_begin(&k);
@@ -373,8 +362,7 @@ static void quick_refused(quick *q, const char *what) {
     q.k = kept; /* it points into itself */ \
   } while (0)
 
-static void one_loop_refuses(void **state) {
-  (void)state;
+TEST(one_loop_refuses) {
   static const int64_t second[] = {2}, first[] = {1};
   for (int inputs = 1; inputs <= 2; inputs++) {
     static quick q;
@@ -412,8 +400,7 @@ static void one_loop_refuses(void **state) {
 }
 
 /* Each input at its place, whatever order the text has them in, and one that is used again. */
-static void one_loop_computes(void **state) {
-  (void)state;
+TEST(one_loop_computes) {
   static quick q;
   static const char *const texts[] = {"b - a", "a - b", "b / a", "fma(a, b, a)", "fma(a, a, b)", "fma(b, a, b)"};
   for (size_t t = 0; t < AT_COUNT(texts); t++) {
@@ -431,11 +418,5 @@ static void one_loop_computes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gives_the_same_bits),        cmocka_unit_test(only_packed_ones_of_few_elements),
-      cmocka_unit_test(outputs_that_change_places), cmocka_unit_test(refuses_what_is_not_as_planned),
-      cmocka_unit_test(calls_refuse_as_well),       cmocka_unit_test(texts_that_change),
-      cmocka_unit_test(one_loop_refuses),           cmocka_unit_test(one_loop_computes),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

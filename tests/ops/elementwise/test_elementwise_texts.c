@@ -4,7 +4,6 @@
 #include "tests/support/check.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #include "tests/ops/elementwise/elementwise_texts.h"
 
@@ -26,8 +25,7 @@ static size_t place_of(const char *text, const char *words) {
 }
 
 /* The same text whatever the names are, the same each time, and of few characters. */
-static void nothing_of_the_users(void **state) {
-  (void)state;
+TEST(nothing_of_the_users) {
   static graph g, plain;
   const at_shape shape = {1, {1000}};
   const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128};
@@ -55,8 +53,7 @@ static void nothing_of_the_users(void **state) {
 }
 
 /* Other sizes, strides, scalars and addresses are other arguments of the same kernel. */
-static void one_text_for_all_sizes(void **state) {
-  (void)state;
+TEST(one_text_for_all_sizes) {
   static graph g;
   static const at_shape shapes[] = {{2, {40, 64}}, {2, {1000, 8}}, {2, {3, 4096}}};
   static const lie rows[] = {PACKED, PACKED, BIAS, COLUMN}, turned[] = {PACKED, TURNED, PACKED, ONE};
@@ -86,8 +83,7 @@ static void one_text_for_all_sizes(void **state) {
   }
 }
 
-static void choices_as_text(void **state) {
-  (void)state;
+TEST(choices_as_text) {
   static const char *const bad[] = {"",
                                     "form=vector",
                                     "form=vectors,bytes=16,loads=4,block=256",
@@ -119,8 +115,7 @@ static void choices_as_text(void **state) {
 
 /* A kernel that may not be: what it writes itself, or a kernel that may still run, is not loaded as constant; no vector
  * across rows. */
-static void what_is_not_supported(void **state) {
-  (void)state;
+TEST(what_is_not_supported) {
   static graph g;
   ecase c;
   three(&g, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32);
@@ -162,11 +157,5 @@ static void what_is_not_supported(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nothing_of_the_users),
-      cmocka_unit_test(one_text_for_all_sizes),
-      cmocka_unit_test(choices_as_text),
-      cmocka_unit_test(what_is_not_supported),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -112,8 +112,7 @@ static attune_status verify(const char *problem, fault f, double *error) {
   return status;
 }
 
-static void what_is_wrong_is_refused(void **state) {
-  (void)state;
+TEST(what_is_wrong_is_refused) {
   static const struct {
     const char *problem;
     fault faults[9];
@@ -176,8 +175,7 @@ static int fresh(void **state) {
   return 0;
 }
 
-static void tuned_and_found_again(void **state) {
-  (void)state;
+TEST_WITH(tuned_and_found_again, fresh, NULL) {
   call k;
   attune_decision d;
   attune_recheck r = {0};
@@ -206,8 +204,7 @@ static void tuned_and_found_again(void **state) {
 }
 
 /* One winner for a class of sizes. */
-static void sizes_of_one_class(void **state) {
-  (void)state;
+TEST_WITH(sizes_of_one_class, fresh, NULL) {
   call k;
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
@@ -224,8 +221,7 @@ static void sizes_of_one_class(void **state) {
 
 static attune_generator *generator;
 
-static void in_mode_tune(void **state) {
-  (void)state;
+TEST_WITH(in_mode_tune, fresh, NULL) {
   call k;
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
@@ -256,8 +252,7 @@ static void in_mode_tune(void **state) {
 
 /* What is tuned is the rewritten text: that this gives what the program wrote is verified where the text is known, also
  * where the rewritten one is tuned already. */
-static void rewriting_is_verified(void **state) {
-  (void)state;
+TEST_WITH(rewriting_is_verified, fresh, NULL) {
   call k;
   char text[ATTUNE_PROBLEM_CHARS];
   attune_plan *plan = NULL;
@@ -287,8 +282,7 @@ static attune_status give(void *user, attune_stream *s) {
   return attune_elementwise(capturing, s, "exp(x) + y", &k->operands);
 }
 
-static void recorded_and_pending(void **state) {
-  (void)state;
+TEST_WITH(recorded_and_pending, fresh, NULL) {
   call k;
   int tuned = 0;
   attune_decision d;
@@ -334,10 +328,5 @@ static int close_all(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_wrong_is_refused),          cmocka_unit_test_setup(tuned_and_found_again, fresh),
-      cmocka_unit_test_setup(sizes_of_one_class, fresh),   cmocka_unit_test_setup(in_mode_tune, fresh),
-      cmocka_unit_test_setup(recorded_and_pending, fresh), cmocka_unit_test_setup(rewriting_is_verified, fresh),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

@@ -6,8 +6,6 @@
 #include <attune/attune.h>
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/problem/problem.h"
@@ -37,8 +35,7 @@ static void form_of(char out[512], const char *source, const char *name) {
   at_user_function_release(raw);
 }
 
-static void one_form(void **state) {
-  (void)state;
+TEST(one_form) {
   static const struct {
     const char *source, *name, *form;
   } same[] = {
@@ -83,8 +80,7 @@ static void one_form(void **state) {
 }
 
 /* Equal ones are one while somebody has them, and are forgotten then. */
-static void found_while_used(void **state) {
-  (void)state;
+TEST(found_while_used) {
   at_user_function *a = NULL, *b = NULL, *c = NULL;
   char hash[AT_USER_FUNCTION_HASH_CHARS];
   OK(at_user_function_get(&a, AXPY, "axpy"));
@@ -125,8 +121,7 @@ static void *get_and_release(void *arg) {
   return NULL;
 }
 
-static void threads(void **state) {
-  (void)state;
+TEST(threads) {
   pthread_t all[4];
   for (size_t i = 0; i < AT_COUNT(all); i++) assert_int_equal(pthread_create(&all[i], NULL, get_and_release, data), 0);
   for (size_t i = 0; i < AT_COUNT(all); i++) {
@@ -162,8 +157,7 @@ static void problem_of(char out[ATTUNE_PROBLEM_CHARS], const char *source, const
   OK(attune_elementwise_cuda_problem_format(out, ATTUNE_PROBLEM_CHARS, source, name, &c->operands));
 }
 
-static void one_problem(void **state) {
-  (void)state;
+TEST(one_problem) {
   call c;
   char text[ATTUNE_PROBLEM_CHARS], other[ATTUNE_PROBLEM_CHARS];
   make_call(&c, ATTUNE_F32, ATTUNE_BF16);
@@ -185,8 +179,7 @@ static void one_problem(void **state) {
 }
 
 /* A problem's text is one again, with or without its source. */
-static void problems_are_read(void **state) {
-  (void)state;
+TEST(problems_are_read) {
   call c;
   char text[ATTUNE_PROBLEM_CHARS], again[ATTUNE_PROBLEM_CHARS];
   static uint64_t problem[AT_PROBLEM_BYTES / 8];
@@ -212,8 +205,7 @@ static void problems_are_read(void **state) {
   assert_false(last->supports(last, problem, host()));
 }
 
-static void canonical_texts_that_are_none(void **state) {
-  (void)state;
+TEST(canonical_texts_that_are_none) {
   static const char *const texts[] = {"f32 i0: cuda",
                                       "f32 i0: cuda 1",
                                       "f32 i0: cuda 0 0123456789abcdef0123456789abcdef",
@@ -232,8 +224,7 @@ static void canonical_texts_that_are_none(void **state) {
 }
 
 /* The type of all arguments. */
-static void promotion(void **state) {
-  (void)state;
+TEST(promotion) {
   static const struct {
     attune_dtype x, y, type;
   } all[] = {{ATTUNE_F32, ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F16, ATTUNE_F16, ATTUNE_F32},
@@ -262,8 +253,7 @@ static void told(attune_status status, attune_status expected, const char *words
   if (!strstr(attune_last_message(), words)) fail_msg("\"%s\" says nothing of \"%s\"", attune_last_message(), words);
 }
 
-static void wrong_arguments(void **state) {
-  (void)state;
+TEST(wrong_arguments) {
   call c;
   char text[ATTUNE_PROBLEM_CHARS], *million = malloc(1 << 20);
   const attune_status invalid = ATTUNE_INVALID_ARGUMENT;
@@ -302,8 +292,7 @@ static void wrong_arguments(void **state) {
 }
 
 /* There is no compiler for the host. */
-static void host_device(void **state) {
-  (void)state;
+TEST(host_device) {
   call c;
   attune_tuner *tuner = NULL;
   attune_plan *plan = NULL;
@@ -323,8 +312,7 @@ static void host_device(void **state) {
 }
 
 /* No expression becomes a function in C, whatever it says, also after such a function was used. */
-static void not_by_an_expression(void **state) {
-  (void)state;
+TEST(not_by_an_expression) {
   call c;
   at_user_function *raw = NULL;
   attune_tuner *tuner = NULL;
@@ -347,12 +335,5 @@ static void not_by_an_expression(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_form),          cmocka_unit_test(found_while_used),
-      cmocka_unit_test(threads),           cmocka_unit_test(one_problem),
-      cmocka_unit_test(problems_are_read), cmocka_unit_test(canonical_texts_that_are_none),
-      cmocka_unit_test(promotion),         cmocka_unit_test(wrong_arguments),
-      cmocka_unit_test(host_device),       cmocka_unit_test(not_by_an_expression),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,8 +4,6 @@
  * lines. Needs NVRTC, no GPU. Each form for each architecture, the rest for one in turn; with ATTUNE_TEST_ALL each. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "src/cuda/jit/kernel_compile.h"
 #include "tests/ops/elementwise/elementwise_forms.h"
 #include "tests/ops/elementwise/raw_function.h"
@@ -42,8 +40,7 @@ static void compiles(const at_cuda_problem *p, const at_cuda_choice *c, size_t t
   }
 }
 
-static void forms(void **state) {
-  (void)state;
+TEST(forms) {
   static graph g;
   int count = 0;
   bool seen[AT_FORM_COUNT] = {false};
@@ -89,8 +86,7 @@ static void make(at_cuda_problem *p, at_expression *e, const attune_dtype *input
 static const at_cuda_choice vector = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128};
 
 /* Every dtype, with operators, helpers, scalars, and three outputs; 16 inputs, 8 scalars and 8 outputs. */
-static void types(void **state) {
-  (void)state;
+TEST(types) {
   static const char one[] = "template <typename T> T twice(T x) { return x + x; }\n"
                             "template <typename T> T f(T x, T y) { return twice(x) * y - x / y; }",
                     three_outputs[] = "template <typename T> void f(T x, T y, T alpha, T &a, T &b, T &c) {\n"
@@ -109,8 +105,7 @@ static void types(void **state) {
   }
 }
 
-static void most_operands(void **state) {
-  (void)state;
+TEST(most_operands) {
   char source[2048] = "template <typename T> void f(", *at = source + strlen(source);
   attune_dtype inputs[16];
   at_cuda_problem p;
@@ -127,8 +122,7 @@ static void most_operands(void **state) {
 }
 
 /* Complex functions; names that the kernel has as macros or for itself; contexts that compilers get wrong. */
-static void uses(void **state) {
-  (void)state;
+TEST(uses) {
   static const struct {
     attune_dtype dtype;
     const char *name, *source;
@@ -168,8 +162,7 @@ static void uses(void **state) {
 }
 
 /* The compiler's words, with the caller's lines. */
-static void errors(void **state) {
-  (void)state;
+TEST(errors) {
   static const struct {
     const char *source, *name, *words;
   } all[] = {
@@ -204,8 +197,7 @@ static void errors(void **state) {
 }
 
 /* Names and blanks make no other kernel; a problem whose source is gone has none. */
-static void one_kernel(void **state) {
-  (void)state;
+TEST(one_kernel) {
   const attune_dtype inputs[] = {ATTUNE_F32, ATTUNE_F32};
   at_cuda_problem p, q;
   at_expression *e = NULL, *f = NULL;
@@ -220,8 +212,7 @@ static void one_kernel(void **state) {
   assert_string_equal(text, same);
   at_user_function_release(f->function);
   f->function = NULL;
-  FAILS(at_cuda_generate(&none, &q, &vector), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "attune_elementwise_cuda"));
+  FAILS_SAYING(at_cuda_generate(&none, &q, &vector), ATTUNE_UNSUPPORTED, "attune_elementwise_cuda");
   assert_null(none);
   at_expression_destroy(f);
   free(text);
@@ -229,9 +220,5 @@ static void one_kernel(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(forms), cmocka_unit_test(types),  cmocka_unit_test(most_operands),
-      cmocka_unit_test(uses),  cmocka_unit_test(errors), cmocka_unit_test(one_kernel),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include <attune/tools.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static attune_device *device;
 static attune_stream *stream;
@@ -58,8 +56,7 @@ static double element(const attune_evaluation *e, int tensor, int64_t index) {
 
 /* ---- tests ---- */
 
-static void right_results_are_right(void **state) {
-  (void)state;
+TEST(right_results_are_right) {
   static const attune_elementwise_words words[] = {
       {.expression = "a + b", .shape = "1000"},
       {.expression = "gelu(a + b) * b", .shape = "33x65", .dtype = "bf16"},
@@ -87,8 +84,7 @@ static void right_results_are_right(void **state) {
   }
 }
 
-static void one_wrong_element_is_found(void **state) {
-  (void)state;
+TEST(one_wrong_element_is_found) {
   attune_evaluation *e = make(&(attune_elementwise_words){.expression = "tanh(a) + b", .shape = "100x30"});
   assert_true(check(e, 0).max_error <= 1.0);
   const int64_t places[] = {0, 1, 1499, 2998, 2999};
@@ -109,8 +105,7 @@ static void one_wrong_element_is_found(void **state) {
   attune_evaluation_destroy(e);
 }
 
-static void elements_are_where_they_belong(void **state) {
-  (void)state;
+TEST(elements_are_where_they_belong) {
   attune_evaluation *e = make(&(attune_elementwise_words){
       .expression = "x * 2 + bias + y", .shape = "4x6", .inputs = "bias::6 y::4x1 x:::-12x-2", .outputs = "f32:1x4"});
   attune_scalar value;
@@ -132,8 +127,7 @@ static void elements_are_where_they_belong(void **state) {
 }
 
 /* An input in whose memory the output lies is told as it was before. */
-static void in_place(void **state) {
-  (void)state;
+TEST(in_place) {
   attune_evaluation *e =
       make(&(attune_elementwise_words){.expression = "x * s", .shape = "50", .outputs = "@x", .scalars = "s=4"});
   (void)check(e, 0);
@@ -143,8 +137,7 @@ static void in_place(void **state) {
   attune_evaluation_destroy(e);
 }
 
-static void a_seed_gives_the_same_numbers(void **state) {
-  (void)state;
+TEST(a_seed_gives_the_same_numbers) {
   const attune_elementwise_words words = {.expression = "rand() + a", .shape = "64"};
   double first[2];
   for (uint64_t seed = 1; seed < 3; seed++)
@@ -160,8 +153,7 @@ static void a_seed_gives_the_same_numbers(void **state) {
   assert_true(first[0] != first[1]);
 }
 
-static void misuse_is_refused(void **state) {
-  (void)state;
+TEST(misuse_is_refused) {
   attune_evaluation *e = NULL;
   attune_evaluation_errors errors;
   const attune_elementwise_words words = {.expression = "a + b", .shape = "8"};
@@ -195,17 +187,10 @@ static void misuse_is_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(right_results_are_right),        cmocka_unit_test(one_wrong_element_is_found),
-      cmocka_unit_test(elements_are_where_they_belong), cmocka_unit_test(in_place),
-      cmocka_unit_test(a_seed_gives_the_same_numbers),  cmocka_unit_test(misuse_is_refused),
-  };
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = ":memory:";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_CACHED};
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed || calls == 0;
 }

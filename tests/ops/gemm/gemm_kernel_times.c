@@ -228,10 +228,7 @@ static void time_shape(const named *s, int most) {
 
 int main(int argc, char **argv) {
   const char *given = getenv("ATTUNE_TEST_CONFIGURATIONS");
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
   for (size_t i = 0; i < AT_COUNT(shapes); i++) {
     bool wanted = argc < 2;

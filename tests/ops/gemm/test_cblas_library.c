@@ -4,18 +4,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ops/gemm/host/cblas_library.h"
 #include "src/base/support.h"
 
-static void test_cblas_side_by_side(void **unused) {
-  (void)unused;
+TEST(test_cblas_side_by_side) {
   if (at_cblas_count() == 0) skip();
   char text[256];
   assert_true(at_cblas_depends(NULL, text, sizeof text));
@@ -60,8 +55,7 @@ static void *visitor(void *arg) {
   return NULL;
 }
 
-static void test_gate_threads(void **unused) {
-  (void)unused;
+TEST(test_gate_threads) {
   static int wanted[] = {1, 1, 2, 7};
   pthread_t threads[AT_COUNT(wanted)];
   at_cblas_thread_setting_init(&gate, setting_get, setting_set);
@@ -73,8 +67,7 @@ static void test_gate_threads(void **unused) {
 }
 
 /* A count that nobody set reads as -1 (BLIS); the gate must never set that. */
-static void test_gate_unset(void **unused) {
-  (void)unused;
+TEST(test_gate_unset) {
   setting = -1;
   at_cblas_thread_setting_init(&gate, setting_get, setting_set);
   at_cblas_thread_setting_enter(&gate, 1);
@@ -87,8 +80,7 @@ static void test_gate_unset(void **unused) {
   setting = 7;
 }
 
-static void test_gate_fork(void **unused) {
-  (void)unused;
+TEST(test_gate_fork) {
   at_cblas_thread_setting_init(&gate, setting_get, setting_set);
   at_cblas_thread_setting_enter(&gate, 3);
   pid_t child = fork();
@@ -129,8 +121,7 @@ static void *come_late(void *unused) {
 }
 
 /* With and without a setter: hold waits for who is inside, and keeps others out until both holds are released. */
-static void test_gate_hold(void **unused) {
-  (void)unused;
+TEST(test_gate_hold) {
   for (int with_setter = 0; with_setter < 2; with_setter++) {
     pthread_t early, late;
     void *refused = NULL;
@@ -154,8 +145,7 @@ static void test_gate_hold(void **unused) {
 }
 
 /* A signal handler that forks inside a call must not wait for that call. */
-static void test_gate_hold_by_the_caller(void **unused) {
-  (void)unused;
+TEST(test_gate_hold_by_the_caller) {
   at_cblas_thread_setting_init(&gate, setting_get, setting_set);
   assert_true(at_cblas_thread_setting_enter(&gate, 3));
   at_cblas_thread_setting_hold(&gate);
@@ -165,8 +155,7 @@ static void test_gate_hold_by_the_caller(void **unused) {
 }
 
 /* The end waits for who is inside, sends away who waits, and lets nobody in any more. */
-static void test_gate_end(void **unused) {
-  (void)unused;
+TEST(test_gate_end) {
   pthread_t early, waiting;
   void *refused = NULL;
   inside = left = 0;
@@ -224,8 +213,7 @@ static void stop_runners(pthread_t threads[RUNNERS]) {
 }
 
 /* Who holds the gate finds nobody at work, however they came in; and they go on afterwards. */
-static void test_gate_hold_stops_all(void **unused) {
-  (void)unused;
+TEST(test_gate_hold_stops_all) {
   pthread_t threads[RUNNERS];
   wrong = 0;
   start_runners(threads);
@@ -241,8 +229,7 @@ static void test_gate_hold_stops_all(void **unused) {
 
 /* A call that wants another count waits until nobody is inside, again and again; in between, when no call has wanted one
  * for long, the short way is open again. */
-static void test_gate_changes_among_all(void **unused) {
-  (void)unused;
+TEST(test_gate_changes_among_all) {
   pthread_t threads[RUNNERS];
   wrong = 0;
   start_runners(threads);
@@ -282,8 +269,7 @@ static void *come_in(void *arg) {
 }
 
 /* Also after a fork, in the child, and when some want another thread count. */
-static void test_gate_limit(void **unused) {
-  (void)unused;
+TEST(test_gate_limit) {
   static int wanted[2][COMERS] = {{7, 7, 7, 7}, {7, 2, 7, 1}};
   pthread_t threads[COMERS];
   wrong = 0;
@@ -301,8 +287,7 @@ static void test_gate_limit(void **unused) {
 }
 
 /* What a library shows is believed as long as it is what it says. */
-static void test_gate_believes_what_is_true(void **unused) {
-  (void)unused;
+TEST(test_gate_believes_what_is_true) {
   static volatile int shown = 7;
   setting = 7;
   at_cblas_thread_setting_init(&gate, setting_get, setting_set);
@@ -319,18 +304,5 @@ static void test_gate_believes_what_is_true(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cblas_side_by_side),
-      cmocka_unit_test(test_gate_threads),
-      cmocka_unit_test(test_gate_unset),
-      cmocka_unit_test(test_gate_fork),
-      cmocka_unit_test(test_gate_hold),
-      cmocka_unit_test(test_gate_hold_by_the_caller),
-      cmocka_unit_test(test_gate_end),
-      cmocka_unit_test(test_gate_hold_stops_all),
-      cmocka_unit_test(test_gate_changes_among_all),
-      cmocka_unit_test(test_gate_limit),
-      cmocka_unit_test(test_gate_believes_what_is_true),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

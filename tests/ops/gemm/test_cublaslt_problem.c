@@ -19,8 +19,7 @@ static at_gemm problem_of(int64_t m, int64_t n, int64_t k) {
                    .ldd = m};
 }
 
-static void two_gib_are_too_many(void **state) {
-  (void)state;
+TEST(two_gib_are_too_many) {
   const int64_t side = 1 << 15;                                                   /* side x side of bf16 is 2 GiB */
   const int64_t sizes[][3] = {{side, 8, side}, {8, side, side}, {side, side, 8}}; /* A, B, D */
   for (size_t i = 0; i < AT_COUNT(sizes); i++) {
@@ -35,8 +34,7 @@ static void two_gib_are_too_many(void **state) {
   assert_true(at_lt_is_huge(&g));
 }
 
-static void batches_end_before_element_2_31(void **state) {
-  (void)state;
+TEST(batches_end_before_element_2_31) {
   at_gemm g = problem_of(64, 64, 64);
   g.batch = 1 << 19;
   g.stride_a = g.stride_b = g.stride_d = 4096; /* 2^31 elements */
@@ -48,8 +46,7 @@ static void batches_end_before_element_2_31(void **state) {
 }
 
 /* C counts where it is a matrix of its own. */
-static void c_counts_if_it_is_there(void **state) {
-  (void)state;
+TEST(c_counts_if_it_is_there) {
   at_gemm g = problem_of(64, 64, 64);
   g.ldc = (int64_t)1 << 30;
   assert_false(at_lt_is_huge(&g));
@@ -60,10 +57,5 @@ static void c_counts_if_it_is_there(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_gib_are_too_many),
-      cmocka_unit_test(batches_end_before_element_2_31),
-      cmocka_unit_test(c_counts_if_it_is_there),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -102,11 +102,8 @@ static void call_and_check(attune_tuner *tuner, attune_stream *on, const at_gemm
 }
 
 static attune_tuner *tuner_of(attune_mode mode, const char *path) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = path, .mode = mode, .budget_ms = BUDGET_MS * test_patience()};
   attune_tuner *tuner = NULL;
-  options.database = path;
-  options.mode = mode;
-  options.budget_ms = BUDGET_MS * test_patience();
   OK(attune_tuner_create(&tuner, &options));
   OK(attune_tuner_database_status(tuner));
   return tuner;
@@ -178,8 +175,7 @@ static int run_configurations(mirror *m, const at_implementation *implementation
   return runs;
 }
 
-static void each_implementation_does_each_case(void **state) {
-  (void)state;
+TEST(each_implementation_does_each_case) {
   int cases[16] = {0}, runs[16] = {0};
   at_random *data = NULL;
   OK(at_random_create(&data, 7));
@@ -218,8 +214,7 @@ static void each_implementation_does_each_case(void **state) {
 }
 
 /* Edges too: nothing, k = 0, alpha = 0. */
-static void the_public_call_does_each_case(void **state) {
-  (void)state;
+TEST(the_public_call_does_each_case) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_OFF, "");
   for (int index = 0; index < at_gemm_case_count(); index++) {
     at_gemm_case c;
@@ -247,8 +242,7 @@ static at_gemm_case tuned_case(size_t i) {
   return c;
 }
 
-static void tune_store_and_hit(void **state) {
-  (void)state;
+TEST(tune_store_and_hit) {
   attune_tuner *first = tuner_of(ATTUNE_MODE_TUNE, database);
   attune_decision tuned[AT_COUNT(SHAPES)], found;
   char text[256];
@@ -283,8 +277,7 @@ static void tune_store_and_hit(void **state) {
 }
 
 /* A stored configuration that this library does not have is a miss; the call still works. */
-static void a_foreign_configuration_is_a_miss(void **state) {
-  (void)state;
+TEST(a_foreign_configuration_is_a_miss) {
   const at_gemm_case c = plain_case(ATTUNE_F32, ATTUNE_F32, 64, 64, 64, 1);
   const at_implementation *lt = at_registry_find(&at_gemm_op, "cublaslt", device);
   at_gemm g;
@@ -310,8 +303,7 @@ static int count_vendors(void *user, const char *implementation, int version, in
 }
 
 /* The libraries' algorithms are candidates, not only what their heuristics rank first. */
-static void algorithms_of_the_libraries(void **state) {
-  (void)state;
+TEST(algorithms_of_the_libraries) {
   int counts[2] = {0};
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
   OK(attune_tuner_implementations(tuner, device, "gemm bf16 tn 4096x4096x4096 strict", count_vendors, counts));
@@ -355,8 +347,7 @@ static void fill_of_program(void *memory, size_t bytes, cudaStream_t on) {
 }
 
 /* The program's own stream, and its own work before and after in order. */
-static void the_programs_own_stream(void **state) {
-  (void)state;
+TEST(the_programs_own_stream) {
   const cudaStream_t native = stream_of_program();
   attune_stream *wrapped = NULL;
   OK(attune_stream_wrap(&wrapped, device, native));
@@ -385,8 +376,7 @@ static void the_programs_own_stream(void **state) {
 
 /* attune_gemm in the program's own capture, in mode tune: the default is captured, nothing is tuned, replays are right;
  * the next call outside tunes. */
-static void capture_never_tunes(void **state) {
-  (void)state;
+TEST(capture_never_tunes) {
   const cudaStream_t native = stream_of_program();
   cudaGraph_t graph = NULL;
   cudaGraphExec_t exec = NULL;
@@ -431,8 +421,7 @@ static void capture_never_tunes(void **state) {
 }
 
 /* A winner is captured as itself, and a plan too. */
-static void capture_uses_the_winner(void **state) {
-  (void)state;
+TEST(capture_uses_the_winner) {
   cudaGraph_t graph = NULL;
   cudaGraphExec_t exec = NULL;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, database);
@@ -467,8 +456,7 @@ static void capture_uses_the_winner(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void operands_of_each_alignment(void **state) {
-  (void)state;
+TEST(operands_of_each_alignment) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, "");
   for (int alignment = 2; alignment <= 64; alignment *= 2) {
     at_gemm_case c = plain_case(ATTUNE_BF16, ATTUNE_BF16, 64, 72, 40, 1);
@@ -485,12 +473,9 @@ static void operands_of_each_alignment(void **state) {
 }
 
 /* A plan made with operands of one class takes that class and better ones, and says which it wants. */
-static void a_plan_knows_its_alignment_class(void **state) {
-  (void)state;
+TEST(a_plan_knows_its_alignment_class) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_BF16;
-  p.m = p.n = p.k = 64;
+  attune_gemm_problem p = {.dtype = ATTUNE_BF16, .m = 64, .n = 64, .k = 64};
   char *memory[3];
   for (int i = 0; i < 3; i++) OK(attune_alloc((void **)&memory[i], stream, 64 * 64 * 2 + 256));
   for (int made = 2; made <= 128; made *= 2)
@@ -511,8 +496,7 @@ static void a_plan_knows_its_alignment_class(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void bad_operands(void **state) {
-  (void)state;
+TEST(bad_operands) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
   attune_device *host = NULL;
   const at_gemm_case c = plain_case(ATTUNE_F32, ATTUNE_F32, 8, 8, 8, 1);
@@ -524,11 +508,10 @@ static void bad_operands(void **state) {
   mirror_open(&m, &o, stream);
   attune_gemm_operands operands = mirror_operands(&m);
   OK(attune_gemm_plan_create(&plan, tuner, stream, &c.problem, &operands));
-  assert_int_equal(attune_gemm_plan_run(plan, attune_stream_default(host), &operands), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "stream is of host"));
+  FAILS_SAYING(attune_gemm_plan_run(plan, attune_stream_default(host), &operands), ATTUNE_INVALID_ARGUMENT,
+               "stream is of host");
   operands.a = (const char *)operands.a + 2;
-  assert_int_equal(attune_gemm(tuner, stream, &c.problem, &operands), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "operands.a"));
+  FAILS_SAYING(attune_gemm(tuner, stream, &c.problem, &operands), ATTUNE_INVALID_ARGUMENT, "operands.a");
   operands.a = NULL;
   assert_int_equal(attune_gemm(tuner, stream, &c.problem, &operands), ATTUNE_INVALID_ARGUMENT);
   attune_plan_destroy(plan);
@@ -556,8 +539,7 @@ static void *tune_and_call(void *arg) {
   return NULL;
 }
 
-static void threads_tune_and_call(void **state) {
-  (void)state;
+TEST(threads_tune_and_call) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, "");
   pthread_t threads[THREADS];
   worker workers[THREADS];
@@ -576,28 +558,11 @@ static void threads_tune_and_call(void **state) {
 
 int main(int count, char **words) {
   if (count > 1) cmocka_set_test_filter(words[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_implementation_does_each_case),
-      cmocka_unit_test(the_public_call_does_each_case),
-      cmocka_unit_test(tune_store_and_hit),
-      cmocka_unit_test(a_foreign_configuration_is_a_miss),
-      cmocka_unit_test(algorithms_of_the_libraries),
-      cmocka_unit_test(the_programs_own_stream),
-      cmocka_unit_test(capture_never_tunes),
-      cmocka_unit_test(capture_uses_the_winner),
-      cmocka_unit_test(operands_of_each_alignment),
-      cmocka_unit_test(a_plan_knows_its_alignment_class),
-      cmocka_unit_test(bad_operands),
-      cmocka_unit_test(threads_tune_and_call),
-  };
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
   char folder[] = "/tmp/attune-test-cuda-gemm-XXXXXX";
   if (!mkdtemp(folder) || attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
   snprintf(database, sizeof database, "%s/tuning.db", folder);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   unlink(database);
   rmdir(folder);

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
@@ -117,8 +116,7 @@ static void the_same_bits(const at_implementation *implementation, const shape *
   trial_close(&t);
 }
 
-static void small_families(void **state) {
-  (void)state;
+TEST(small_families) {
   the_same_bits(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   the_same_bits(&at_gemm_sm80_batched_reg_16b,
                 &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
@@ -129,8 +127,7 @@ static void small_families(void **state) {
                 &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
 }
 
-static void large_families(void **state) {
-  (void)state;
+TEST(large_families) {
   the_same_bits(&at_gemm_sm80_mma,
                 &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   the_same_bits(&at_gemm_sm80_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
@@ -148,13 +145,9 @@ static void large_families(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_families), cmocka_unit_test(large_families)};
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_stream_create(&sweep_stream, device) != ATTUNE_OK) return 1;
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(sweep_stream);
   return failures;
 }

@@ -9,8 +9,6 @@
 
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -252,10 +250,7 @@ int main(int argc, char **argv) {
   }
   if (argc == 4) part = strtoull(argv[2], NULL, 10), parts = strtoull(argv[3], NULL, 10);
   if (parts == 0 || part >= parts) return 2;
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   const char *seconds = getenv("ATTUNE_TEST_SECONDS"), *kernels = getenv("ATTUNE_TEST_KERNELS");
   if (seconds) per_family_ns = strtoll(seconds, NULL, 10) * 1000000000;
   if (kernels && atoi(kernels) > 0) kernels_most = atoi(kernels) < BATCH ? atoi(kernels) : BATCH;

@@ -7,8 +7,6 @@
 
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 #include "tests/support/cuda_gemm.h"
@@ -278,41 +276,34 @@ static void drawn_problems(const at_implementation *implementation, shape (*next
   assert_int_equal(wrong, 0);
 }
 
-static void tiny_is_right(void **state) {
-  (void)state;
+TEST(tiny_is_right) {
   drawn_problems(&at_gemm_sm80_batched_smem, tiny_shape);
 }
 
-static void direct_is_right(void **state) {
-  (void)state;
+TEST(direct_is_right) {
   drawn_problems(&at_gemm_sm80_batched_reg_16b, direct_shape);
 }
 
-static void rows_is_right(void **state) {
-  (void)state;
+TEST(rows_is_right) {
   drawn_problems(&at_gemm_sm80_skinny_mmajor, rows_shape);
 }
 
-static void skinny_is_right(void **state) {
-  (void)state;
+TEST(skinny_is_right) {
   drawn_problems(&at_gemm_sm80_skinny_reg, skinny_shape);
 }
 
-static void ring_is_right(void **state) {
-  (void)state;
+TEST(ring_is_right) {
   if (device->properties.capability_major >= 9)
     drawn_problems(&at_gemm_sm90_skinny_ring_16b, ring_shape);
   else
     skip();
 }
 
-static void mma_is_right(void **state) {
-  (void)state;
+TEST(mma_is_right) {
   drawn_problems(&at_gemm_sm80_mma, mma_shape);
 }
 
-static void bf16x6_is_right(void **state) {
-  (void)state;
+TEST(bf16x6_is_right) {
   const int all = problems;
   problems = problems < 12 ? problems : 12; /* large ones, whose sums a CPU makes too */
   drawn_problems(&at_gemm_sm90_wgmma_bf16x6, bf16x6_shape);
@@ -333,8 +324,7 @@ static double error_of(const at_implementation *implementation, gemm_case *t) {
 }
 
 /* No more than twice the error of f32's own arithmetic, on data of each kind. */
-static void bf16x6_is_as_exact_as_f32(void **state) {
-  (void)state;
+TEST(bf16x6_is_as_exact_as_f32) {
   for (int kind = DATA_NORMAL; kind < DATA_KINDS; kind++) {
     gemm_case t;
     const shape s = {ATTUNE_F32,  .accuracy = ATTUNE_EQUIVALENT, .m = 512, .n = 512, .k = 2048, .alpha = 1,
@@ -347,16 +337,14 @@ static void bf16x6_is_as_exact_as_f32(void **state) {
   }
 }
 
-static void wgmma_is_right(void **state) {
-  (void)state;
+TEST(wgmma_is_right) {
   if (device->properties.capability_major == 9)
     drawn_problems(&at_gemm_sm90_wgmma_16b, wgmma_shape);
   else
     skip();
 }
 
-static void wgmma_pads(void **state) {
-  (void)state;
+TEST(wgmma_pads) {
   if (device->properties.capability_major != 9) skip();
   const int all = problems;
   problems = problems < 24 ? problems : 24; /* large ones, whose sums a CPU makes too */
@@ -364,8 +352,7 @@ static void wgmma_pads(void **state) {
   problems = all;
 }
 
-static void simt_is_right(void **state) {
-  (void)state;
+TEST(simt_is_right) {
   drawn_problems(&at_gemm_sm80_simt_f32, simt_shape);
 }
 
@@ -392,8 +379,7 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
   }
 }
 
-static void special_values_are_kept(void **state) {
-  (void)state;
+TEST(special_values_are_kept) {
   verified(&at_gemm_sm80_batched_smem, tiny_shape, problems / 20);
   verified(&at_gemm_sm80_batched_reg_16b, direct_shape, problems / 20);
   verified(&at_gemm_sm80_skinny_mmajor, rows_shape, problems / 20);
@@ -438,8 +424,7 @@ static void repeats(const at_implementation *implementation, const shape *s) {
   free_case(&t);
 }
 
-static void the_same_bits_each_time(void **state) {
-  (void)state;
+TEST(the_same_bits_each_time) {
   repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
   repeats(&at_gemm_sm80_batched_reg_16b, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
@@ -477,25 +462,13 @@ static void the_same_bits_each_time(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (getenv("ATTUNE_TEST_PROBLEMS"))
     problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   else if (test_patience() > 1)
     problems = 40;
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),           cmocka_unit_test(direct_is_right),
-      cmocka_unit_test(skinny_is_right),         cmocka_unit_test(ring_is_right),
-      cmocka_unit_test(special_values_are_kept), cmocka_unit_test(mma_is_right),
-      cmocka_unit_test(the_same_bits_each_time), cmocka_unit_test(rows_is_right),
-      cmocka_unit_test(bf16x6_is_right),         cmocka_unit_test(bf16x6_is_as_exact_as_f32),
-      cmocka_unit_test(wgmma_is_right),          cmocka_unit_test(wgmma_pads),
-      cmocka_unit_test(simt_is_right),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   at_random_destroy(data);
   attune_stream_destroy(stream);
   return failures;

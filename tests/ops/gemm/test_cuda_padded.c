@@ -5,8 +5,6 @@
 
 #include "tests/support/check.h"
 
-#include <stdio.h>
-
 #include "ops/gemm/cublas/cublaslt.h"
 #include "tests/support/cuda_gemm.h"
 #include "tests/support/gpu.h"
@@ -58,8 +56,7 @@ static void assert_good(gemm_case *t, const at_configuration *configuration, siz
   at_plan_destroy(plan);
 }
 
-static void every_variant_is_right(void **state) {
-  (void)state;
+TEST(every_variant_is_right) {
   static at_configuration list[LIST], around[LIST];
   int with_d = 0;
   for (size_t i = 0; i < AT_COUNT(shapes); i++) {
@@ -81,8 +78,7 @@ static void every_variant_is_right(void **state) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void only_where_there_is_something_to_pad(void **state) {
-  (void)state;
+TEST(only_where_there_is_something_to_pad) {
   at_gemm g;
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 64, .n = 64, .k = 64});
   assert_false(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
@@ -99,8 +95,7 @@ static void only_where_there_is_something_to_pad(void **state) {
   assert_true(at_gemm_cublaslt_padded.supports(&at_gemm_cublaslt_padded, &g, device));
 }
 
-static void foreign_configurations_are_misses(void **state) {
-  (void)state;
+TEST(foreign_configurations_are_misses) {
   static const char *const texts[] = {"", "pad=ab", "pad=ab,", "pad=abc,id=1", "id=1,tile=1", "pad=abd,nonsense"};
   at_gemm g;
   set_problem(&g, &shapes[0]);
@@ -114,8 +109,7 @@ static void foreign_configurations_are_misses(void **state) {
   }
 }
 
-static void graphs_replay(void **state) {
-  (void)state;
+TEST(graphs_replay) {
   at_configuration list[2];
   gemm_case t;
   at_plan *plan = NULL;
@@ -140,18 +134,9 @@ static void graphs_replay(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_variant_is_right),
-      cmocka_unit_test(only_where_there_is_something_to_pad),
-      cmocka_unit_test(foreign_configurations_are_misses),
-      cmocka_unit_test(graphs_replay),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   return failures;
 }

@@ -5,10 +5,6 @@
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
 #include "tests/support/gpu.h"
@@ -124,8 +120,7 @@ static void sweep_problem(const char *kind, const char *text) {
   at_numerical_check_destroy(verifier);
 }
 
-static void what_is_lost_by_whom(void **state) {
-  (void)state;
+TEST(what_is_lost_by_whom) {
   const int64_t start = at_now_ns();
   int done = 0;
   for (; done < problems && (double)(at_now_ns() - start) < SWEEP_NS; done++) {
@@ -139,18 +134,15 @@ static void what_is_lost_by_whom(void **state) {
 }
 
 /* Tuned as by a program: a winner that is not the default keeps all that the default keeps. */
-static void winners_keep_what_the_default_keeps(void **state) {
-  (void)state;
+TEST(winners_keep_what_the_default_keeps) {
   static const char *const texts[] = {"gemm f64 nn 256x256x256 strict beta",     "gemm f32 nn 64x64x4096 strict",
                                       "gemm f32 tn 512x1x1024 strict",           "gemm f32 nn 512x512x512 reduced",
                                       "gemm f16 tn 128x16x4096 strict",          "gemm f16 tn 512x512x512 reduced beta",
                                       "gemm bf16 tn 1024x8x1024 strict",         "gemm bf16 nn 255x255x255 strict",
                                       "gemm bf16:f32 nt 320x320x64 strict beta", "gemm f16:f32 tn 64x64x2048 strict",
                                       "gemm bf16 tn 64x64x64x16 strict"};
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = "";
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     at_gemm g;
     at_numerical_check *verifier = NULL;
@@ -181,18 +173,11 @@ static void winners_keep_what_the_default_keeps(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_lost_by_whom),
-      cmocka_unit_test(winners_keep_what_the_default_keeps),
-  };
   const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (operations) problems = atoi(operations);
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
   if (at_random_create(&data, 3) != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   at_random_destroy(data);
   return failed;

@@ -46,8 +46,7 @@ static void still_works(void) {
   assert_true(z[0] == 23.0f && z[1] == 34.0f && z[2] == 31.0f && z[3] == 46.0f);
 }
 
-static void null_arguments(void **state) {
-  (void)state;
+TEST(null_arguments) {
   const attune_gemm_problem p = problem_of(2, 2, 2);
   const attune_gemm_operands o = operands_of();
   attune_plan *plan = NULL;
@@ -70,8 +69,7 @@ static void null_arguments(void **state) {
   still_works();
 }
 
-static void bad_operands(void **state) {
-  (void)state;
+TEST(bad_operands) {
   const attune_gemm_problem p = problem_of(2, 2, 2);
   attune_gemm_operands o = operands_of();
   o.a = NULL;
@@ -96,8 +94,7 @@ static void bad_operands(void **state) {
 }
 
 /* Each pointer of each dtype off its element: refused; off 16 bytes but on the element: taken. */
-static void misaligned_operands(void **state) {
-  (void)state;
+TEST(misaligned_operands) {
   static const char *const names[] = {"operands.a", "operands.b", "operands.c", "operands.d"};
   for (int dtype = ATTUNE_F64; dtype <= ATTUNE_BF16; dtype++)
     for (int which = 0; which < 4; which++)
@@ -121,8 +118,7 @@ static void misaligned_operands(void **state) {
 }
 
 /* One field of a good problem set wrong, and the words that must name it. */
-static void bad_problems(void **state) {
-  (void)state;
+TEST(bad_problems) {
   static const struct {
     size_t field;
     int64_t value;
@@ -169,8 +165,7 @@ static void bad_problems(void **state) {
   still_works();
 }
 
-static void bad_enums(void **state) {
-  (void)state;
+TEST(bad_enums) {
   static const int values[] = {-1, 3, 5, 99, INT32_MIN, INT32_MAX};
   const attune_gemm_operands o = operands_of();
   for (size_t i = 0; i < AT_COUNT(values); i++) {
@@ -223,8 +218,7 @@ static void bad_enums(void **state) {
 }
 
 /* A problem written as C programs do it, where what is not named is 0, asks for one product. */
-static void zero_batch_is_one(void **state) {
-  (void)state;
+TEST(zero_batch_is_one) {
   static _Alignas(128) const float x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, 8};
   static _Alignas(128) float z[4];
   attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2}, back = {0};
@@ -250,8 +244,7 @@ static void zero_batch_is_one(void **state) {
 }
 
 /* A problem with a batch of 0 and with one of 1 is one problem: found by the same key. */
-static void zero_batch_has_the_key_of_one(void **state) {
-  (void)state;
+TEST(zero_batch_has_the_key_of_one) {
   attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 5, .n = 3, .k = 2, .stride_a = 100, .stride_d = 1};
   const at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
   at_gemm zero, one;
@@ -269,8 +262,7 @@ static void explained(attune_tuner *with, const char *problem, attune_decision *
 /* Tiny products of which nothing is known run attune's own loops, also as 20,000 of a batch, where the CPU has the
  * kernels that the rule was measured with. Mode off, larger ones and those with C run the vendor's; so does a
  * search's first candidate. */
-static void tiny_and_untuned(void **state) {
-  (void)state;
+TEST(tiny_and_untuned) {
   enum { MANY = 1000 };
   static float x[36 * MANY] __attribute__((aligned(128))), y[36 * MANY] __attribute__((aligned(128))),
       z[36 * MANY] __attribute__((aligned(128)));
@@ -316,8 +308,7 @@ static void tiny_and_untuned(void **state) {
 }
 
 /* Sizes of nothing are checked too, and touch nothing, not even NULL. */
-static void nothing_to_do(void **state) {
-  (void)state;
+TEST(nothing_to_do) {
   const attune_gemm_operands none = {.alpha = 1.0, .beta = 1.0};
   for (int which = 0; which < 3; which++) {
     attune_gemm_problem p = problem_of(which == 0 ? 0 : 4, which == 1 ? 0 : 3, 5);
@@ -339,8 +330,7 @@ static void nothing_to_do(void **state) {
   still_works();
 }
 
-static void in_place_needs_one_shape(void **state) {
-  (void)state;
+TEST(in_place_needs_one_shape) {
   attune_gemm_problem p = problem_of(4, 3, 2);
   attune_gemm_operands o = operands_of();
   o.beta = 1.0;
@@ -357,8 +347,7 @@ static void in_place_needs_one_shape(void **state) {
 }
 
 /* The same product asked in both layouts has the same bits: D row-major is its transpose column-major. */
-static void row_major_is_column_major_turned(void **state) {
-  (void)state;
+TEST(row_major_is_column_major_turned) {
   float x[5 * 7], y[7 * 3], row[5 * 3], column[3 * 5];
   for (int i = 0; i < 35; i++) x[i] = (float)(i * 7 % 11) * 0.37f - 1.0f;
   for (int i = 0; i < 21; i++) y[i] = (float)(i * 5 % 13) * 0.21f - 1.0f;
@@ -376,8 +365,7 @@ static void row_major_is_column_major_turned(void **state) {
     }
 }
 
-static void plan_runs_cases(void **state) {
-  (void)state;
+TEST(plan_runs_cases) {
   for (int index = 0; index < at_gemm_case_count(); index += 5) {
     at_gemm_case one;
     at_gemm_case_at(index, &one);
@@ -401,12 +389,11 @@ static void plan_runs_cases(void **state) {
 }
 
 /* Calls from one place whose scalars' parts come and go, by the call and by a plan. */
-static void complex_scalars_change(void **state) {
+TEST(complex_scalars_change) {
   enum { M = 3, N = 2, K = 4 };
   static const double scalars[][4] = {{1, 0, 0, 0}, {1, 0, 0, 2},   {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0},  {0, -2, 3, 0},
                                       {0, 0, 0, 1}, {2, -1, 1, -1}, {1, 0, 1, 0}, {0, 0, 2, 0}, {1e-320, 0, 0, 0}};
   double complex za[M * K], zb[K * N], zc[M * N], zd[M * N];
-  (void)state;
   for (int i = 0; i < M * K; i++) za[i] = CMPLX(i % 5 - 2.0, i % 3 - 1.0);
   for (int i = 0; i < K * N; i++) zb[i] = CMPLX(i % 4 - 1.0, 2.0 - i % 7);
   for (int i = 0; i < M * N; i++) zc[i] = CMPLX(i, 1.0 - i);
@@ -440,8 +427,7 @@ static void complex_scalars_change(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void plan_refuses_other_operands(void **state) {
-  (void)state;
+TEST(plan_refuses_other_operands) {
   const attune_gemm_problem p = problem_of(2, 2, 2);
   attune_gemm_operands o = operands_of(), with_c = operands_of(), in_place = operands_of();
   with_c.beta = in_place.beta = 0.5;
@@ -482,8 +468,7 @@ static void plan_refuses_other_operands(void **state) {
 }
 
 /* A scalar of 0 at run time keeps BLAS semantics in a plan made with others. */
-static void plan_with_zero_scalars(void **state) {
-  (void)state;
+TEST(plan_with_zero_scalars) {
   _Alignas(16) float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, z[4] = {1, 1, 1, 1}, out[4];
   _Alignas(16) const float nans[4] = {NAN, NAN, NAN, NAN};
   const attune_gemm_problem p = problem_of(2, 2, 2);
@@ -526,8 +511,7 @@ static void plan_with_zero_scalars(void **state) {
 }
 
 /* What is 0 in the accumulation type is 0: A and B, or C, are not read; in f64 it is not 0. */
-static void scalars_that_become_zero(void **state) {
-  (void)state;
+TEST(scalars_that_become_zero) {
   static _Alignas(16) const float bad[4] = {NAN, NAN, NAN, NAN};
   _Alignas(16) float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, z[4] = {1, 1, 1, 1};
   const attune_gemm_problem p = problem_of(2, 2, 2);
@@ -559,8 +543,7 @@ static void scalars_that_become_zero(void **state) {
   a[0] = 0.0;
 }
 
-static void explain(void **state) {
-  (void)state;
+TEST(explain) {
   attune_decision decision;
   REFUSED(attune_explain(NULL, device, "gemm f32 nn 8x8x8 strict", &decision), "tuner is NULL");
   REFUSED(attune_explain(tuner, NULL, "gemm f32 nn 8x8x8 strict", &decision), "device is NULL");
@@ -589,8 +572,7 @@ static int never_called(void *user, const char *implementation, int version, int
   return 1;
 }
 
-static void implementations(void **state) {
-  (void)state;
+TEST(implementations) {
   int count = 0;
   OK(attune_tuner_implementations(tuner, device, "gemm f32 nn 64x64x64 strict", count_implementations, &count));
   assert_int_equal(count, 2); /* the walk ends where it was told to */
@@ -598,8 +580,7 @@ static void implementations(void **state) {
   REFUSED(attune_tuner_implementations(tuner, device, "gemm f32 nn 64x64x64 strict", NULL, NULL), "fn is NULL");
 }
 
-static void tuner_options(void **state) {
-  (void)state;
+TEST(tuner_options) {
   attune_tuner *other = (attune_tuner *)(uintptr_t)1;
   attune_tuner_options o = ATTUNE_TUNER_OPTIONS_INIT;
   o.database = "";
@@ -629,32 +610,11 @@ static void tuner_options(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(null_arguments),
-      cmocka_unit_test(bad_operands),
-      cmocka_unit_test(misaligned_operands),
-      cmocka_unit_test(bad_problems),
-      cmocka_unit_test(bad_enums),
-      cmocka_unit_test(zero_batch_is_one),
-      cmocka_unit_test(zero_batch_has_the_key_of_one),
-      cmocka_unit_test(tiny_and_untuned),
-      cmocka_unit_test(nothing_to_do),
-      cmocka_unit_test(in_place_needs_one_shape),
-      cmocka_unit_test(row_major_is_column_major_turned),
-      cmocka_unit_test(plan_runs_cases),
-      cmocka_unit_test(complex_scalars_change),
-      cmocka_unit_test(plan_refuses_other_operands),
-      cmocka_unit_test(plan_with_zero_scalars),
-      cmocka_unit_test(scalars_that_become_zero),
-      cmocka_unit_test(explain),
-      cmocka_unit_test(implementations),
-      cmocka_unit_test(tuner_options),
-  };
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

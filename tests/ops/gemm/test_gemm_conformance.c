@@ -59,8 +59,7 @@ static int run_configurations(oracle *o, const at_implementation *implementation
   return runs;
 }
 
-static void each_implementation_does_each_case(void **state) {
-  (void)state;
+TEST(each_implementation_does_each_case) {
   for (int index = 0; index < at_gemm_case_count(); index++) {
     at_gemm_case c;
     at_gemm_case_at(index, &c);
@@ -88,8 +87,7 @@ static void each_implementation_does_each_case(void **state) {
 }
 
 /* The plain fallback does all that any other does, and none was left out. */
-static void each_implementation_had_its_turn(void **state) {
-  (void)state;
+TEST(each_implementation_had_its_turn) {
   assert_true(at_gemm_op.implementation_count <= MOST_SEEN);
   int most = 0, reference = 0;
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
@@ -105,13 +103,9 @@ static void each_implementation_had_its_turn(void **state) {
 }
 
 /* Through the public call, edges included: a size of 0 writes nothing, k = 0 and alpha = 0 leave beta C. */
-static void the_public_call_does_each_case(void **state) {
-  (void)state;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+TEST(the_public_call_does_each_case) {
   attune_tuner *tuner = NULL;
-  options.database = "";
-  options.mode = ATTUNE_MODE_OFF;
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}));
   for (int index = 0; index < at_gemm_case_count(); index++) {
     at_gemm_case c;
     at_gemm_case_at(index, &c);
@@ -129,8 +123,7 @@ static void the_public_call_does_each_case(void **state) {
 }
 
 /* The list has what it promises: each dtype with each other property. */
-static void the_list_is_complete(void **state) {
-  (void)state;
+TEST(the_list_is_complete) {
   struct {
     int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2],
         ld[2], strided[2], broadcast[2], edge[4];
@@ -166,8 +159,7 @@ static void the_list_is_complete(void **state) {
 }
 
 /* The oracle's own conversions: exact there and back for all halves, to nearest even between them. */
-static void the_oracle_converts_halves(void **state) {
-  (void)state;
+TEST(the_oracle_converts_halves) {
   for (unsigned word = 0; word < 0x10000; word++)
     for (int format = 0; format < 2; format++) {
       const int mantissa = format ? 7 : 10, bias = format ? 127 : 15;
@@ -183,15 +175,8 @@ static void the_oracle_converts_halves(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_list_is_complete),
-      cmocka_unit_test(the_oracle_converts_halves),
-      cmocka_unit_test(each_implementation_does_each_case),
-      cmocka_unit_test(each_implementation_had_its_turn),
-      cmocka_unit_test(the_public_call_does_each_case),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_stream_create(&made, device) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(made);
   return failed;
 }

@@ -3,7 +3,6 @@
  * implementation of the host touches it. */
 #include "tests/support/check.h"
 
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,8 +20,7 @@ extern const at_implementation at_gemm_host_reference, at_gemm_host_blocked, at_
 static attune_device *host;
 static char *rooms[3]; /* each with a page behind it that nobody may touch */
 
-static int open_rooms(void **state) {
-  (void)state;
+FIXTURE(open_rooms) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < 3; i++) {
     rooms[i] = mmap(NULL, ROOM + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -76,8 +74,7 @@ static void try_problem(attune_dtype dtype, int trans, int64_t m, int64_t n, int
 }
 
 /* Sizes at which kernels of 6 x 16, 8 x 8 and the like have odd edges. */
-static void nothing_behind_is_touched(void **state) {
-  (void)state;
+TEST(nothing_behind_is_touched) {
   static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16};
   static const int64_t ms[] = {1, 2, 3, 15, 16, 17, 31, 33, 63, 100}, ns[] = {1, 2, 4, 7, 10, 16, 40},
                        ks[] = {1, 3, 8, 17};
@@ -89,6 +86,5 @@ static void nothing_behind_is_touched(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_behind_is_touched)};
-  return cmocka_run_group_tests(tests, open_rooms, NULL);
+  return RUN_TESTS(open_rooms, NULL);
 }

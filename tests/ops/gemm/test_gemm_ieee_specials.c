@@ -5,9 +5,6 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
@@ -113,8 +110,7 @@ static void sweep_problem(const char *text) {
   at_numerical_check_destroy(verifier);
 }
 
-static void nothing_is_lost(void **state) {
-  (void)state;
+TEST(nothing_is_lost) {
   char text[AT_PROBLEM_CHARS];
   for (int i = 0; i < problems; i++) {
     problem_of(i, text);
@@ -207,8 +203,7 @@ static int lost_directly(const at_cblas *library, const char *problem) {
 }
 
 /* Verification alone refuses what loses NaN; it lets the other libraries pass. */
-static void a_library_that_loses_nan_is_refused(void **state) {
-  (void)state;
+TEST(a_library_that_loses_nan_is_refused) {
   int refused = 0;
   for (int library = 0; library < at_cblas_count(); library++)
     for (size_t i = 0; i < AT_COUNT(LOST); i++) {
@@ -229,8 +224,7 @@ static void a_library_that_loses_nan_is_refused(void **state) {
 }
 
 /* It is not even offered there, and a winner stored long ago is a miss; large products it may do. */
-static void it_is_known_beforehand(void **state) {
-  (void)state;
+TEST(it_is_known_beforehand) {
   static at_configuration configurations[MOST];
   const at_implementation *cblas = at_registry_find(&at_gemm_op, "host_cblas", device);
   for (int library = 0; library < at_cblas_count(); library++) {
@@ -243,8 +237,7 @@ static void it_is_known_beforehand(void **state) {
     for (size_t i = 0; i < AT_COUNT(LOST); i++) {
       at_plan *plan = NULL;
       OK(at_gemm_parse(LOST[i].problem, &g));
-      assert_int_equal(at_plan_create(&plan, &at_gemm_op, cblas, &stored, &g, device), ATTUNE_NOT_FOUND);
-      assert_non_null(strstr(attune_last_message(), "lose NaN"));
+      FAILS_SAYING(at_plan_create(&plan, &at_gemm_op, cblas, &stored, &g, device), ATTUNE_NOT_FOUND, "lose NaN");
       const int count = cblas->configurations(cblas, &g, device, configurations, MOST);
       for (int j = 0; j < count; j++) assert_null(strstr(configurations[j].text, known->id));
     }
@@ -258,16 +251,11 @@ static void it_is_known_beforehand(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nothing_is_lost),
-      cmocka_unit_test(a_library_that_loses_nan_is_refused),
-      cmocka_unit_test(it_is_known_beforehand),
-  };
   const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (operations) problems = atoi(operations);
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_random_destroy(data);
   return failed;
 }

@@ -4,10 +4,6 @@
  * many); with ATTUNE_TEST_ALL all of them. What is the same text for the same architecture is compiled once. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -160,39 +156,32 @@ static int every(int usual) {
   return getenv("ATTUNE_TEST_ALL") ? 1 : given ? atoi(given) : usual;
 }
 
-static void tiny_kernels(void **state) {
-  (void)state;
+TEST(tiny_kernels) {
   family_compiles(FAMILY(sm80_batched_smem), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
 }
 
-static void direct_kernels(void **state) {
-  (void)state;
+TEST(direct_kernels) {
   family_compiles(FAMILY(sm80_batched_reg_16b), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
 }
 
-static void rows_kernels(void **state) {
-  (void)state;
+TEST(rows_kernels) {
   family_compiles(FAMILY(sm80_skinny_mmajor), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
 }
 
-static void skinny_kernels(void **state) {
-  (void)state;
+TEST(skinny_kernels) {
   family_compiles(FAMILY(sm80_skinny_reg), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
 }
 
-static void ring_kernels(void **state) {
-  (void)state;
+TEST(ring_kernels) {
   family_compiles(FAMILY(sm90_skinny_ring_16b), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
 }
 
-static void mma_kernels(void **state) {
-  (void)state;
+TEST(mma_kernels) {
   family_compiles(FAMILY(sm80_mma), mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
 }
 
 /* One kind of device and dtype: each tile and each transpose in turn. */
-static void bf16x6_kernels(void **state) {
-  (void)state;
+TEST(bf16x6_kernels) {
   static const int64_t sizes[][3] = {{2048, 2048, 2048}, {600, 777, 1001}};
   counts n = {0};
   for (int t = 0; t < 4; t++) {
@@ -208,8 +197,7 @@ static void bf16x6_kernels(void **state) {
   assert_int_equal(spilled, 0);
 }
 
-static void wgmma_kernels(void **state) {
-  (void)state;
+TEST(wgmma_kernels) {
   family_compiles(FAMILY(sm90_wgmma_16b), wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
@@ -247,8 +235,7 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
 
 /* What passes through shared memory on its way to D comes from there 16 bytes at a time: of a structure of halves the
  * compiler once made 16 loads of 2 bytes in each turn of an unrolled loop, which cost a short product a sixth. */
-static void sums_pass_in_whole_words(void **state) {
-  (void)state;
+TEST(sums_pass_in_whole_words) {
   static const char *const some[] = {
       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,turned=0",
       "tile=256x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned="
@@ -264,17 +251,11 @@ static void sums_pass_in_whole_words(void **state) {
       }
 }
 
-static void simt_kernels(void **state) {
-  (void)state;
+TEST(simt_kernels) {
   family_compiles(FAMILY(sm80_simt_f32), simt_sizes, AT_COUNT(simt_sizes), 1, every(449));
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels),   cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(rows_kernels),   cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(ring_kernels),   cmocka_unit_test(mma_kernels),
-                                     cmocka_unit_test(bf16x6_kernels), cmocka_unit_test(wgmma_kernels),
-                                     cmocka_unit_test(simt_kernels),   cmocka_unit_test(sums_pass_in_whole_words)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -5,16 +5,12 @@
 
 #include "tests/ops/gemm/gemm_problem.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "ops/gemm/kernels/block_tile.h"
 #include "ops/gemm/kernels/skinny_shape.h"
 
 enum { FEW = 8 };
 
-static void what_tiny_takes(void **state) {
-  (void)state;
+TEST(what_tiny_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_batched_smem);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 2);
   assert_true(f->supports(&g, &h200));
@@ -26,8 +22,7 @@ static void what_tiny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
 }
 
-static void what_direct_takes(void **state) {
-  (void)state;
+TEST(what_direct_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_batched_reg_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 16, 48, 64, 2);
   assert_true(f->supports(&g, &h200));
@@ -67,8 +62,7 @@ static void what_direct_takes(void **state) {
   assert_int_equal(recipe.arguments.stride_b, 48 * 32 * 2);
 }
 
-static void what_skinny_takes(void **state) {
-  (void)state;
+TEST(what_skinny_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_skinny_reg);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
   assert_true(f->supports(&g, &h200));
@@ -99,8 +93,7 @@ static void what_skinny_takes(void **state) {
   assert_true(f->supports(&g, &h200));
 }
 
-static void what_mma_takes(void **state) {
-  (void)state;
+TEST(what_mma_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_mma);
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
   assert_true(f->supports(&g, &h200));
@@ -156,8 +149,7 @@ static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_ma
   assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
 }
 
-static void what_bf16x6_takes(void **state) {
-  (void)state;
+TEST(what_bf16x6_takes) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   const at_gemm_kernels *f = FAMILY(sm90_wgmma_bf16x6);
@@ -195,8 +187,7 @@ static void what_bf16x6_takes(void **state) {
   assert_false(f->supports(&g, &h200));
 }
 
-static void what_simt_takes(void **state) {
-  (void)state;
+TEST(what_simt_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_simt_f32);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
   assert_true(f->supports(&g, &h200));
@@ -220,8 +211,7 @@ static void what_simt_takes(void **state) {
 }
 
 /* A deep product of one tile has a block for each processor, whose sums go to the workspace, as large as it may be. */
-static void simt_shares_a_long_k(void **state) {
-  (void)state;
+TEST(simt_shares_a_long_k) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
@@ -239,8 +229,7 @@ static void simt_shares_a_long_k(void **state) {
 }
 
 /* Blocks that all find a place at once ask for so much shared memory that no processor takes more of them than others. */
-static void blocks_keep_apart(void **state) {
-  (void)state;
+TEST(blocks_keep_apart) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   assert_true(2 * at_gemm_spread(132, 1000, &h200) + 2 * 1024 > 228 * 1024);
@@ -256,8 +245,7 @@ static void blocks_keep_apart(void **state) {
 }
 
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
-static void shares_of_a_long_k(void **state) {
-  (void)state;
+TEST(shares_of_a_long_k) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
@@ -282,8 +270,7 @@ static void shares_of_a_long_k(void **state) {
   assert_int_equal(recipe.after.grid[0], 0);
 }
 
-static void what_rows_takes(void **state) {
-  (void)state;
+TEST(what_rows_takes) {
   const at_gemm_kernels *f = FAMILY(sm80_skinny_mmajor);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1);
   assert_true(f->supports(&g, &h200));
@@ -306,8 +293,7 @@ static void what_rows_takes(void **state) {
 }
 
 /* Clusters of 4 leave 12 of 132 processors without work: 32 of them take two rounds, which 64 of two blocks do not. */
-static void clusters_have_fewer_places(void **state) {
-  (void)state;
+TEST(clusters_have_fewer_places) {
   assert_true(at_gemm_uneven(&h200, 132, 1) == 1.0);
   assert_true(at_gemm_uneven(&h200, 133, 1) > 1.9);
   assert_true(at_gemm_uneven(&h200, 66, 2) == 1.0);
@@ -322,10 +308,9 @@ static void clusters_have_fewer_places(void **state) {
 }
 
 /* smNN_TECHNIQUE: a name in a database says which capability its kernels need, at least. */
-static void names_say_the_architecture(void **state) {
+TEST(names_say_the_architecture) {
   static const int64_t sizes[][4] = {{64, 64, 64, 100}, {4096, 4, 4096, 1}, {4096, 16, 4096, 1}, {1000, 500, 700, 1}};
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16};
-  (void)state;
   int named = 0;
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *one = at_gemm_op.implementations[i];
@@ -350,8 +335,7 @@ static void names_say_the_architecture(void **state) {
   assert_true(named > 0);
 }
 
-static void every_problem_is_offered_something(void **state) {
-  (void)state;
+TEST(every_problem_is_offered_something) {
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F64, ATTUNE_F16, ATTUNE_BF16};
   static const int64_t small[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 48, 49, 63, 64},
                        large[] = {65, 100, 1000, 4096, 28672, 1000000};
@@ -390,8 +374,7 @@ static void every_problem_is_offered_something(void **state) {
 }
 
 /* What was best on an H200 is among what is tried. */
-static void the_best_are_tried(void **state) {
-  (void)state;
+TEST(the_best_are_tried) {
   const struct {
     const at_gemm_kernels *family;
     attune_dtype dtype;
@@ -459,8 +442,7 @@ static void the_best_are_tried(void **state) {
 }
 
 /* The arguments are bytes, and A and B change places where m is the small size. */
-static void arguments(void **state) {
-  (void)state;
+TEST(arguments) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
   at_gemm g = problem_of(ATTUNE_F64, 0, 1, 3, 4000, 500, 2);
@@ -488,8 +470,7 @@ static void arguments(void **state) {
   assert_true(x->beta == 3.0);
 }
 
-static void grains(void **state) {
-  (void)state;
+TEST(grains) {
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 2);
   assert_int_equal(at_gemm_grain(&g, 4, 64, 64, 4096), 16);
   assert_int_equal(at_gemm_grain(&g, 4, 64, 66, 4096), 8);
@@ -501,23 +482,5 @@ static void grains(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_tiny_takes),
-      cmocka_unit_test(what_direct_takes),
-      cmocka_unit_test(what_skinny_takes),
-      cmocka_unit_test(what_bf16x6_takes),
-      cmocka_unit_test(what_mma_takes),
-      cmocka_unit_test(what_simt_takes),
-      cmocka_unit_test(simt_shares_a_long_k),
-      cmocka_unit_test(blocks_keep_apart),
-      cmocka_unit_test(shares_of_a_long_k),
-      cmocka_unit_test(what_rows_takes),
-      cmocka_unit_test(clusters_have_fewer_places),
-      cmocka_unit_test(names_say_the_architecture),
-      cmocka_unit_test(every_problem_is_offered_something),
-      cmocka_unit_test(the_best_are_tried),
-      cmocka_unit_test(arguments),
-      cmocka_unit_test(grains),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

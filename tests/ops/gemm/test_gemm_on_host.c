@@ -6,7 +6,6 @@
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include <attune/attune.h>
@@ -354,38 +353,31 @@ static void run_family(const at_gemm_kernels *family, shape (*next)(int)) {
   unlink(source), unlink(library_path), rmdir(folder);
 }
 
-static void tiny_kernels(void **state) {
-  (void)state;
+TEST(tiny_kernels) {
   run_family(FAMILY(sm80_batched_smem), tiny_shape);
 }
 
-static void direct_kernels(void **state) {
-  (void)state;
+TEST(direct_kernels) {
   run_family(FAMILY(sm80_batched_reg_16b), direct_shape);
 }
 
-static void rows_kernels(void **state) {
-  (void)state;
+TEST(rows_kernels) {
   run_family(FAMILY(sm80_skinny_mmajor), rows_shape);
 }
 
-static void skinny_kernels(void **state) {
-  (void)state;
+TEST(skinny_kernels) {
   run_family(FAMILY(sm80_skinny_reg), skinny_shape);
 }
 
-static void ring_kernels(void **state) {
-  (void)state;
+TEST(ring_kernels) {
   run_family(FAMILY(sm90_skinny_ring_16b), ring_shape);
 }
 
-static void mma_kernels(void **state) {
-  (void)state;
+TEST(mma_kernels) {
   run_family(FAMILY(sm80_mma), mma_shape);
 }
 
-static void simt_kernels(void **state) {
-  (void)state;
+TEST(simt_kernels) {
   run_family(FAMILY(sm80_simt_f32), simt_shape);
 }
 
@@ -394,16 +386,9 @@ int main(int argc, char **argv) {
   attune_device *host = NULL;
   machine = at_machine_make(90, 132, "NVIDIA H200");
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
-  if (access(CXX, X_OK) != 0) {
-    puts("skipped: no C++ compiler");
-    return 77;
-  }
+  if (access(CXX, X_OK) != 0) return skip_all("no C++ compiler");
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels),
-                                     cmocka_unit_test(ring_kernels)};
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   return failures;
 }

@@ -6,8 +6,6 @@
 
 #include <attune/attune.h>
 
-#include <string.h>
-
 #include "ops/gemm/problem/overlap.h"
 
 enum { FLOATS = 1 << 14 };
@@ -18,17 +16,13 @@ static attune_stream *stream;
 static float memory[FLOATS] __attribute__((aligned(128)));
 static uint64_t state = 1;
 
-static int open_tuner(void **unused) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  (void)unused;
-  options.database = "";
+FIXTURE(open_tuner) {
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   stream = attune_stream_default(host);
-  return attune_tuner_create(&tuner, &options) == ATTUNE_OK ? 0 : -1;
+  return attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_tuner(void **unused) {
-  (void)unused;
+FIXTURE(close_tuner) {
   attune_tuner_destroy(tuner);
   return 0;
 }
@@ -85,9 +79,8 @@ static void draw_problem(attune_gemm_problem *p) {
 }
 
 /* Random layouts that touch or interleave, calls of each kind: what they say is what a look at every element says. */
-static void as_a_look_at_every_element(void **unused) {
+TEST(as_a_look_at_every_element) {
   int refused = 0, taken = 0, between = 0;
-  (void)unused;
   for (int turn = 0; turn < 20000; turn++) {
     attune_gemm_problem p;
     draw_problem(&p);
@@ -144,8 +137,7 @@ static void nothing_was_written(void) {
 
 /* Of a problem that ran before with operands apart, so that each goes the shortest way; row-major names the caller's
  * own. */
-static void every_call_refuses(void **unused) {
-  (void)unused;
+TEST(every_call_refuses) {
   for (int row = 0; row < 2; row++)
     for (int with_c = 0; with_c < 2; with_c++) {
       attune_gemm_problem p = {.dtype = ATTUNE_F32, .layout = (attune_layout)row, .m = 16, .n = 16, .k = 16};
@@ -179,13 +171,12 @@ static void every_call_refuses(void **unused) {
 }
 
 /* The call that finds no plan yet tunes nothing for operands that it refuses. */
-static void a_first_call_refuses(void **unused) {
+TEST(a_first_call_refuses) {
   attune_tuner *own = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_decision decision;
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 33, .n = 16, .k = 16};
   const attune_gemm_operands o = {.alpha = 1.0, .a = memory, .b = memory + 1024, .d = memory + 1028};
-  (void)unused;
   options.database = "";
   options.mode = ATTUNE_MODE_TUNE;
   OK(attune_tuner_create(&own, &options));
@@ -196,11 +187,10 @@ static void a_first_call_refuses(void **unused) {
 }
 
 /* Only D = beta C is computed: A and B are not read and may lie anywhere. */
-static void what_is_not_read_may_overlap(void **unused) {
+TEST(what_is_not_read_may_overlap) {
   attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 16, .n = 16, .k = 16};
   attune_gemm_operands o = {
       .alpha = 0.0, .beta = 2.0, .a = memory + 1, .b = memory + 2, .c = memory + 1024, .d = memory};
-  (void)unused;
   OK(attune_gemm(tuner, stream, &p, &o));
   o.d = memory + 1024;
   OK(attune_gemm(tuner, stream, &p, &o)); /* in place */
@@ -212,10 +202,9 @@ static void what_is_not_read_may_overlap(void **unused) {
 }
 
 /* D lies in the gaps of A, and one struct holds a product's A, B and D. */
-static void interleaved_layouts_work(void **unused) {
+TEST(interleaved_layouts_work) {
   attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 4, .n = 4, .k = 4, .lda = 8, .ldd = 8};
   attune_gemm_operands o = {.alpha = 1.0, .a = memory, .b = memory + 1024, .d = memory + 4};
-  (void)unused;
   fill();
   for (int i = 0; i < 3; i++) OK(attune_gemm(tuner, stream, &p, &o));
   for (int j = 0; j < 4; j++)
@@ -235,10 +224,5 @@ static void interleaved_layouts_work(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_call_refuses),           cmocka_unit_test(a_first_call_refuses),
-      cmocka_unit_test(what_is_not_read_may_overlap), cmocka_unit_test(interleaved_layouts_work),
-      cmocka_unit_test(as_a_look_at_every_element),
-  };
-  return cmocka_run_group_tests(tests, open_tuner, close_tuner);
+  return RUN_TESTS(open_tuner, close_tuner);
 }

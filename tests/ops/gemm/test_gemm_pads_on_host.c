@@ -5,7 +5,6 @@
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -127,17 +126,12 @@ static void one_copy(int number) {
   rmdir(folder);
 }
 
-static void copies_are_the_operands(void **state) {
-  (void)state;
+TEST(copies_are_the_operands) {
   for (size_t i = 0; i < AT_COUNT(shapes); i++) one_copy((int)i);
 }
 
 int main(void) {
-  if (access(CXX, X_OK) != 0) {
-    puts("skipped: no C++ compiler");
-    return 77;
-  }
+  if (access(CXX, X_OK) != 0) return skip_all("no C++ compiler");
   machine = at_machine_make(90, 132, "NVIDIA H200");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_the_operands)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

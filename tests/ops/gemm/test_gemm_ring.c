@@ -5,8 +5,7 @@
 
 #include "tests/ops/gemm/gemm_problem.h"
 
-static void what_ring_takes(void **state) {
-  (void)state;
+TEST(what_ring_takes) {
   const at_gemm_kernels *f = FAMILY(sm90_skinny_ring_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1);
   assert_true(f->supports(&g, &h200));
@@ -32,8 +31,7 @@ static void what_ring_takes(void **state) {
 }
 
 /* A kernel takes the shared memory that its rings and barriers have, and no more than there is. */
-static void rooms_of_ring(void **state) {
-  (void)state;
+TEST(rooms_of_ring) {
   const at_gemm_kernels *f = FAMILY(sm90_skinny_ring_16b);
   const at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 2);
   at_gemm_launch_spec recipe;
@@ -58,9 +56,5 @@ static void rooms_of_ring(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_ring_takes),
-      cmocka_unit_test(rooms_of_ring),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

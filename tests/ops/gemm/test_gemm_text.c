@@ -3,10 +3,6 @@
  * text, and each field that differs gives another text. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
 #include "src/base/splitmix64.h"
@@ -79,8 +75,7 @@ static int by_text(const void *left, const void *right) {
   return strcmp(((const entry *)left)->text, ((const entry *)right)->text);
 }
 
-static void random_problems(void **state) {
-  (void)state;
+TEST(random_problems) {
   entry *entries = calloc(PROBLEMS, sizeof *entries);
   assert_non_null(entries);
   for (int i = 0; i < PROBLEMS; i++) {
@@ -184,8 +179,7 @@ static size_t variants_of(variant *out) {
   return count + 1;
 }
 
-static void each_field_is_in_the_key(void **state) {
-  (void)state;
+TEST(each_field_is_in_the_key) {
   static variant variants[64];
   static entry entries[64];
   const size_t count = variants_of(variants);
@@ -200,8 +194,7 @@ static void each_field_is_in_the_key(void **state) {
   }
 }
 
-static void texts(void **state) {
-  (void)state;
+TEST(texts) {
   static const struct {
     attune_gemm_problem problem;
     const char *text;
@@ -246,8 +239,7 @@ static void texts(void **state) {
   }
 }
 
-static void operands_are_in_the_text(void **state) {
-  (void)state;
+TEST(operands_are_in_the_text) {
   static _Alignas(128) char memory[4][128];
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2, .batch = 1};
   attune_gemm_operands o = {.alpha = 1.0, .a = memory[0], .b = memory[1], .beta = 1.0, .c = memory[2], .d = memory[3]};
@@ -268,8 +260,7 @@ static void operands_are_in_the_text(void **state) {
 }
 
 /* A GPU tells every class apart, the host those below 16 bytes: the rest is one. */
-static void classes_fold_by_device(void **state) {
-  (void)state;
+TEST(classes_fold_by_device) {
   static attune_device host = {.alignment_mask = 15, .properties = {.kind = ATTUNE_DEVICE_HOST}},
                        gpu = {.alignment_mask = 127, .properties = {.kind = ATTUNE_DEVICE_CUDA}};
   for (int alignment = 1; alignment <= AT_ALIGNMENT; alignment *= 2) {
@@ -283,8 +274,7 @@ static void classes_fold_by_device(void **state) {
   }
 }
 
-static void broken_texts(void **state) {
-  (void)state;
+TEST(broken_texts) {
   static const struct {
     const char *text, *words;
   } samples[] = {{"", "ends after 0"},
@@ -324,15 +314,13 @@ static void broken_texts(void **state) {
     if (!strstr(attune_last_message(), samples[i].words))
       fail_msg("\"%s\": %s", samples[i].text, attune_last_message());
   }
-  assert_int_equal(attune_gemm_problem_parse(&p, letters), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "4199 characters"));
+  FAILS_SAYING(attune_gemm_problem_parse(&p, letters), ATTUNE_INVALID_ARGUMENT, "4199 characters");
   assert_int_equal(attune_gemm_problem_parse(NULL, "gemm f32 nn 1x1x1 strict"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_gemm_problem_parse(&p, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
 /* Bytes of a good text changed at random: read or refused, and what is read can be written. */
-static void damaged_texts(void **state) {
-  (void)state;
+TEST(damaged_texts) {
   for (int i = 0; i < 20000; i++) {
     char text[] =
         "gemm bf16:f32 tn 40x16x30x2 strict beta align=4 lda=44 stride_a=2000 stride_b=broadcast workspace=99",
@@ -348,15 +336,13 @@ static void damaged_texts(void **state) {
 }
 
 /* Terminated at every size; all problems of the widest numbers fit into half of what a text may have. */
-static void small_out(void **state) {
-  (void)state;
+TEST(small_out) {
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 100, .n = 200, .k = 300, .batch = 1};
   char whole[256], text[256];
   assert_int_equal(attune_gemm_problem_format(whole, sizeof whole, &p, NULL), ATTUNE_OK);
   for (size_t size = 0; size <= strlen(whole); size++) {
     memset(text, '#', sizeof text);
-    assert_int_equal(attune_gemm_problem_format(text, size, &p, NULL), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "give 4096"));
+    FAILS_SAYING(attune_gemm_problem_format(text, size, &p, NULL), ATTUNE_INVALID_ARGUMENT, "give 4096");
     assert_int_equal(text[size], '#');
     if (size) assert_true(strlen(text) < size);
   }
@@ -364,15 +350,5 @@ static void small_out(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_problems),
-      cmocka_unit_test(each_field_is_in_the_key),
-      cmocka_unit_test(texts),
-      cmocka_unit_test(operands_are_in_the_text),
-      cmocka_unit_test(classes_fold_by_device),
-      cmocka_unit_test(broken_texts),
-      cmocka_unit_test(damaged_texts),
-      cmocka_unit_test(small_out),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

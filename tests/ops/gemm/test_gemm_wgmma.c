@@ -5,8 +5,7 @@
 
 #include "tests/ops/gemm/gemm_problem.h"
 
-static void what_wgmma_takes(void **state) {
-  (void)state;
+TEST(what_wgmma_takes) {
   const at_gemm_kernels *f = FAMILY(sm90_wgmma_16b);
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
   assert_true(f->supports(&g, &h200));
@@ -54,8 +53,7 @@ static void what_wgmma_takes(void **state) {
 }
 
 /* What tensor maps are made of: the matrices as they lie, boxes of a step's tile, or of a block's share of it. */
-static void maps_of_wgmma(void **state) {
-  (void)state;
+TEST(maps_of_wgmma) {
   static const char
       *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,"
                      "kept=0,turned=0",
@@ -86,8 +84,7 @@ static void maps_of_wgmma(void **state) {
 }
 
 /* A stored or guessed configuration with one place for steps: only where there is one step, for others would wait for ever. */
-static void places_of_wgmma(void **state) {
-  (void)state;
+TEST(places_of_wgmma) {
   at_configuration text = {""};
   at_gemm_launch_spec r;
   for (int k = 8; k <= 5312; k += 664) {
@@ -104,8 +101,7 @@ static void places_of_wgmma(void **state) {
 }
 
 /* Copies in the workspace: X, then Y, then the sums of parts; nothing is asked for early, for it is not there. */
-static void copies_of_wgmma(void **state) {
-  (void)state;
+TEST(copies_of_wgmma) {
   static at_configuration list[ROOM];
   at_configuration text = {""};
   at_gemm_launch_spec r;
@@ -140,8 +136,7 @@ static void copies_of_wgmma(void **state) {
 }
 
 /* What there is no tensor map of. */
-static void shapes_of_tensors(void **state) {
-  (void)state;
+TEST(shapes_of_tensors) {
   const at_tensor_shape good = {100, 50, 3, 208, 16000, 64, 256, true};
   assert_true(at_tensor_shape_fits(&good));
 #define REFUSED(CHANGE)                     \
@@ -165,9 +160,5 @@ static void shapes_of_tensors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_wgmma_takes), cmocka_unit_test(maps_of_wgmma),     cmocka_unit_test(places_of_wgmma),
-      cmocka_unit_test(copies_of_wgmma),  cmocka_unit_test(shapes_of_tensors),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

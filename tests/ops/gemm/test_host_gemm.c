@@ -5,9 +5,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <attune/attune.h>
 
@@ -165,8 +162,7 @@ static const int dtypes[][2] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_
                                 {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
 /* Under AddressSanitizer a read of what lies beside a matrix is found, for all tests below. */
-static void test_guards_are_forbidden(void **unused) {
-  (void)unused;
+TEST(test_guards_are_forbidden) {
 #ifdef ORACLE_ADDRESS_SANITIZER
   static const int64_t sizes[4] = {3, 5, 7, 1};
   product p;
@@ -184,8 +180,7 @@ static void test_guards_are_forbidden(void **unused) {
 #endif
 }
 
-static void test_shapes(void **unused) {
-  (void)unused;
+TEST(test_shapes) {
   static const int64_t shapes[][4] = {{1, 1, 1, 1},    {3, 5, 7, 3},    {16, 16, 16, 2}, {17, 9, 33, 1},
                                       {48, 8, 40, 1},  {1, 70, 65, 1},  {70, 1, 65, 2},  {100, 3, 9, 1},
                                       {7, 120, 31, 1}, {65, 50, 130, 1}};
@@ -197,8 +192,7 @@ static void test_shapes(void **unused) {
       }
 }
 
-static void test_larger(void **unused) {
-  (void)unused;
+TEST(test_larger) {
 #ifdef __SANITIZE_THREAD__ /* threads share the work in the same way, whatever lies along its rows */
   const int step = 3;
 #else
@@ -221,8 +215,7 @@ static void plant(product *p, int which, int64_t row, int64_t column, double x) 
 
 /* The oracle's C holds NaN under beta = 0, which does not spread; NaN and infinity in A and B do, into the right elements
  * only. */
-static void test_not_finite(void **unused) {
-  (void)unused;
+TEST(test_not_finite) {
   static const int64_t sizes[4] = {21, 13, 35, 1};
   product p;
   product_open(&p, f32, 0, sizes, AT_C_SEPARATE, 2, 1.0, 0.0);
@@ -240,8 +233,7 @@ static void test_not_finite(void **unused) {
 }
 
 /* Sums of halves are rounded once: 2048 + 1 + 1 ... needs more bits than f16 has on the way. */
-static void test_halves_round_once(void **unused) {
-  (void)unused;
+TEST(test_halves_round_once) {
   static const int64_t sizes[4] = {9, 5, 2000, 1};
   product p;
   product_open(&p, f16, 0, sizes, AT_C_NONE, 0, 1.0, 0.0);
@@ -260,8 +252,7 @@ static void test_halves_round_once(void **unused) {
 }
 
 /* More sums than are kept apart at once: D is finished in several goes, and B's block is packed again for each. */
-static void test_halves_in_chunks(void **unused) {
-  (void)unused;
+TEST(test_halves_in_chunks) {
   static const char *const kernels[] = {"portable", "avx2", "avx512"};
   static const int blocks[] = {4, 16}; /* several blocks of k, and one */
   static const int64_t sizes[4] = {1100, 1000, 9, 1};
@@ -288,8 +279,7 @@ static void run_for_bits(product *p, const at_configuration *configuration, unsi
   at_gemm_host_blocked.destroy(&plan);
 }
 
-static void test_same_bits_each_run(void **unused) {
-  (void)unused;
+TEST(test_same_bits_each_run) {
   static const int64_t sizes[4] = {200, 150, 900, 1};
   product p;
   product_open(&p, f32, 1, sizes, AT_C_NONE, 0, 1.0, 0.0);
@@ -308,8 +298,7 @@ static void test_same_bits_each_run(void **unused) {
   product_close(&p);
 }
 
-static void test_blocked_f64(void **unused) {
-  (void)unused;
+TEST(test_blocked_f64) {
   static const int64_t shapes[][4] = {{1, 1, 1, 1}, {5, 1, 300, 1}, {1, 40, 30, 1}, {129, 65, 400, 1}};
   for (size_t s = 0; s < AT_COUNT(shapes); s++)
     for (int trans = 0; trans < 4; trans++) {
@@ -326,8 +315,7 @@ static void test_blocked_f64(void **unused) {
   FAILS(at_blocked_f64(0, 1, 1, NULL, 1, false, NULL, 1, false, NULL, 1, 1), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void test_scale(void **unused) {
-  (void)unused;
+TEST(test_scale) {
   static const int64_t sizes[4] = {13, 7, 1, 2};
   for (size_t d = 0; d < AT_COUNT(dtypes); d++)
     for (int c = 0; c < 3; c++)
@@ -342,8 +330,7 @@ static void test_scale(void **unused) {
       }
 }
 
-static void test_unknown_configurations(void **unused) {
-  (void)unused;
+TEST(test_unknown_configurations) {
   static const char *const blocked[] = {"",
                                         "path=packed",
                                         "path=direct,kernel=avx9000,threads=1,vectors=1",
@@ -407,8 +394,7 @@ static void *call_often(void *arg) {
   return NULL;
 }
 
-static void test_one_plan_many_threads(void **unused) {
-  (void)unused;
+TEST(test_one_plan_many_threads) {
   static at_configuration list[MOST];
   static const int64_t sizes[4] = {96, 80, 70, 1};
   product p;
@@ -433,18 +419,5 @@ static void test_one_plan_many_threads(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_guards_are_forbidden),
-      cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_larger),
-      cmocka_unit_test(test_not_finite),
-      cmocka_unit_test(test_halves_round_once),
-      cmocka_unit_test(test_halves_in_chunks),
-      cmocka_unit_test(test_same_bits_each_run),
-      cmocka_unit_test(test_blocked_f64),
-      cmocka_unit_test(test_scale),
-      cmocka_unit_test(test_unknown_configurations),
-      cmocka_unit_test(test_one_plan_many_threads),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -5,9 +5,6 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ops/gemm/host/blocked_run.h"
 #include "ops/gemm/host/host_reference.h"
@@ -112,8 +109,7 @@ static void tile_text(char text[64], const at_gemm *g, const char *kernel, int v
 }
 
 /* Every kernel, number of vectors and number of columns, with and without an end within a vector. */
-static void each_tile(void **state) {
-  (void)state;
+TEST(each_tile) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   static const double specials[] = {0.0, 0.0, (double)NAN, (double)INFINITY};
   for (size_t i = 0; i < AT_COUNT(names); i++)
@@ -140,8 +136,7 @@ static void each_tile(void **state) {
 
 /* One product of one vector of rows has kernels of its own: each width in one tile and in several, each end of the
  * vector. */
-static void single_products(void **state) {
-  (void)state;
+TEST(single_products) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   for (size_t i = 0; i < AT_COUNT(names); i++)
     for (int f64 = 0; f64 < 2; f64++) {
@@ -169,8 +164,7 @@ static void single_products(void **state) {
 }
 
 /* A lower last panel has tiles of a width of its own: none, one and several rows of it, without and with a rest. */
-static void lower_last_panels(void **state) {
-  (void)state;
+TEST(lower_last_panels) {
   for (int i = 0; i < 60; i++) {
     const bool f64 = draw(2);
     at_configuration offered[32];
@@ -182,8 +176,7 @@ static void lower_last_panels(void **state) {
 }
 
 /* Batches of up to 11, more and fewer than threads; every third one so large that the next product is asked for ahead. */
-static void batches(void **state) {
-  (void)state;
+TEST(batches) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   for (int i = 0; i < 120; i++) {
     const char *const name = names[i % 3];
@@ -216,8 +209,7 @@ static bool alone(const at_configuration *one) {
 }
 
 /* A space stays small, however many CPUs there are, and has each number of threads that is worthwhile. */
-static void what_it_offers(void **state) {
-  (void)state;
+TEST(what_it_offers) {
   at_configuration offered[64];
   at_gemm g = problem_of(64, 64, 64, true);
   g.batch = 1;
@@ -241,8 +233,7 @@ static void what_it_offers(void **state) {
 }
 
 /* Whatever it offers for a size runs there, and is among what it takes back. */
-static void each_size(void **state) {
-  (void)state;
+TEST(each_size) {
   for (int m = 1; m <= 64; m += 1 + m / 12)
     for (int n = 1; n <= 64; n += 1 + n / 12) {
       at_configuration offered[32];
@@ -256,8 +247,7 @@ static void each_size(void **state) {
     }
 }
 
-static void what_it_leaves_to_others(void **state) {
-  (void)state;
+TEST(what_it_leaves_to_others) {
   at_gemm g = problem_of(8, 8, 8, true);
   assert_true(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g.m = 65;
@@ -288,20 +278,10 @@ static void what_it_leaves_to_others(void **state) {
   }
 }
 
-static int open_host(void **state) {
-  (void)state;
+FIXTURE(open_host) {
   return attune_device_get(&device, "host") == ATTUNE_OK ? 0 : -1;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_tile),
-      cmocka_unit_test(single_products),
-      cmocka_unit_test(lower_last_panels),
-      cmocka_unit_test(batches),
-      cmocka_unit_test(each_size),
-      cmocka_unit_test(what_it_offers),
-      cmocka_unit_test(what_it_leaves_to_others),
-  };
-  return cmocka_run_group_tests(tests, open_host, NULL);
+  return RUN_TESTS(open_host, NULL);
 }

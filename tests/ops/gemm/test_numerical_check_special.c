@@ -223,8 +223,7 @@ static const char *const PROBLEMS[] = {"gemm f64 nn 1x1x1 strict",
                                        "gemm f32 tn 4x40x9 strict lda=11 ldb=16"};
 static const char *const USES[] = {"", " beta", " beta=inplace"};
 
-static void each_loss_is_caught(void **state) {
-  (void)state;
+TEST(each_loss_is_caught) {
   default_fault = NONE;
   for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++)
     for (size_t use = 0; use < AT_COUNT(USES); use++)
@@ -241,8 +240,7 @@ static void each_loss_is_caught(void **state) {
       }
 }
 
-static void what_is_right_passes(void **state) {
-  (void)state;
+TEST(what_is_right_passes) {
   static const char *const entangled[] = {
       "gemm f32 nn 3x4x5x2 strict beta lda=6 stride_a=3", "gemm f64 tn 30x40x9x3 strict stride_a=2 stride_b=1",
       "gemm f64 nn 30x40x9x2 strict beta ldc=60 stride_c=30", "gemm f64 nn 3x4x2x3 strict beta stride_c=2"};
@@ -260,8 +258,7 @@ static void what_is_right_passes(void **state) {
 }
 
 /* What the default loses others may lose too, and nothing else; the default itself always passes. */
-static void the_default_is_the_measure(void **state) {
-  (void)state;
+TEST(the_default_is_the_measure) {
   static const char text[] = "gemm f32 nn 30x40x9 strict beta";
   char lost[200];
   default_fault = FLUSHES_INPUTS;
@@ -278,8 +275,7 @@ static void the_default_is_the_measure(void **state) {
 }
 
 /* A large problem takes few launches more, and a default that wins takes none. */
-static void it_costs_little(void **state) {
-  (void)state;
+TEST(it_costs_little) {
   default_fault = NONE;
   OK(check("gemm f32 nn 96x80x3 strict", NONE));
   assert_in_range(launches, 1, 9);
@@ -290,8 +286,7 @@ static void it_costs_little(void **state) {
 }
 
 /* A wrong one leaves nothing behind for the next. */
-static void one_verifier_many_plans(void **state) {
-  (void)state;
+TEST(one_verifier_many_plans) {
   static const fault order[] = {NONE, CLEARS_NAN_A, NONE, READS_C, NONE, FLUSHES_C, CLEARS_INF_B, NONE};
   static const char *const texts[] = {"gemm f64 nn 27x33x10 strict beta", "gemm f64 nn 3x5x10 strict beta=inplace"};
   for (size_t t = 0; t < AT_COUNT(texts); t++) {
@@ -314,17 +309,12 @@ static void one_verifier_many_plans(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_loss_is_caught),        cmocka_unit_test(what_is_right_passes),
-      cmocka_unit_test(the_default_is_the_measure), cmocka_unit_test(it_costs_little),
-      cmocka_unit_test(one_verifier_many_plans),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   op = at_gemm_op;
   op.implementations = implementations;
   op.implementation_count = AT_COUNT(implementations);
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_random_destroy(data);
   return failed;
 }

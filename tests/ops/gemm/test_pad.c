@@ -46,14 +46,12 @@ static void run_case(const pad_case *c, uint64_t *state, int number) {
   assert_int_equal(loads_outside, 0);
 }
 
-static void listed_cases(void **state) {
-  (void)state;
+TEST(listed_cases) {
   uint64_t seed = 1;
   for (size_t i = 0; i < AT_COUNT(pad_cases); i++) run_case(&pad_cases[i], &seed, (int)i);
 }
 
-static void random_cases(void **state) {
-  (void)state;
+TEST(random_cases) {
   uint64_t seed = 2;
   for (int i = 0; i < RANDOM_CASES; i++) {
     const pad_case c = pad_random_case(&seed);
@@ -62,8 +60,7 @@ static void random_cases(void **state) {
 }
 
 /* The last matrices may be left out by a smaller grid. */
-static void a_smaller_grid(void **state) {
-  (void)state;
+TEST(a_smaller_grid) {
   const pad_case c = {{2, 2}, 2, {{40, 30, 1, 0, 0, 1, false, 0}, {50, 30, 1, 0, 0, 1, false, 0}}, 2};
   uint64_t seed = 3;
   pad_memory memory[2];
@@ -95,8 +92,7 @@ static void a_smaller_grid(void **state) {
   for (int i = 0; i < 2; i++) pad_free(&memory[i]);
 }
 
-static void bad_sizes(void **state) {
-  (void)state;
+TEST(bad_sizes) {
   at_pad_arguments arguments;
   uint32_t blocks;
   at_pad_copy copy = {
@@ -116,8 +112,7 @@ static void bad_sizes(void **state) {
 }
 
 /* The division by multiplication, around every multiple of some divisors. */
-static void division(void **state) {
-  (void)state;
+TEST(division) {
   const uint32_t divisors[] = {1,    2,     3,     5,       7,          125,        126,       127,
                                1000, 65535, 65537, 1000003, 0x3fffffff, 0x40000001, 0x7fffffff};
   for (size_t i = 0; i < AT_COUNT(divisors); i++) {
@@ -139,9 +134,5 @@ static void division(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(listed_cases), cmocka_unit_test(random_cases), cmocka_unit_test(a_smaller_grid),
-      cmocka_unit_test(bad_sizes),    cmocka_unit_test(division),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -83,8 +83,7 @@ static const struct {
 
 /* The rounded exact result of every dtype, shape, transpose and use of C passes, with an error of at most the final
  * rounding. */
-static void the_exact_result_passes(void **state) {
-  (void)state;
+TEST(the_exact_result_passes) {
   static const int shapes[][4] = {{1, 1, 1, 1}, {37, 29, 41, 1}, {5, 3, 300, 3}, {130, 7, 64, 2}};
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++)
     for (size_t shape = 0; shape < AT_COUNT(shapes); shape++)
@@ -107,8 +106,7 @@ static void the_exact_result_passes(void **state) {
 
 /* One element off by a multiple of its tolerance: three times fails, and the figure says three; no element is
  * overlooked. */
-static void an_error_of_three_tolerances_fails(void **state) {
-  (void)state;
+TEST(an_error_of_three_tolerances_fails) {
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++) {
     const at_gemm_case c =
         case_of(KINDS[kind].in, KINDS[kind].out, 19, 11, 64, 2, (at_gemm_c)(kind % 3), ATTUNE_STRICT);
@@ -136,8 +134,7 @@ static void an_error_of_three_tolerances_fails(void **state) {
 }
 
 /* The bound by norms against the exact sum of magnitudes: never below, and at most twice it on random data. */
-static void the_tolerance_is_not_loose(void **state) {
-  (void)state;
+TEST(the_tolerance_is_not_loose) {
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++) {
     const at_gemm_case c = case_of(KINDS[kind].in, KINDS[kind].out, 16, 16, 256, 1, AT_C_NONE, ATTUNE_STRICT);
     fixture f;
@@ -158,8 +155,7 @@ static void the_tolerance_is_not_loose(void **state) {
   }
 }
 
-static void nan_and_unwritten_elements_fail(void **state) {
-  (void)state;
+TEST(nan_and_unwritten_elements_fail) {
   const at_gemm_case c = case_of(ATTUNE_F32, ATTUNE_F32, 9, 7, 5, 2, AT_C_NONE, ATTUNE_STRICT);
   fixture f;
   setup(&f, &c);
@@ -176,8 +172,7 @@ static void nan_and_unwritten_elements_fail(void **state) {
 }
 
 /* Each gap: between columns, between matrices; not poisoned for an in-place D, but as it was. */
-static void a_write_into_a_gap_fails(void **state) {
-  (void)state;
+TEST(a_write_into_a_gap_fails) {
   for (int use = 0; use < 3; use++) {
     at_gemm_case c = case_of(ATTUNE_F32, ATTUNE_F32, 9, 7, 5, 2, (at_gemm_c)use, ATTUNE_STRICT);
     c.problem.stride_d = 12 * 7 + 5;
@@ -223,8 +218,7 @@ static double error_with_bits(attune_accuracy accuracy, int bits, int depth) {
   return error;
 }
 
-static void arithmetic_of_each_contract(void **state) {
-  (void)state;
+TEST(arithmetic_of_each_contract) {
   const int f32 = 23, tf32 = 10, bf16 = 7;
   assert_true(error_with_bits(ATTUNE_STRICT, f32, 96) <= 0.5);
   assert_true(error_with_bits(ATTUNE_EQUIVALENT, f32, 96) <= 0.5);
@@ -236,12 +230,7 @@ static void arithmetic_of_each_contract(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_exact_result_passes),    cmocka_unit_test(an_error_of_three_tolerances_fails),
-      cmocka_unit_test(the_tolerance_is_not_loose), cmocka_unit_test(nan_and_unwritten_elements_fail),
-      cmocka_unit_test(a_write_into_a_gap_fails),   cmocka_unit_test(arithmetic_of_each_contract),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,12 +87,10 @@ static int run(bool limited) {
 }
 
 /* The library is used with and without them. */
-static void with_threads_and_without(void **state) {
-  (void)state;
+TEST(with_threads_and_without) {
   assert_int_equal(run(false), run(true));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(with_threads_and_without)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

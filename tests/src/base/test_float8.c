@@ -23,8 +23,7 @@ static double e5m2(int b) {
   return b & 0x80 ? -magnitude : magnitude;
 }
 
-static void every_value(void **unused) {
-  (void)unused;
+TEST(every_value) {
   for (int b = 0; b < 256; b++) {
     const double four = e4m3(b), five = e5m2(b);
     const float to_four = at_f8e4m3_to_f32((uint8_t)b), to_five = at_f8e5m2_to_f32((uint8_t)b);
@@ -37,8 +36,7 @@ static void every_value(void **unused) {
   }
 }
 
-static void every_middle(void **unused) {
-  (void)unused;
+TEST(every_middle) {
   for (int b = 0; b < 0x7e; b++) {
     const double low = e4m3(b), high = e4m3(b + 1), middle = (low + high) / 2.0;
     assert_int_equal(at_f64_to_f8e4m3(nextafter(middle, low)), b);
@@ -56,8 +54,7 @@ static void every_middle(void **unused) {
 }
 
 /* Above the largest number: half way to the next one that would be still rounds down in E4M3, since its last bit is even. */
-static void overflow(void **unused) {
-  (void)unused;
+TEST(overflow) {
   assert_int_equal(at_f64_to_f8e4m3(464.0), 0x7e);
   assert_int_equal(at_f64_to_f8e4m3(nextafter(464.0, 500.0)), 0x7f);
   assert_int_equal(at_f64_to_f8e4m3(-1e300), 0xff);
@@ -69,10 +66,5 @@ static void overflow(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_value),
-      cmocka_unit_test(every_middle),
-      cmocka_unit_test(overflow),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -6,8 +6,7 @@
 
 #include "src/base/half.h"
 
-static void test_half_round_trip(void **unused) {
-  (void)unused;
+TEST(test_half_round_trip) {
   for (uint32_t h = 0; h < 65536; h++) {
     float x = at_f16_to_f32((uint16_t)h), y = at_bf16_to_f32((uint16_t)h);
     uint16_t quiet16 = (uint16_t)(x != x ? h | 0x200u : h), quietb = (uint16_t)(y != y ? h | 0x40u : h);
@@ -19,8 +18,7 @@ static void test_half_round_trip(void **unused) {
 }
 
 /* Between two neighbours: below the middle down, above it up, in the middle to even; the middle is exact in f64. */
-static void test_half_rounding(void **unused) {
-  (void)unused;
+TEST(test_half_rounding) {
   for (uint32_t h = 0; h < 0x7c00u; h++) {
     double low = (double)at_f16_to_f32((uint16_t)h);
     double high = h == 0x7bffu ? 65536.0 : (double)at_f16_to_f32((uint16_t)(h + 1));
@@ -45,9 +43,5 @@ static void test_half_rounding(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_half_round_trip),
-      cmocka_unit_test(test_half_rounding),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include "tuning/store/decision.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -160,8 +158,7 @@ static void count_anew_without_the_lock(void) {
   if (at_plan_table_open(&table) == ATTUNE_OK) at_plan_table_count_anew(&table);
 }
 
-static void misuse_ends_the_process(void **state) {
-  (void)state;
+TEST(misuse_ends_the_process) {
 #define MISUSE(name) \
   { name, #name }
   static const struct {
@@ -187,17 +184,11 @@ static void misuse_ends_the_process(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(misuse_ends_the_process)};
 #ifdef NDEBUG
-  (void)tests;
-  (void)misuse_ends_the_process;
   puts("skipped: this build has no assertions");
   return 77;
 #else
-  if (!may_fork()) {
-    puts("skipped: no fork under this checker");
-    return 77;
-  }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (!may_fork()) return skip_all("no fork under this checker");
+  return RUN_TESTS(NULL, NULL);
 #endif
 }

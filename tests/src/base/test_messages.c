@@ -7,9 +7,6 @@
 #include <attune/attune.h>
 #include <attune/tools.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PROBLEM "gemm f32 nn 9x8x7 strict"
@@ -26,8 +23,7 @@ static void said(int line, attune_status status, const char *what, const char *r
 }
 #define SAYS(call, what, remedy) said(__LINE__, (call), (what), (remedy))
 
-static void arguments(void **state) {
-  (void)state;
+TEST(arguments) {
   attune_tuner_options o = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   DECISION(decision);
@@ -55,18 +51,14 @@ static void arguments(void **state) {
   SAYS(attune_tuner_create(&other, &o), "options.measure is 9", "hot,eager (4)");
 }
 
-static void stored_winners(void **state) {
-  (void)state;
+TEST(stored_winners) {
   attune_recheck recheck = {0};
   SAYS(attune_verify(tuner, host, PROBLEM, 0.0, NULL, &recheck), PROBLEM, "tune it first");
 }
 
-static void budgets(void **state) {
-  (void)state;
-  attune_tuner_options o = ATTUNE_TUNER_OPTIONS_INIT;
+TEST(budgets) {
+  attune_tuner_options o = {.database = "", .total_budget_ms = 1e-3};
   attune_tuner *other = NULL;
-  o.database = "";
-  o.total_budget_ms = 1e-3;
   OK(attune_tuner_create(&other, &o));
   SAYS(attune_tune(other, host, PROBLEM, NULL, NULL), "the time for this problem", "give it more");
   SAYS(attune_tune(other, host, "gemm f32 nn 7x8x9 strict", NULL, NULL), "options.total_budget_ms",
@@ -74,8 +66,7 @@ static void budgets(void **state) {
   attune_tuner_destroy(other);
 }
 
-static void databases(void **state) {
-  (void)state;
+TEST(databases) {
   char folder[] = "/tmp/attune-messages-XXXXXX", path[64];
   attune_tuner_options o = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *other = NULL;
@@ -94,16 +85,9 @@ static void databases(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arguments),
-      cmocka_unit_test(stored_winners),
-      cmocka_unit_test(budgets),
-      cmocka_unit_test(databases),
-  };
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
+  attune_tuner_options options = {.database = ""};
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

@@ -6,16 +6,12 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "src/base/support.h"
 #include "tuning/measure/search_settings.h"
 
-static void integers(void **state) {
-  (void)state;
+TEST(integers) {
   static const struct {
     const char *text;
     size_t chars; /* that are read; 0: none */
@@ -45,8 +41,7 @@ static void integers(void **state) {
   }
 }
 
-static void reals(void **state) {
-  (void)state;
+TEST(reals) {
   static const struct {
     const char *text;
     size_t chars;
@@ -94,8 +89,7 @@ static void reals(void **state) {
 }
 
 /* More digits than a double's range has: neither power nor sum overflows. */
-static void many_digits(void **state) {
-  (void)state;
+TEST(many_digits) {
   static char text[4096];
   double value = 0.0;
   (void)snprintf(text, sizeof text, "0.%0*d", 380, 0);
@@ -113,8 +107,7 @@ static void many_digits(void **state) {
 }
 
 /* As ATTUNE_SEARCH has them. */
-static void settings_hold_no_nan(void **state) {
-  (void)state;
+TEST(settings_hold_no_nan) {
   static const char *const names[] = {"warmup_ms", "candidate_ms", "tolerance"};
   for (size_t i = 0; i < AT_COUNT(names); i++) {
     char text[512];
@@ -146,22 +139,21 @@ static bool set_comma(void) {
   return system(command) == 0 && set;
 }
 
-static void another_locale(void **state) {
+TEST(another_locale) {
   if (!set_comma()) {
     print_message("skipped: no locale with a decimal comma, and localedef cannot make one\n");
     skip();
   }
   assert_string_equal(localeconv()->decimal_point, ",");
-  reals(state);
-  integers(state);
-  many_digits(state);
-  settings_hold_no_nan(state);
+  reals(NULL);
+  integers(NULL);
+  many_digits(NULL);
+  settings_hold_no_nan(NULL);
   setlocale(LC_ALL, "C");
 }
 
 /* Dates without the C library's lock, beside the C library's. */
-static void dates(void **state) {
-  (void)state;
+TEST(dates) {
   char own[AT_UTC_CHARS], other[64];
   for (int64_t i = -20000; i < 40000; i++) {
     const time_t when = (time_t)(i * 3155761 + i % 86401);
@@ -177,8 +169,7 @@ static void dates(void **state) {
   assert_string_equal(own, "0000-01-01 00:00:00 UTC");
 }
 
-static void times(void **state) {
-  (void)state;
+TEST(times) {
   static const struct {
     double ns;
     int decimals;
@@ -194,11 +185,5 @@ static void times(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers),       cmocka_unit_test(reals),
-      cmocka_unit_test(many_digits),    cmocka_unit_test(settings_hold_no_nan),
-      cmocka_unit_test(another_locale), cmocka_unit_test(dates),
-      cmocka_unit_test(times),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -6,13 +6,9 @@
 
 #include "src/base/support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static int clean_environment(void **state) {
-  (void)state;
+FIXTURE(clean_environment) {
   static const char *const names[] = {"ATTUNE_DB",      "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
                                       "ATTUNE_LOG",     "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME",
                                       "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE",
@@ -22,8 +18,7 @@ static int clean_environment(void **state) {
   return setenv("HOME", "/home/ada", 1);
 }
 
-static void defaults(void **state) {
-  (void)state;
+TEST(defaults) {
   at_settings s;
   assert_int_equal(at_settings_read(&s), ATTUNE_OK);
   assert_string_equal(s.database, "/home/ada/.local/share/attune/tuning.db");
@@ -34,8 +29,7 @@ static void defaults(void **state) {
   assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
 }
 
-static void bad_log_levels_are_named(void **state) {
-  (void)state;
+TEST(bad_log_levels_are_named) {
   static const char *const good[] = {"off", "error", "warning", "info", "debug", ""};
   static const char *const bad[] = {"verbose", "INFO", "1", "info ", "warn"};
   at_settings s;
@@ -45,15 +39,13 @@ static void bad_log_levels_are_named(void **state) {
   }
   for (size_t i = 0; i < AT_COUNT(bad); i++) {
     setenv("ATTUNE_LOG", bad[i], 1);
-    assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "ATTUNE_LOG"));
+    FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG");
     assert_non_null(strstr(attune_last_message(), "should be off, error, warning, info or debug"));
     assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
   }
 }
 
-static void compiling_takes_one_word(void **state) {
-  (void)state;
+TEST(compiling_takes_one_word) {
   at_settings s;
   OK(at_settings_read(&s));
   assert_int_equal(s.compile, ATTUNE_COMPILE_BACKGROUND);
@@ -64,12 +56,11 @@ static void compiling_takes_one_word(void **state) {
   OK(at_settings_read(&s));
   assert_int_equal(s.compile, ATTUNE_COMPILE_BACKGROUND);
   setenv("ATTUNE_COMPILE", "later", 1);
-  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_COMPILE is \"later\"; should be background or wait"));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT,
+               "ATTUNE_COMPILE is \"later\"; should be background or wait");
 }
 
-static void overrides_name_what_is_set(void **state) {
-  (void)state;
+TEST(overrides_name_what_is_set) {
   at_settings s;
   OK(at_settings_read(&s));
   assert_false(s.override_mode || s.override_database || s.override_budget);
@@ -79,15 +70,13 @@ static void overrides_name_what_is_set(void **state) {
   OK(at_settings_read(&s));
   assert_true(s.override_mode && s.override_budget && !s.override_database);
   setenv("ATTUNE_OVERRIDE", "mode,db", 1);
-  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_OVERRIDE has \"db\", but ATTUNE_DB is not set"));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_OVERRIDE has \"db\", but ATTUNE_DB is not set");
   setenv("ATTUNE_OVERRIDE", "all", 1);
-  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_OVERRIDE has \"all\"; should be words of mode, db and budget"));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT,
+               "ATTUNE_OVERRIDE has \"all\"; should be words of mode, db and budget");
 }
 
-static void switches_take_one_word(void **state) {
-  (void)state;
+TEST(switches_take_one_word) {
   at_settings s;
   assert_false(at_settings_check_races());
   assert_false(at_settings_nvtx());
@@ -102,17 +91,14 @@ static void switches_take_one_word(void **state) {
   assert_false(at_settings_check_races());
   assert_false(at_settings_nvtx());
   setenv("ATTUNE_CHECK", "race", 1);
-  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_CHECK is \"race\"; should be races or off"));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_CHECK is \"race\"; should be races or off");
   unsetenv("ATTUNE_CHECK");
   setenv("ATTUNE_NVTX", "yes", 1);
-  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_NVTX is \"yes\"; should be 1 or 0"));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_NVTX is \"yes\"; should be 1 or 0");
   assert_false(at_settings_nvtx());
 }
 
-static void profiles_go_to_stderr_or_json(void **state) {
-  (void)state;
+TEST(profiles_go_to_stderr_or_json) {
   static const char *const good[] = {"stderr", "x.json", "/tmp/a-%p.json"};
   static const char *const bad[] = {"stdrr", "stdout", "1", ".json", "file.json.gz"};
   static char long_path[5000];
@@ -126,8 +112,7 @@ static void profiles_go_to_stderr_or_json(void **state) {
   }
   for (size_t i = 0; i < AT_COUNT(bad); i++) {
     setenv("ATTUNE_PROFILE", bad[i], 1);
-    assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "ATTUNE_PROFILE is \""));
+    FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_PROFILE is \"");
   }
   memset(long_path, 'x', sizeof long_path - 6);
   memcpy(long_path + sizeof long_path - 6, ".json", 6);
@@ -135,8 +120,7 @@ static void profiles_go_to_stderr_or_json(void **state) {
   assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void directories_of_the_desktop(void **state) {
-  (void)state;
+TEST(directories_of_the_desktop) {
   at_settings s;
   setenv("XDG_DATA_HOME", "/data", 1);
   setenv("XDG_CACHE_HOME", "/cache", 1);
@@ -150,8 +134,7 @@ static void directories_of_the_desktop(void **state) {
   assert_string_equal(s.cache_dir, "/home/ada/.cache/attune");
 }
 
-static void no_home(void **state) {
-  (void)state;
+TEST(no_home) {
   at_settings s;
   unsetenv("HOME");
   assert_int_equal(at_settings_read(&s), ATTUNE_OK);
@@ -159,8 +142,7 @@ static void no_home(void **state) {
   assert_string_equal(s.cache_dir, "");
 }
 
-static void meeting_places(void **state) {
-  (void)state;
+TEST(meeting_places) {
   at_meeting_places places;
   char expected[64];
   setenv("XDG_RUNTIME_DIR", "/run/ada", 1);
@@ -175,8 +157,7 @@ static void meeting_places(void **state) {
   assert_string_equal(places.folder[1], "");
 }
 
-static void own_variables(void **state) {
-  (void)state;
+TEST(own_variables) {
   at_settings s;
   setenv("ATTUNE_DB", "here/my.db", 1);
   setenv("ATTUNE_CACHE_DIR", "/fast", 1);
@@ -201,15 +182,13 @@ static void own_variables(void **state) {
 static void refuse(const char *name, const char *value) {
   at_settings s;
   setenv(name, value, 1);
-  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), name));
+  FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, name);
   assert_non_null(strstr(attune_last_message(), "should"));
   if (strlen(value) < 50) assert_non_null(strstr(attune_last_message(), value));
   unsetenv(name);
 }
 
-static void wrong_values_are_named(void **state) {
-  (void)state;
+TEST(wrong_values_are_named) {
   static const char *const budgets[] = {
       "0", "-1", "fast", "1e3", "0x10", "inf", "nan", "1.2.3", ".", " 5", "5ms", "0.000", "99999999999999999999"};
   for (size_t i = 0; i < AT_COUNT(budgets); i++) refuse("ATTUNE_BUDGET_MS", budgets[i]);
@@ -221,8 +200,7 @@ static void wrong_values_are_named(void **state) {
   refuse("ATTUNE_MODE", "tune ");
 }
 
-static void long_paths_are_refused(void **state) {
-  (void)state;
+TEST(long_paths_are_refused) {
   at_settings s;
   char path[5000];
   memset(path, 'a', sizeof path - 1);
@@ -237,8 +215,7 @@ static void long_paths_are_refused(void **state) {
   assert_string_equal(s.database, path);
 }
 
-static void log_levels(void **state) {
-  (void)state;
+TEST(log_levels) {
   static const struct {
     const char *text;
     attune_log_level level;
@@ -251,20 +228,5 @@ static void log_levels(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(defaults, clean_environment),
-      cmocka_unit_test_setup(bad_log_levels_are_named, clean_environment),
-      cmocka_unit_test_setup(overrides_name_what_is_set, clean_environment),
-      cmocka_unit_test_setup(switches_take_one_word, clean_environment),
-      cmocka_unit_test_setup(compiling_takes_one_word, clean_environment),
-      cmocka_unit_test_setup(profiles_go_to_stderr_or_json, clean_environment),
-      cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
-      cmocka_unit_test_setup(no_home, clean_environment),
-      cmocka_unit_test_setup(meeting_places, clean_environment),
-      cmocka_unit_test_setup(own_variables, clean_environment),
-      cmocka_unit_test_setup(wrong_values_are_named, clean_environment),
-      cmocka_unit_test_setup(long_paths_are_refused, clean_environment),
-      cmocka_unit_test_setup(log_levels, clean_environment),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(clean_environment, NULL, NULL, NULL);
 }

@@ -12,9 +12,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,8 +55,7 @@ static void print_of_child(char *out, size_t size, const char *setting, bool qui
 }
 
 /* First of all tests: the parent must not have read ATTUNE_LOG yet. */
-static void standard_error_hears_what_the_environment_says(void **state) {
-  (void)state;
+TEST(standard_error_hears_what_the_environment_says) {
   char text[512];
   print_of_child(text, sizeof text, NULL, false);
   assert_string_equal(text, "attune: error: disk sda is gone\n");
@@ -77,8 +73,7 @@ static void standard_error_hears_what_the_environment_says(void **state) {
 }
 
 /* Lines stay lines, also behind a prefix; what a line holds does not end it; what is too long is cut. */
-static void lines(void **state) {
-  (void)state;
+TEST(lines) {
   static char longest[2 * AT_MESSAGE_CHARS];
   assert_int_equal(at_fail_lines(ATTUNE_BAD_DATA, (const char *const[]){"a\nb", "  c\td", "  ^"}, 3), ATTUNE_BAD_DATA);
   assert_string_equal(attune_last_message(), "a b\n  c d\n  ^");
@@ -90,8 +85,7 @@ static void lines(void **state) {
   assert_true(strspn(attune_last_message() + 2, " ") == AT_MESSAGE_CHARS - 3);
 }
 
-static void names(void **state) {
-  (void)state;
+TEST(names) {
   for (int s = ATTUNE_OK; s <= ATTUNE_INTERNAL; s++) {
     assert_string_not_equal(attune_status_string((attune_status)s), "unknown status");
     for (int t = ATTUNE_OK; t < s; t++)
@@ -118,8 +112,7 @@ static void names(void **state) {
   assert_string_equal(attune_version(), version);
 }
 
-static void a_failure_leaves_one_line(void **state) {
-  (void)state;
+TEST(a_failure_leaves_one_line) {
   errno = 42;
   assert_int_equal(at_fail(ATTUNE_NOT_FOUND, "no %s at\n%d", "file", 7), ATTUNE_NOT_FOUND);
   assert_string_equal(attune_last_message(), "no file at 7");
@@ -130,8 +123,7 @@ static void a_failure_leaves_one_line(void **state) {
   assert_string_equal(attune_last_message(), "again: w.csv:3: no file at 7");
 }
 
-static void a_long_message_is_cut(void **state) {
-  (void)state;
+TEST(a_long_message_is_cut) {
   char text[2000];
   memset(text, 'x', sizeof text - 1);
   text[sizeof text - 1] = '\0';
@@ -151,8 +143,7 @@ static void *fail_in_thread(void *arg) {
   return NULL;
 }
 
-static void a_message_belongs_to_its_thread(void **state) {
-  (void)state;
+TEST(a_message_belongs_to_its_thread) {
   bool empty = false;
   pthread_t thread;
   (void)at_fail(ATTUNE_BUSY, "ours");
@@ -162,8 +153,7 @@ static void a_message_belongs_to_its_thread(void **state) {
   assert_string_equal(attune_last_message(), "ours");
 }
 
-static void a_callback_hears_its_level(void **state) {
-  (void)state;
+TEST(a_callback_hears_its_level) {
   heard h = {0};
   attune_set_log(hear, &h, ATTUNE_LOG_WARNING);
   assert_true(at_log_wanted(ATTUNE_LOG_ERROR) && at_log_wanted(ATTUNE_LOG_WARNING));
@@ -187,8 +177,7 @@ static void log_from_log(void *user, attune_log_level level, const char *line) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
 }
 
-static void a_callback_may_call_attune(void **state) {
-  (void)state;
+TEST(a_callback_may_call_attune) {
   int calls = 0;
   attune_set_log(log_from_log, &calls, ATTUNE_LOG_INFO);
   at_log(ATTUNE_LOG_ERROR, "outer");
@@ -196,8 +185,7 @@ static void a_callback_may_call_attune(void **state) {
   assert_int_equal(calls, 1);
 }
 
-static void checked_arithmetic(void **state) {
-  (void)state;
+TEST(checked_arithmetic) {
   int64_t out = 0;
   assert_true(at_mul_i64(&out, INT64_C(3037000499), INT64_C(3037000499)));
   assert_true(out == INT64_C(9223372030926249001));
@@ -207,8 +195,7 @@ static void checked_arithmetic(void **state) {
   assert_false(at_add_i64(&out, INT64_MAX, 1) || at_add_i64(&out, -1, 2));
 }
 
-static void parsed_integers(void **state) {
-  (void)state;
+TEST(parsed_integers) {
   int64_t out = 0;
   assert_true(at_parse_i64(&out, "-9223372036854775808") && out == INT64_MIN);
   assert_true(at_parse_i64(&out, "9223372036854775807") && out == INT64_MAX);
@@ -222,8 +209,7 @@ static void parsed_integers(void **state) {
   }
 }
 
-static void bounded_text(void **state) {
-  (void)state;
+TEST(bounded_text) {
   char out[8] = "";
   size_t at = 0;
   assert_true(at_append(out, sizeof out, &at, "%s", "abc"));
@@ -238,8 +224,7 @@ static void bounded_text(void **state) {
   assert_false(at_copy_text(out, 0, "x"));
 }
 
-static void the_clock_moves_on(void **state) {
-  (void)state;
+TEST(the_clock_moves_on) {
   int64_t before = at_now_ns();
   usleep(2000);
   int64_t passed = at_now_ns() - before;
@@ -253,8 +238,7 @@ static void *other_thread(void *unused) {
   return (void *)(intptr_t)(attune_last_status() == ATTUNE_OK && attune_last_cuda_error() == 0);
 }
 
-static void the_last_failure_can_be_asked(void **state) {
-  (void)state;
+TEST(the_last_failure_can_be_asked) {
   pthread_t thread;
   void *clean = NULL;
   (void)attune_clear_error();
@@ -282,8 +266,7 @@ static void the_last_failure_can_be_asked(void **state) {
   assert_string_equal(attune_last_message(), "");
 }
 
-static void errors_of_cuda_are_not_the_hosts(void **state) {
-  (void)state;
+TEST(errors_of_cuda_are_not_the_hosts) {
   attune_device *host = NULL;
   OK(attune_device_get(&host, "host"));
   assert_int_equal(attune_cuda_check(host, 0, "cudaMalloc"), ATTUNE_UNSUPPORTED);
@@ -292,52 +275,28 @@ static void errors_of_cuda_are_not_the_hosts(void **state) {
 
 #ifdef AT_WITH_CUDA
 /* A device that is none: what a number of CUDA becomes needs no GPU. */
-static void errors_of_cuda_become_statuses(void **state) {
-  (void)state;
+TEST(errors_of_cuda_become_statuses) {
   at_cuda_device inside = {.generation = at_fork_generation_now()};
   attune_device gpu = {.backend = at_cuda_backend, .name = "cuda:7", .state = &inside};
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   assert_int_equal(attune_cuda_check(&gpu, 0, "cudaMalloc"), ATTUNE_OK);
   assert_int_equal(attune_cuda_check(&gpu, 2, "cudaMalloc(&p, n)"), ATTUNE_OUT_OF_MEMORY);
-  assert_int_equal(attune_last_cuda_error(), 2);
-  assert_non_null(strstr(attune_last_message(), "cudaMalloc(&p, n) on cuda:7: cudaErrorMemoryAllocation"));
-  assert_int_equal(attune_cuda_check(&gpu, 1, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "a call of the program"));
+  FAILS_SAYING(attune_last_cuda_error(), 2, "cudaMalloc(&p, n) on cuda:7: cudaErrorMemoryAllocation");
+  FAILS_SAYING(attune_cuda_check(&gpu, 1, NULL), ATTUNE_INVALID_ARGUMENT, "a call of the program");
   assert_int_equal(attune_cuda_check(&gpu, 600, "cudaStreamQuery"), ATTUNE_NOT_READY);
   assert_int_equal(attune_cuda_check(&gpu, 801, "cudaIpc"), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_cuda_check(&gpu, 900, "cudaMalloc"), ATTUNE_CAPTURING);
   assert_int_equal(attune_cuda_check(&gpu, 9, "my_kernel<<<>>>"), ATTUNE_DEVICE_ERROR);
   /* One that ends the use of the device: whoever comes later hears of the call that saw it first. */
   at_cuda_scope scope;
-  assert_int_equal(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "my_wait is the first call to see it"));
-  assert_int_equal(attune_cuda_check(&gpu, 719, "another"), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "cuda:7 is lost since my_wait saw cudaErrorIllegalAddress"));
-  assert_int_equal(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "since my_wait saw cudaErrorIllegalAddress"));
+  FAILS_SAYING(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR, "my_wait is the first call to see it");
+  FAILS_SAYING(attune_cuda_check(&gpu, 719, "another"), ATTUNE_DEVICE_ERROR,
+               "cuda:7 is lost since my_wait saw cudaErrorIllegalAddress");
+  FAILS_SAYING(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR, "since my_wait saw cudaErrorIllegalAddress");
   assert_int_equal(attune_last_cuda_error(), 700);
 }
 #endif
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(standard_error_hears_what_the_environment_says),
-      cmocka_unit_test(names),
-      cmocka_unit_test(a_failure_leaves_one_line),
-      cmocka_unit_test(a_long_message_is_cut),
-      cmocka_unit_test(lines),
-      cmocka_unit_test(a_message_belongs_to_its_thread),
-      cmocka_unit_test(a_callback_hears_its_level),
-      cmocka_unit_test(a_callback_may_call_attune),
-      cmocka_unit_test(checked_arithmetic),
-      cmocka_unit_test(parsed_integers),
-      cmocka_unit_test(bounded_text),
-      cmocka_unit_test(the_clock_moves_on),
-      cmocka_unit_test(the_last_failure_can_be_asked),
-      cmocka_unit_test(errors_of_cuda_are_not_the_hosts),
-#ifdef AT_WITH_CUDA
-      cmocka_unit_test(errors_of_cuda_become_statuses),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

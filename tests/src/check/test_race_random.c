@@ -4,9 +4,6 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/trace/instrument.h"
 
@@ -347,12 +344,11 @@ static void end_program(void) {
   graph = NULL;
 }
 
-static void test_programs(void **state) {
+TEST(test_programs) {
   const char *asked = getenv("ATTUNE_TEST_RACES");
   const int programs = asked ? atoi(asked) : 200;
   uint64_t races = 0;
   int racy = 0, ordered_races = 0;
-  (void)state;
   for (int program = 0; program < programs; program++) {
     seed = (uint64_t)program * 2654435761u + 12345;
     start_program();
@@ -369,8 +365,7 @@ static void test_programs(void **state) {
   assert_true(racy > programs / 4);
 }
 
-static int start(void **state) {
-  (void)state;
+FIXTURE(start) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   arena = malloc(BYTES);
@@ -379,14 +374,12 @@ static int start(void **state) {
   return arena ? 0 : -1;
 }
 
-static int stop(void **state) {
-  (void)state;
+FIXTURE(stop) {
   for (int i = 0; i < STREAMS; i++) attune_stream_destroy(streams[i]);
   free(arena);
   return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs)};
-  return cmocka_run_group_tests(tests, start, stop);
+  return RUN_TESTS(start, stop);
 }

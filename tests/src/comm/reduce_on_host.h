@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce_on_host.h: the kernel of reduce.cu as a C function of an at_reduce_call, run_OP_DTYPE_WIDE. Included once for each:
- * it has no guard. */
+ * reduce_on_host.h: the kernel of reduce.cu as a C function of an at_reduce_call, run_OP_DTYPE_0 and, for its WIDE
+ * form, run_OP_DTYPE_1. Included once for each OP and DTYPE: it has no guard, and includes itself for the two forms. */
+#ifndef WIDE
+#define WIDE 0
+#include "tests/src/comm/reduce_on_host.h"
+#define WIDE 1
+#include "tests/src/comm/reduce_on_host.h"
+#undef DTYPE
+#else
 #define PASTE_(name, op, dtype, wide) name##_##op##_##dtype##_##wide
 #define PASTE(name, op, dtype, wide) PASTE_(name, op, dtype, wide)
 #define element PASTE(element, OP, DTYPE, WIDE)
@@ -36,3 +43,4 @@ static void PASTE(run, OP, DTYPE, WIDE)(const at_reduce_call *call) {
 #undef load
 #undef store
 #undef WIDE
+#endif

@@ -7,9 +7,6 @@
 
 #include <pthread.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +16,6 @@
 enum { RANKS = 3, COUNT = 500, IDS = 2 };
 
 extern char **environ;
-
-#define GOOD(call) EXPECT((call) == ATTUNE_OK, "%s", attune_last_message())
 
 static int numbers[COUNT], sums[COUNT];
 static const void *ins[] = {numbers};
@@ -106,18 +101,15 @@ static void run(const char *way, int last_ends) {
   for (int i = 0; i < IDS; i++) (void)unlink((const char *)ids[i].bytes);
 }
 
-static void sums_over_processes(void **state) {
-  (void)state;
+TEST(sums_over_processes) {
   run("lives", 0);
 }
 
-static void a_process_dies(void **state) {
-  (void)state;
+TEST(a_process_dies) {
   run("dies", 5);
 }
 
-static void calls_do_not_match(void **state) {
-  (void)state;
+TEST(calls_do_not_match) {
   run("differs", 0);
 }
 
@@ -137,10 +129,5 @@ int main(int argc, char **argv) {
     setenv("LD_LIBRARY_PATH", FAKES "/nccl_processes", 1);
     return run_part("itself");
   }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_over_processes),
-      cmocka_unit_test(a_process_dies),
-      cmocka_unit_test(calls_do_not_match),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

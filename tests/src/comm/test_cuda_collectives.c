@@ -7,9 +7,6 @@
 
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,9 +87,8 @@ static void boxes(void *first, void *second) {
 }
 
 /* In a fresh process the two are no peers yet. */
-static void copies_between_devices(void **state) {
+TEST(copies_between_devices) {
   static const char *const kinds[] = {"expandable_segments:true", "expandable_segments:false"};
-  (void)state;
   for (int peers = 0; peers < 2; peers++)
     for (int kind = 0; kind < 2; kind++) {
       for (int g = 0; g < GPUS; g++) {
@@ -255,9 +251,8 @@ static void pieces_of_the_host(attune_comm *comm) {
   free(whole);
 }
 
-static void by_copies(void **state) {
+TEST(by_copies) {
   attune_comm *comm = NULL;
-  (void)state;
   OK(attune_comm_create(&comm, devices, GPUS, ATTUNE_COMM_COPIES));
   collectives(comm);
   reductions(comm);
@@ -276,8 +271,7 @@ static attune_comm *by_nccl_or_skip(void) {
   return comm;
 }
 
-static void by_nccl(void **state) {
-  (void)state;
+TEST(by_nccl) {
   attune_comm *comm = by_nccl_or_skip();
   print_message("%s\n", attune_comm_describe(comm));
   collectives(comm);
@@ -287,10 +281,9 @@ static void by_nccl(void **state) {
 }
 
 /* A graph of each device; replayed together, ten times. */
-static void in_graphs(void **state) {
+TEST(in_graphs) {
   attune_graph *graphs[GPUS];
   void *in[GPUS], *out[GPUS], *whole = take(0, 4096);
-  (void)state;
   attune_comm *comm = by_nccl_or_skip();
   for (int g = 0; g < GPUS; g++) {
     in[g] = take(g, COUNT * 4);
@@ -412,13 +405,11 @@ static void two_processes(bool dies) {
   }
 }
 
-static void over_processes(void **state) {
-  (void)state;
+TEST(over_processes) {
   two_processes(false);
 }
 
-static void a_process_dies(void **state) {
-  (void)state;
+TEST(a_process_dies) {
   two_processes(true);
 }
 
@@ -426,18 +417,8 @@ int main(int argc, char **argv) {
   if (argc > 3) return as_rank(atoi(argv[1]), argv[2], argv[3][0] == 'd');
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   attune_device *found = NULL;
-  if (attune_device_get(&found, "cuda:1") != ATTUNE_OK) {
-    printf("skipped: %s; two GPUs are needed\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&found, "cuda:1") != ATTUNE_OK)
+    return skip_all("%s; two GPUs are needed", attune_last_message());
   if (open_devices() != 0) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(copies_between_devices),
-      cmocka_unit_test(by_copies),
-      cmocka_unit_test(by_nccl),
-      cmocka_unit_test(in_graphs),
-      cmocka_unit_test(over_processes),
-      cmocka_unit_test(a_process_dies),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

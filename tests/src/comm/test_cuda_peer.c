@@ -7,10 +7,6 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define COUNT ((int)1 << 20)
 #define BYTES ((size_t)COUNT * sizeof(float))
@@ -46,8 +42,7 @@ static void assert_all(attune_stream *stream, const float *memory, float *copy, 
 }
 
 /* Mapped before the devices became peers, and after; both ways of it. */
-static void memory_of_a_peer(void **state) {
-  (void)state;
+TEST(memory_of_a_peer) {
   static const char *const kinds[] = {"expandable_segments:true", "expandable_segments:false"};
   float *values = malloc(BYTES), *copy = malloc(BYTES);
   assert_non_null(values);
@@ -89,8 +84,7 @@ static bool is_enabled(void) {
   return error == cudaErrorPeerAccessAlreadyEnabled;
 }
 
-static void access_is_taken_back(void **state) {
-  (void)state;
+TEST(access_is_taken_back) {
   float *values = malloc(BYTES), *copy = malloc(BYTES);
   assert_true(values && copy);
   for (int i = 0; i < COUNT; i++) values[i] = 2.0f;
@@ -113,8 +107,7 @@ static void access_is_taken_back(void **state) {
 }
 
 /* A stream made while cuda:0 is current is no stream of cuda:1, which its first call would find out. */
-static void a_stream_of_another_device_is_refused(void **state) {
-  (void)state;
+TEST(a_stream_of_another_device_is_refused) {
   cudaStream_t native = NULL;
   attune_stream *wrapped = NULL;
   assert_int_equal(cudaSetDevice(0), cudaSuccess);
@@ -130,19 +123,13 @@ static void a_stream_of_another_device_is_refused(void **state) {
 
 int main(void) {
   int can = 0;
-  if (attune_device_get(&reader, "cuda:0") != ATTUNE_OK || attune_device_get(&owner, "cuda:1") != ATTUNE_OK) {
-    printf("skipped: %s; two GPUs are needed\n", attune_last_message());
-    return 77;
-  }
-  if (attune_device_can_access_peer(&can, reader, owner) != ATTUNE_OK || !can) {
-    printf("skipped: cuda:0 cannot reach the memory of cuda:1\n");
-    return 77;
-  }
+  if (attune_device_get(&reader, "cuda:0") != ATTUNE_OK || attune_device_get(&owner, "cuda:1") != ATTUNE_OK)
+    return skip_all("%s; two GPUs are needed", attune_last_message());
+  if (attune_device_can_access_peer(&can, reader, owner) != ATTUNE_OK || !can)
+    return skip_all("cuda:0 cannot reach the memory of cuda:1");
   if (attune_stream_create(&reading, reader) != ATTUNE_OK || attune_stream_create(&owning, owner) != ATTUNE_OK)
     return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_of_a_peer), cmocka_unit_test(access_is_taken_back),
-                                     cmocka_unit_test(a_stream_of_another_device_is_refused)};
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(reading);
   attune_stream_destroy(owning);
   return failed;

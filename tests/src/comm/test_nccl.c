@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "src/comm/communicator.h"
@@ -43,13 +42,6 @@ static int said(const char *words) {
   for (const char *at = told; at && (at = strstr(at, words)); at++) count++;
   return count;
 }
-
-#define GOOD(call) EXPECT((call) == ATTUNE_OK, "%s", attune_last_message())
-#define BAD(call, status, words)                                                                                \
-  do {                                                                                                          \
-    const attune_status got = (call);                                                                           \
-    EXPECT(got == (status) && strstr(attune_last_message(), words), "%d: %s", (int)got, attune_last_message()); \
-  } while (0)
 
 /* ---- in the child ---- */
 
@@ -371,25 +363,21 @@ static void run(const char *folder, const char *mode, const char *name) {
   assert_int_equal(run_part(name), 0);
 }
 
-static void ranks_of_one_process(void **state) {
-  (void)state;
+TEST(ranks_of_one_process) {
   run("nccl", "", "all");
   run("nccl", "", "peers");
 }
 
-static void ranks_of_their_own(void **state) {
-  (void)state;
+TEST(ranks_of_their_own) {
   run("nccl", "", "each");
 }
 
-static void its_errors(void **state) {
-  (void)state;
+TEST(its_errors) {
   run("nccl", "refusing", "refusing");
   run("nccl", "stuck", "stuck");
 }
 
-static void none_or_an_old_one(void **state) {
-  (void)state;
+TEST(none_or_an_old_one) {
   run("nccl", "old", "is of version 20907; should be NCCL 2.10");
   void *real = dlopen("libnccl.so.2", RTLD_LAZY);
   if (real)
@@ -400,11 +388,5 @@ static void none_or_an_old_one(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return as_child(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ranks_of_one_process),
-      cmocka_unit_test(ranks_of_their_own),
-      cmocka_unit_test(its_errors),
-      cmocka_unit_test(none_or_an_old_one),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

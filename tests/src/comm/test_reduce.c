@@ -3,9 +3,6 @@
  * and writes and reads nothing outside. */
 #include "tests/support/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/comm/reduce.h"
 #include "src/base/half.h"
 
@@ -87,10 +84,9 @@ static void same_as_the_host(attune_stream *stream, at_reduce_call call, int wid
   assert_memory_equal(call.in[1], right + shift, count * size);
 }
 
-static void every_type(void **state) {
+TEST(every_type) {
   static const size_t counts[] = {0, 1, 2, 15, 16, 17, 400, MOST};
   attune_device *host = NULL;
-  (void)state;
   OK(attune_device_get(&host, "host"));
   for (int op = 0; op < AT_REDUCTIONS; op++)
     for (int dtype = ATTUNE_F64; dtype <= ATTUNE_U64; dtype++)
@@ -104,6 +100,5 @@ static void every_type(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_type)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -8,9 +8,6 @@
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -18,13 +15,11 @@
 static attune_device *device;
 static attune_stream *stream;
 
-static int set_up(void **state) {
-  (void)state;
+FIXTURE(set_up) {
   return attune_stream_create(&stream, device) == ATTUNE_OK ? 0 : -1;
 }
 
-static int tear_down(void **state) {
-  (void)state;
+FIXTURE(tear_down) {
   attune_stream_destroy(stream);
   return attune_memory_empty_cache(device) == ATTUNE_OK ? 0 : -1;
 }
@@ -57,8 +52,7 @@ static attune_status take_and_fill(void *user, attune_stream *in) {
   return status == ATTUNE_OK ? attune_fill(in, *(void **)user, 6, MIB) : status;
 }
 
-static void the_drivers_allocator(void **state) {
-  (void)state;
+TEST(the_drivers_allocator) {
   attune_stream *other = NULL, *gone = NULL;
   attune_event *event = NULL;
   attune_graph *graph = NULL;
@@ -116,8 +110,7 @@ static void the_drivers_allocator(void **state) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void memory_of_the_process_is_pinned(void **state) {
-  (void)state;
+TEST(memory_of_the_process_is_pinned) {
   struct cudaPointerAttributes about;
   char *p = NULL;
   void *q = NULL;
@@ -158,8 +151,7 @@ static attune_status fill_only(void *user, attune_stream *in) {
 }
 
 /* attune works in the primary context, and leaves the thread the one that the program made. */
-static void a_context_of_the_program(void **state) {
-  (void)state;
+TEST(a_context_of_the_program) {
   CUresult (*create)(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice) = NULL;
   CUresult (*current)(CUcontext *) = NULL, (*set)(CUcontext) = NULL, (*destroy)(CUcontext) = NULL;
   CUcontext own = NULL, now = NULL, primary = NULL;
@@ -194,10 +186,8 @@ static void a_context_of_the_program(void **state) {
   OK(attune_graph_replay(graph, made));
   assert_int_equal(value_of(made, p, MIB), 8);
   STILL_ITS_OWN;
-  const attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
-  OK(attune_tuner_create(&tuner, &options));
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = 64;
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_CACHED}));
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 64, .n = 64, .k = 64};
   OK(attune_fill(made, p, 0, MIB));
   const attune_gemm_operands operands = {.alpha = 1.0, .a = p, .b = p, .d = (char *)p + MIB};
   OK(attune_gemm(tuner, made, &problem, &operands));
@@ -223,8 +213,7 @@ static void a_context_of_the_program(void **state) {
 }
 
 /* What the program sets on the handle does not change attune's next product. */
-static void the_handle_of_cublas(void **state) {
-  (void)state;
+TEST(the_handle_of_cublas) {
   enum { N = 128 };
   float *values = malloc(N * N * sizeof *values), *plain = malloc(N * N * sizeof *values);
   attune_tuner *tuner = NULL;
@@ -235,10 +224,8 @@ static void the_handle_of_cublas(void **state) {
   const size_t bytes = N * N * sizeof *values;
   OK(attune_alloc(&p, stream, 2 * bytes));
   OK(attune_copy(stream, p, values, bytes));
-  const attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_OFF};
-  OK(attune_tuner_create(&tuner, &options));
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = N;
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}));
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = N, .n = N, .k = N};
   const attune_gemm_operands operands = {.alpha = 1.0, .a = p, .b = p, .d = (char *)p + bytes};
   OK(attune_gemm(tuner, stream, &problem, &operands));
   OK(attune_copy(stream, plain, (char *)p + bytes, bytes));
@@ -258,8 +245,7 @@ static void the_handle_of_cublas(void **state) {
   free(values);
 }
 
-static void freed_inputs_are_told(void **state) {
-  (void)state;
+TEST(freed_inputs_are_told) {
   attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
   attune_graph *graph = NULL;
   void *p = NULL;
@@ -284,8 +270,7 @@ static void freed_inputs_are_told(void **state) {
   attune_graph_destroy(graph);
 }
 
-static void tf32_is_told(void **state) {
-  (void)state;
+TEST(tf32_is_told) {
   attune_device_details details = {0};
   attune_device_properties p = {0};
   OK(attune_device_get_details(device, &details));
@@ -294,15 +279,7 @@ static void tf32_is_told(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("%s", attune_last_message());
   if (cudaSetDevice(0) != cudaSuccess || attune_device_initialize(device) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_drivers_allocator),    cmocka_unit_test(memory_of_the_process_is_pinned),
-      cmocka_unit_test(a_context_of_the_program), cmocka_unit_test(the_handle_of_cublas),
-      cmocka_unit_test(freed_inputs_are_told),    cmocka_unit_test(tf32_is_told),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS(set_up, tear_down);
 }

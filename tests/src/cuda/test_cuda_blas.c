@@ -6,7 +6,6 @@
 #include "tests/support/check.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 #include "ops/gemm/cublas/cublaslt.h"
 #include "tests/support/cuda_gemm.h"
@@ -89,8 +88,7 @@ static void assert_restores(const gemm_case *t, const at_configuration *list, in
   at_lt_close(&problem);
 }
 
-static void every_algorithm_is_right(void **state) {
-  (void)state;
+TEST(every_algorithm_is_right) {
   static at_configuration list[LIST], around[LIST];
   at_configuration none = {{0}};
   int listed = 0, widened = 0;
@@ -127,8 +125,7 @@ static void assert_miss(const at_gemm *g, const char *text) {
   assert_null(plan);
 }
 
-static void foreign_configurations_are_misses(void **state) {
-  (void)state;
+TEST(foreign_configurations_are_misses) {
   at_gemm g;
   at_plan *plan = NULL;
   at_configuration first, other = {"tile=1"};
@@ -147,8 +144,7 @@ static void foreign_configurations_are_misses(void **state) {
 }
 
 /* What a reduced contract found must never lower a strict one: it is refused there, or it is strict after all. */
-static void a_stored_row_cannot_lower_accuracy(void **state) {
-  (void)state;
+TEST(a_stored_row_cannot_lower_accuracy) {
   static at_configuration list[LIST];
   static const shape pairs[] = {
       {ATTUNE_F32, .m = 128, .n = 128, .k = 256, .alpha = 1},
@@ -181,8 +177,7 @@ static void a_stored_row_cannot_lower_accuracy(void **state) {
   assert_non_null(strstr(attune_last_message(), "less accurate"));
 }
 
-static void the_workspace_cap_holds(void **state) {
-  (void)state;
+TEST(the_workspace_cap_holds) {
   static at_configuration list[LIST];
   at_configuration none = {{0}};
   gemm_case t;
@@ -213,8 +208,7 @@ static void replay(gemm_case *t, const at_implementation *implementation, const 
   at_plan_destroy(plan);
 }
 
-static void graphs_replay(void **state) {
-  (void)state;
+TEST(graphs_replay) {
   at_configuration none = {{0}}, first;
   static const size_t picks[] = {1, 7, 10, 14, 19};
   for (size_t i = 0; i < AT_COUNT(picks); i++) {
@@ -245,8 +239,7 @@ static void repeat(gemm_case *t, const at_configuration *configuration) {
 }
 
 /* Split-K in each reduction scheme too: the parts are added in one order. */
-static void deterministic_runs_repeat_bitwise(void **state) {
-  (void)state;
+TEST(deterministic_runs_repeat_bitwise) {
   static at_configuration list[LIST], around[LIST];
   static const size_t picks[] = {2, 6, 9, 14, 15};
   for (size_t i = 0; i < AT_COUNT(picks); i++) {
@@ -281,8 +274,7 @@ static void *run_plan(void *argument) {
   return NULL;
 }
 
-static void threads_share_a_plan(void **state) {
-  (void)state;
+TEST(threads_share_a_plan) {
   at_configuration none = {{0}}, list[8];
   at_gemm g;
   set_problem(&g, &shapes[14]);
@@ -304,8 +296,7 @@ static void threads_share_a_plan(void **state) {
   }
 }
 
-static void c_is_scaled(void **state) {
-  (void)state;
+TEST(c_is_scaled) {
   static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16};
   static const double betas[] = {0.0, 1.0, 0.5, -2.0};
   static const shape kinds[] = {
@@ -330,8 +321,7 @@ static void c_is_scaled(void **state) {
   }
 }
 
-static void huge_problems_are_left_to_the_default(void **state) {
-  (void)state;
+TEST(huge_problems_are_left_to_the_default) {
   at_gemm g;
   set_problem(&g, &(shape){ATTUNE_BF16, .m = 65536, .n = 64, .k = 32768});
   assert_false(at_gemm_cublaslt.supports(&at_gemm_cublaslt, &g, device));
@@ -341,23 +331,9 @@ static void huge_problems_are_left_to_the_default(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_algorithm_is_right),
-      cmocka_unit_test(foreign_configurations_are_misses),
-      cmocka_unit_test(a_stored_row_cannot_lower_accuracy),
-      cmocka_unit_test(the_workspace_cap_holds),
-      cmocka_unit_test(graphs_replay),
-      cmocka_unit_test(deterministic_runs_repeat_bitwise),
-      cmocka_unit_test(threads_share_a_plan),
-      cmocka_unit_test(c_is_scaled),
-      cmocka_unit_test(huge_problems_are_left_to_the_default),
-  };
-  int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  int failures = RUN_TESTS(NULL, NULL);
   attune_stream_destroy(stream);
   return failures;
 }

@@ -7,9 +7,6 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,8 +33,7 @@ static void assert_bytes(attune_stream *stream, const void *memory, int value) {
     if (host[i] != value) fail_msg("byte %zu is %d; should be %d", i, host[i], value);
 }
 
-static void properties(void **state) {
-  (void)state;
+TEST(properties) {
   attune_device_properties p = {0};
   OK(attune_device_get_properties(device, &p));
   assert_int_equal(p.kind, ATTUNE_DEVICE_CUDA);
@@ -60,8 +56,7 @@ static void memory_on(attune_stream *stream) {
   OK(attune_free(b, stream));
 }
 
-static void memory_on_every_kind_of_stream(void **state) {
-  (void)state;
+TEST(memory_on_every_kind_of_stream) {
   attune_stream *made = NULL, *wrapped = NULL;
   cudaStream_t native = NULL;
   assert_int_equal(cudaStreamCreate(&native), cudaSuccess);
@@ -77,8 +72,7 @@ static void memory_on_every_kind_of_stream(void **state) {
   assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
 }
 
-static void too_much_memory(void **state) {
-  (void)state;
+TEST(too_much_memory) {
   void *memory = NULL;
   attune_stream *stream = attune_stream_default(device);
   assert_int_equal(attune_alloc(&memory, stream, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY);
@@ -87,8 +81,7 @@ static void too_much_memory(void **state) {
   memory_on(stream);
 }
 
-static void events_order_streams(void **state) {
-  (void)state;
+TEST(events_order_streams) {
   attune_stream *first = NULL, *second = NULL;
   attune_event *start = NULL, *stop = NULL;
   void *memory = NULL;
@@ -118,8 +111,7 @@ static void events_order_streams(void **state) {
   assert_no_stale_error();
 }
 
-static void graph_replays(void **state) {
-  (void)state;
+TEST(graph_replays) {
   const at_backend *backend = &at_cuda_backend;
   attune_stream *stream = NULL;
   at_graph *graph = NULL;
@@ -148,8 +140,7 @@ static void graph_replays(void **state) {
   assert_no_stale_error();
 }
 
-static void broken_capture_leaves_the_stream_usable(void **state) {
-  (void)state;
+TEST(broken_capture_leaves_the_stream_usable) {
   attune_stream *stream = NULL;
   at_graph *graph = NULL;
   OK(attune_stream_create(&stream, device));
@@ -165,8 +156,7 @@ static void broken_capture_leaves_the_stream_usable(void **state) {
 }
 
 /* The first use of the handle and of the workspace may lie inside a capture. */
-static void handles_are_made_once(void **state) {
-  (void)state;
+TEST(handles_are_made_once) {
   attune_stream *stream = NULL;
   at_graph *graph = NULL;
   cublasHandle_t blas = NULL, again = NULL;
@@ -196,8 +186,7 @@ static void handles_are_made_once(void **state) {
 }
 
 /* The quick way to a handle is taken only where nothing at all is to be done. */
-static void handles_are_had_at_once(void **state) {
-  (void)state;
+TEST(handles_are_had_at_once) {
   const size_t all = ATTUNE_WORKSPACE_DEFAULT;
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
@@ -249,8 +238,7 @@ static void *allocate_beside(void *argument) {
 }
 
 /* The program captures in another thread, in the mode that forbids every thread to allocate: neither side fails. */
-static void the_programs_capture_survives(void **state) {
-  (void)state;
+TEST(the_programs_capture_survives) {
   cudaStream_t native = NULL;
   cudaGraph_t graph = NULL;
   pthread_t thread;
@@ -267,8 +255,7 @@ static void the_programs_capture_survives(void **state) {
   assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
 }
 
-static void clock_state_is_plausible(void **state) {
-  (void)state;
+TEST(clock_state_is_plausible) {
   at_clock_state clock = {.clock_mhz = -1};
   OK(at_cuda_backend.telemetry->clock_state(device, &clock));
   assert_true(clock.clock_mhz >= 0 && clock.clock_mhz < 10000);
@@ -296,8 +283,7 @@ static void *use_device(void *result) {
   return NULL;
 }
 
-static void threads_share_the_device(void **state) {
-  (void)state;
+TEST(threads_share_the_device) {
   pthread_t threads[THREADS];
   cublasLtHandle_t handles[THREADS] = {NULL};
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_device, &handles[i]), 0);
@@ -326,8 +312,7 @@ static int lose_the_device(void) {
   return DIED;
 }
 
-static void a_sticky_error_loses_the_device(void **state) {
-  (void)state;
+TEST(a_sticky_error_loses_the_device) {
   char path[4096], *arguments[] = {path, (char *)(uintptr_t) "--lose", NULL};
   ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   assert_true(length > 0);
@@ -340,8 +325,7 @@ static void a_sticky_error_loses_the_device(void **state) {
   assert_int_equal(WEXITSTATUS(status), DIED);
 }
 
-static void the_callers_device_is_restored(void **state) {
-  (void)state;
+TEST(the_callers_device_is_restored) {
   int count = 0, current = -1;
   assert_int_equal(cudaGetDeviceCount(&count), cudaSuccess);
   if (count < 2) skip();
@@ -357,25 +341,7 @@ static void the_callers_device_is_restored(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   if (argc > 1 && strcmp(argv[1], "--lose") == 0) return lose_the_device();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(properties),
-      cmocka_unit_test(memory_on_every_kind_of_stream),
-      cmocka_unit_test(too_much_memory),
-      cmocka_unit_test(events_order_streams),
-      cmocka_unit_test(graph_replays),
-      cmocka_unit_test(broken_capture_leaves_the_stream_usable),
-      cmocka_unit_test(handles_are_made_once),
-      cmocka_unit_test(handles_are_had_at_once),
-      cmocka_unit_test(the_programs_capture_survives),
-      cmocka_unit_test(clock_state_is_plausible),
-      cmocka_unit_test(threads_share_the_device),
-      cmocka_unit_test(a_sticky_error_loses_the_device),
-      cmocka_unit_test(the_callers_device_is_restored),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

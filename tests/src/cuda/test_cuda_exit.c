@@ -12,10 +12,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -220,10 +216,9 @@ static int number(const char *name, int usual, int most) {
   return value < 1 ? 1 : value > most ? most : value;
 }
 
-static void ends_in_every_way(void **state) {
+TEST(ends_in_every_way) {
   static const char *const ways[] = {"return", "exit", "elsewhere", "thread", "dlclose", "quick_exit", "_exit"};
   const char *only = getenv("ATTUNE_TEST_WAY");
-  (void)state;
   for (size_t i = 0; i < AT_COUNT(ways); i++)
     if (!only || strcmp(only, ways[i]) == 0)
       end_many(ways[i], number("ATTUNE_TEST_EXITS", 3, 100000), number("ATTUNE_TEST_JOBS", 1, JOBS_MOST));
@@ -234,13 +229,9 @@ int main(int argc, char **argv) {
   const char *temporary = getenv("TMPDIR");
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   int devices = 0;
-  if (attune_cuda_count(&devices) != ATTUNE_OK || devices == 0) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_cuda_count(&devices) != ATTUNE_OK || devices == 0) return skip_all("no CUDA device");
   snprintf(folder, sizeof folder, "%.40s/exitXXXXXX", temporary ? temporary : "/tmp");
   if (length < 0 || !mkdtemp(folder)) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ends_in_every_way)};
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   return folder_remove(folder) == 0 ? failed : 1;
 }

@@ -8,10 +8,6 @@
 #include "tuning/store/decision.h"
 
 #include <cuda_runtime_api.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "src/cuda/jit/kernel_compile.h"
@@ -47,9 +43,7 @@ static bool fault(void) {
 }
 
 static attune_status multiply(attune_stream *on, int64_t k) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.m = p.n = 64;
-  p.k = k;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 64, .n = 64, .k = k};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   return attune_gemm(tuner, on, &p, &o);
 }
@@ -85,9 +79,7 @@ static const char *const ways[] = {"product", "new-problem", "tune",  "alloc",  
                                    "query",   "stream",      "event", "replay", "program"};
 
 static bool open_attune(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
   return attune_tuner_create(&tuner, &options) == ATTUNE_OK && attune_stream_create(&stream, device) == ATTUNE_OK &&
          attune_alloc(&a, stream, 1 << 20) == ATTUNE_OK && attune_alloc(&b, stream, 1 << 20) == ATTUNE_OK &&
          attune_alloc(&d, stream, 1 << 20) == ATTUNE_OK && multiply(stream, 64) == ATTUNE_OK &&
@@ -96,7 +88,7 @@ static bool open_attune(void) {
          attune_stream_synchronize(stream) == ATTUNE_OK;
 }
 
-static bool says(const char *word) {
+static bool child_says(const char *word) {
   if (strstr(attune_last_message(), word)) return true;
   printf("\"%s\" does not say \"%s\"\n", attune_last_message(), word);
   return false;
@@ -111,7 +103,8 @@ static int run_case(const char *how) {
   attune_status status = see(how);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   printf("%s: %s\n", how, attune_last_message());
-  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("earlier") || !says("restarted"))
+  if (status != ATTUNE_DEVICE_ERROR || !child_says("cudaErrorIllegalAddress") || !child_says("earlier") ||
+      !child_says("restarted"))
     return 1;
   if (strstr(attune_last_message(), "CUBLAS_STATUS")) return 1;
   if (attune_last_status() != ATTUNE_DEVICE_ERROR || attune_last_cuda_error() != cudaErrorIllegalAddress) return 1;
@@ -120,7 +113,9 @@ static int run_case(const char *how) {
   if (from) snprintf(first, sizeof first, "since %.*s saw", (int)strcspn(from + 12, " "), from + 12);
   if (strcmp(how, "program") == 0) snprintf(first, sizeof first, "since the program's wait saw");
   status = multiply(stream, 64); /* and every later call says so too */
-  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("restarted") || !says(first)) return 1;
+  if (status != ATTUNE_DEVICE_ERROR || !child_says("cudaErrorIllegalAddress") || !child_says("restarted") ||
+      !child_says(first))
+    return 1;
   attune_graph_destroy(graph);
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
@@ -140,8 +135,7 @@ static int run_self(const char *how) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void the_fault_is_named(void **state) {
-  (void)state;
+TEST(the_fault_is_named) {
   int failed = 0;
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     const int code = run_self(ways[i]);
@@ -152,11 +146,7 @@ static void the_fault_is_named(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   if (argc > 2 && strcmp(argv[1], "--fault") == 0) return run_case(argv[2]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_fault_is_named)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -12,8 +12,6 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,8 +60,7 @@ static void assert_fills(at_jit_kernel *kernel, int first) {
   OK(attune_free(memory, stream));
 }
 
-static void compiled_once_then_from_memory(void **state) {
-  (void)state;
+TEST(compiled_once_then_from_memory) {
   const at_kernel_source source = fill_source("once.cu", 0), other = fill_source("once.cu", 1);
   at_jit_kernel *first = NULL, *second = NULL, *third = NULL;
   const at_jit_counts before = counts();
@@ -80,8 +77,7 @@ static void compiled_once_then_from_memory(void **state) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void wrong_texts_say_what_is_wrong(void **state) {
-  (void)state;
+TEST(wrong_texts_say_what_is_wrong) {
   at_kernel_source source = {
       .file = "wrong.cu", .entry = "fill", .text = "extern \"C\" __global__ void fill() {\n  nothing = 1;\n}\n"};
   at_jit_kernel *kernel = NULL;
@@ -126,8 +122,7 @@ static void run_jobs(job *jobs) {
   pthread_barrier_destroy(&start);
 }
 
-static void threads_compile_each_kernel_once(void **state) {
-  (void)state;
+TEST(threads_compile_each_kernel_once) {
   at_kernel_source sources[KINDS];
   job jobs[THREADS] = {{0}};
   for (int i = 0; i < KINDS; i++) sources[i] = fill_source("threads.cu", i);
@@ -142,8 +137,7 @@ static void threads_compile_each_kernel_once(void **state) {
   }
 }
 
-static void threads_share_a_failure(void **state) {
-  (void)state;
+TEST(threads_share_a_failure) {
   const at_kernel_source source = {
       .file = "shared.cu", .entry = "fill", .text = "extern \"C\" __global__ void fill() { wrong }\n"};
   job jobs[THREADS] = {{0}};
@@ -156,8 +150,7 @@ static void threads_share_a_failure(void **state) {
 }
 
 /* A kernel that is met first within a capture is compiled, loaded and captured. */
-static void in_a_capture(void **state) {
-  (void)state;
+TEST(in_a_capture) {
   const at_kernel_source source = fill_source("capture.cu", 2);
   at_jit_kernel *kernel = NULL;
   at_graph *graph = NULL;
@@ -224,8 +217,22 @@ static int damage_every_entry(void) {
   return damaged;
 }
 
-static void the_second_process_reads_the_disk(void **state) {
-  (void)state;
+/* At the bound a new kernel is refused while all are held, and those that are there go on. */
+TEST(no_more_than_the_bound) {
+  at_jit_kernel *kernel = NULL, *again = NULL;
+  const at_kernel_source known = fill_source("bound-a", 0), more = fill_source("bound-b", 1);
+  OK(at_jit_get(&kernel, device, &known));
+  const unsigned before = at_jit_set_most(1); /* no test of this program releases a kernel before this one */
+  FAILS(at_jit_get(&again, device, &more), ATTUNE_UNSUPPORTED);
+  assert_null(again);
+  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
+  OK(at_jit_get(&again, device, &known));
+  assert_ptr_equal(again, kernel);
+  assert_int_equal(at_jit_set_most(before), 1);
+  OK(at_jit_get(&again, device, &more));
+}
+
+TEST(the_second_process_reads_the_disk) {
   assert_int_equal(ask_another_process(), 1);
   assert_int_equal(ask_another_process(), 2);
   assert_true(damage_every_entry() > 0);
@@ -270,8 +277,7 @@ static void pad_on_device(const pad_case *c, uint64_t *seed, int number) {
   }
 }
 
-static void matrices_are_padded(void **state) {
-  (void)state;
+TEST(matrices_are_padded) {
   uint64_t seed = 11;
   for (size_t i = 0; i < AT_COUNT(pad_cases); i++) pad_on_device(&pad_cases[i], &seed, (int)i);
   for (int i = 0; i < RANDOM_CASES; i++) {
@@ -281,8 +287,7 @@ static void matrices_are_padded(void **state) {
 }
 
 /* Says how long three matrices take, as they are padded for a GEMM; warm in L2. */
-static void padding_is_quick(void **state) {
-  (void)state;
+TEST(padding_is_quick) {
   enum { SIDE = 999, ROUNDS = 200 };
   const at_pad_copy one = {SIDE, SIDE, 1, SIDE, 1000, 0, 0, 2, true, 0}, copies[] = {one, one, one};
   at_pad_arguments arguments;
@@ -317,43 +322,13 @@ static void padding_is_quick(void **state) {
   OK(attune_free(memory, stream));
 }
 
-/* At the bound a new kernel is refused while all are held, and those that are there go on. */
-static void no_more_than_the_bound(void **state) {
-  (void)state;
-  at_jit_kernel *kernel = NULL, *again = NULL;
-  const at_kernel_source known = fill_source("bound-a", 0), more = fill_source("bound-b", 1);
-  OK(at_jit_get(&kernel, device, &known));
-  const unsigned before = at_jit_set_most(1); /* no test of this program releases a kernel before this one */
-  FAILS(at_jit_get(&again, device, &more), ATTUNE_UNSUPPORTED);
-  assert_null(again);
-  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
-  OK(at_jit_get(&again, device, &known));
-  assert_ptr_equal(again, kernel);
-  assert_int_equal(at_jit_set_most(before), 1);
-  OK(at_jit_get(&again, device, &more));
-}
-
 static int run_all(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(compiled_once_then_from_memory),
-      cmocka_unit_test(wrong_texts_say_what_is_wrong),
-      cmocka_unit_test(threads_compile_each_kernel_once),
-      cmocka_unit_test(threads_share_a_failure),
-      cmocka_unit_test(in_a_capture),
-      cmocka_unit_test(no_more_than_the_bound),
-      cmocka_unit_test(the_second_process_reads_the_disk),
-      cmocka_unit_test(matrices_are_padded),
-      cmocka_unit_test(padding_is_quick),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }
 
 int main(int count, char **arguments) {
   if (count > 1 && strcmp(arguments[1], "child") == 0) return be_another_process();
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0 || attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;

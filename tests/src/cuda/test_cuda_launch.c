@@ -8,9 +8,6 @@
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/src/cuda/jit_kernels.h"
@@ -66,8 +63,7 @@ static void assert_clean(void) {
 /* In the stream, then captured; the graph is the caller's. */
 static attune_graph *run_both_ways(show *s) {
   attune_graph *graph = NULL;
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  options.keep_graph = 1;
+  attune_capture_options options = {.keep_graph = 1};
   for (int i = 0; i < s->launches; i++) OK(at_jit_check(s->kernel[i], &s->config[i]));
   OK(attune_fill(stream, memory, 0, VALUES * sizeof *memory));
   OK(give(s, stream));
@@ -101,8 +97,7 @@ static void check_places(const show *s) {
               assert_int_equal(*at++, x << 50 | y << 40 | z << 30 | i << 20 | j << 10 | k);
 }
 
-static void every_thread_knows_its_place(void **state) {
-  (void)state;
+TEST(every_thread_knows_its_place) {
   show s = {.kernel = {get(SHOW_A_PLACE)},
             .config = {{.grid = {7, 5, 3}, .block = {9, 4, 6}}},
             .argument = {{.out = memory}},
@@ -117,8 +112,7 @@ static void check_shared(const show *s) {
   for (unsigned i = 0; i < count; i++) assert_int_equal(values[i], (count - 1 - i) * 2654435761u + s->argument[0].base);
 }
 
-static void all_of_the_shared_memory(void **state) {
-  (void)state;
+TEST(all_of_the_shared_memory) {
   int most = 0;
   assert_int_equal(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), cudaSuccess);
   const unsigned sizes[] = {1024, 48 * 1024, 48 * 1024 + 4, 96 * 1024, (unsigned)most};
@@ -134,8 +128,8 @@ static void all_of_the_shared_memory(void **state) {
   }
   at_jit_kernel *kernel = get(SHOW_A_SHARED);
   at_jit_config config = {.grid = {1}, .block = {256}, .shared_bytes = (unsigned)most + 1};
-  FAILS(at_jit_launch(kernel, &config, &(show_argument){.out = memory}, stream), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "shared of shared.cu asks for"));
+  FAILS_SAYING(at_jit_launch(kernel, &config, &(show_argument){.out = memory}, stream), ATTUNE_UNSUPPORTED,
+               "shared of shared.cu asks for");
   at_jit_release(kernel);
   assert_clean();
 }
@@ -159,8 +153,7 @@ static void assert_cluster(const attune_graph *graph, unsigned size) {
   assert_int_equal(found.clusterDim.y, 1);
 }
 
-static void blocks_read_of_their_cluster(void **state) {
-  (void)state;
+TEST(blocks_read_of_their_cluster) {
   at_jit_kernel *kernel = get(SHOW_A_CLUSTER);
   if (capability < 90) {
     const at_jit_config config = {.grid = {4}, .block = {32}, .cluster = {2}};
@@ -186,8 +179,8 @@ static void blocks_read_of_their_cluster(void **state) {
     finish(&s, graph);
   }
   const at_jit_config large = {.grid = {64}, .block = {64}, .cluster = {32}};
-  FAILS(at_jit_check(kernel, &large), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "cluster of cluster.cu asks for clusters of 32x1x1 blocks"));
+  FAILS_SAYING(at_jit_check(kernel, &large), ATTUNE_UNSUPPORTED,
+               "cluster of cluster.cu asks for clusters of 32x1x1 blocks");
   at_jit_release(kernel);
   assert_clean();
 }
@@ -215,8 +208,7 @@ static void assert_programmatic(const attune_graph *graph) {
 }
 
 /* Whether the second one really begins early is the device's choice; that it sees all of the first one's is not. */
-static void a_dependent_kernel_sees_all(void **state) {
-  (void)state;
+TEST(a_dependent_kernel_sees_all) {
   show s = {.kernel = {get(SHOW_A_FIRST), get(SHOW_A_SECOND)},
             .config = {{.grid = {1}, .block = {256}}, {.grid = {1}, .block = {256}, .dependent = true}},
             .argument = {{.out = memory, .count = 5000, .base = 3}, {.out = memory, .count = 5000, .base = 40}},
@@ -234,8 +226,7 @@ static attune_status give_behind_a_fill(void *user, attune_stream *to) {
   return status == ATTUNE_OK ? give(user, to) : status;
 }
 
-static void a_dependent_kernel_behind_no_kernel(void **state) {
-  (void)state;
+TEST(a_dependent_kernel_behind_no_kernel) {
   show s = {.kernel = {get(SHOW_A_SECOND)},
             .config = {{.grid = {1}, .block = {256}, .dependent = true}},
             .argument = {{.out = memory, .count = 5000, .base = 40}},
@@ -275,8 +266,7 @@ static attune_status get_number(at_jit_kernel **out, int number) {
 
 /* A captured kernel that nobody else holds stays while the graph can be replayed, in clones and executables of the
  * program's too, and goes after that. */
-static void graphs_hold_their_kernels(void **state) {
-  (void)state;
+TEST(graphs_hold_their_kernels) {
   at_jit_kernel *other = NULL;
   show s = {.config = {{.grid = {1}, .block = {256}, .shared_bytes = 4096}},
             .argument = {{.out = memory, .count = 1024, .base = 5}},
@@ -292,8 +282,7 @@ static void graphs_hold_their_kernels(void **state) {
   finish(&s, graph); /* the clone has it still */
   assert_int_equal(cudaGraphDestroy(clone), cudaSuccess);
   const unsigned before = at_jit_set_most(1);
-  FAILS(get_number(&other, 1), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
+  FAILS_SAYING(get_number(&other, 1), ATTUNE_UNSUPPORTED, "plans and graphs hold them all");
   for (int i = 0; i < REPLAYS; i++) {
     OK(attune_fill(stream, memory, 0, VALUES * sizeof *memory));
     assert_int_equal(cudaGraphLaunch(executable, (cudaStream_t)attune_stream_native(stream)), cudaSuccess);
@@ -311,8 +300,7 @@ static void graphs_hold_their_kernels(void **state) {
 }
 
 /* Work in flight is waited for, and the captures of other streams do not break. */
-static void kernels_come_and_go(void **state) {
-  (void)state;
+TEST(kernels_come_and_go) {
   attune_stream *second = NULL;
   OK(attune_stream_create(&second, device));
   const unsigned before = at_jit_set_most(2);
@@ -348,8 +336,7 @@ static attune_status ask_for_more(void *user, attune_stream *to) {
   return give(user, to);
 }
 
-static void a_full_table_in_a_capture(void **state) {
-  (void)state;
+TEST(a_full_table_in_a_capture) {
   attune_graph *graph = NULL;
   show s = {.config = {{.grid = {1}, .block = {256}, .shared_bytes = 4096}},
             .argument = {{.out = memory, .count = 1024, .base = 5}},
@@ -368,25 +355,12 @@ static void a_full_table_in_a_capture(void **state) {
 }
 
 static int run_all(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_thread_knows_its_place),
-      cmocka_unit_test(all_of_the_shared_memory),
-      cmocka_unit_test(blocks_read_of_their_cluster),
-      cmocka_unit_test(a_dependent_kernel_sees_all),
-      cmocka_unit_test(a_dependent_kernel_behind_no_kernel),
-      cmocka_unit_test(graphs_hold_their_kernels),
-      cmocka_unit_test(kernels_come_and_go),
-      cmocka_unit_test(a_full_table_in_a_capture),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }
 
 int main(void) {
   attune_device_properties properties = {0};
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   snprintf(root, sizeof root, "/tmp/attune-launch-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0 || attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;

@@ -7,8 +7,6 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #define CUDA(call) assert_int_equal((call), cudaSuccess)
 enum { BYTES = 1 << 20, SIZE = 64 };
@@ -16,8 +14,7 @@ enum { BYTES = 1 << 20, SIZE = 64 };
 static attune_device *device;
 
 /* The program's memory and streams under attune, attune's under the program. */
-static void handles_go_both_ways(void **state) {
-  (void)state;
+TEST(handles_go_both_ways) {
   cudaStream_t native = NULL;
   attune_stream *wrapped = NULL, *own = NULL;
   attune_event *event = NULL;
@@ -49,8 +46,7 @@ static void handles_go_both_ways(void **state) {
 }
 
 /* What fails in attune is not an error of the program's, and the program's is still there after attune's calls. */
-static void errors_stay_apart(void **state) {
-  (void)state;
+TEST(errors_stay_apart) {
   attune_stream *stream = NULL;
   void *memory = NULL;
   CUDA(cudaGetLastError());
@@ -68,8 +64,7 @@ static void errors_stay_apart(void **state) {
 }
 
 /* Each device's work from a thread whose current device, by the program's runtime, is another one. */
-static void the_programs_device_is_kept(void **state) {
-  (void)state;
+TEST(the_programs_device_is_kept) {
   int count = 0, current = -1;
   CUDA(cudaGetDeviceCount(&count));
   for (int theirs = 0; theirs < count && theirs < 2; theirs++) {
@@ -115,8 +110,7 @@ static void *work_beside(void *argument) {
 
 /* A product goes into the program's capture, and what another thread does in attune meanwhile does not break it: the
  * mode of the thread is the driver's, whichever runtime sets it. */
-static void the_programs_capture(void **state) {
-  (void)state;
+TEST(the_programs_capture) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
   attune_tuner *tuner = NULL;
@@ -166,15 +160,6 @@ static void the_programs_capture(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(handles_go_both_ways),
-      cmocka_unit_test(errors_stay_apart),
-      cmocka_unit_test(the_programs_device_is_kept),
-      cmocka_unit_test(the_programs_capture),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
+  return RUN_TESTS(NULL, NULL);
 }

@@ -156,10 +156,7 @@ static void a_driver_and_no_nvrtc(void **state) {
 
 int main(int count, char **words) {
   if (count > 1) return run_named(parts, AT_COUNT(parts), words[1]);
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   const struct CMUnitTest tests[] = {
       {"the_programs", run, NULL, NULL, (char *)(uintptr_t) "the_programs"},
       {"nothing_before_use", run, NULL, NULL, (char *)(uintptr_t) "nothing_before_use"},

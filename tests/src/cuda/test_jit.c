@@ -5,7 +5,6 @@
 #include "tests/support/folder.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "tests/src/cuda/jit_runtime.h"
@@ -63,8 +62,7 @@ static void expect_failure(attune_status status, const char *file, const char *w
   assert_int_equal(runtime.alive, alive);
 }
 
-static void memory_comes_first(void **state) {
-  (void)state;
+TEST(memory_comes_first) {
   expect("memory.cu", 1, 0, 1, true);
   const uint64_t before = counts().from_memory;
   expect("memory.cu", 0, 0, 0, true);
@@ -72,8 +70,7 @@ static void memory_comes_first(void **state) {
 }
 
 /* Another device of the same kind loads what is on the disk. */
-static void then_comes_the_disk(void **state) {
-  (void)state;
+TEST(then_comes_the_disk) {
   static attune_device twin; /* outlives the test in the table of kernels */
   twin = device;
   at_jit_kernel *first = NULL, *second = NULL;
@@ -87,8 +84,7 @@ static void then_comes_the_disk(void **state) {
 }
 
 /* What the disk has does not load: it is compiled again. */
-static void a_stale_entry_is_replaced(void **state) {
-  (void)state;
+TEST(a_stale_entry_is_replaced) {
   static attune_device twin, third;
   twin = third = device;
   at_jit_kernel *kernel = NULL;
@@ -103,21 +99,18 @@ static void a_stale_entry_is_replaced(void **state) {
   assert_int_equal(counts().from_disk, before.from_disk + 1);
 }
 
-static void ptx_comes_last(void **state) {
-  (void)state;
+TEST(ptx_comes_last) {
   fail_loads(1, cudaErrorNoKernelImageForDevice);
   expect("ptx.cu", 2, 0, 2, false);
 }
 
-static void nothing_loads(void **state) {
-  (void)state;
+TEST(nothing_loads) {
   fail_loads(2, cudaErrorUnsupportedPtxVersion);
   expect_failure(ATTUNE_UNSUPPORTED, "none.cu", "compute_90");
   expect("none.cu", 1, 0, 1, true); /* the failure is forgotten */
 }
 
-static void other_errors_are_final(void **state) {
-  (void)state;
+TEST(other_errors_are_final) {
   const int loads = runtime.loads;
   fail_loads(1, cudaErrorMemoryAllocation);
   expect_failure(ATTUNE_OUT_OF_MEMORY, "memory-error.cu", "loading a kernel");
@@ -131,12 +124,10 @@ static void other_errors_are_final(void **state) {
   assert_int_equal(runtime.alive, alive);
 }
 
-static void devices_that_the_compiler_does_not_know(void **state) {
-  (void)state;
+TEST(devices_that_the_compiler_does_not_know) {
   const at_kernel_source source = source_of("devices.cu", 0);
   at_jit_kernel *kernel = NULL;
-  assert_int_equal(at_jit_get(&kernel, &old_device, &source), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "2.0"));
+  FAILS_SAYING(at_jit_get(&kernel, &old_device, &source), ATTUNE_UNSUPPORTED, "2.0");
   OK(at_jit_get(&kernel, &new_device, &source));
   assert_false(runtime.elf);
 }
@@ -169,8 +160,7 @@ static void run_threads(void *(*work)(void *), void *results[WORKERS]) {
   pthread_barrier_destroy(&start);
 }
 
-static void each_kernel_is_made_once(void **state) {
-  (void)state;
+TEST(each_kernel_is_made_once) {
   void *results[WORKERS];
   const at_jit_counts before = counts();
   run_threads(get_some, results);
@@ -182,16 +172,14 @@ static void each_kernel_is_made_once(void **state) {
   assert_int_equal(counts().from_memory, before.from_memory + WORKERS * ROUNDS - KINDS);
 }
 
-static void a_failure_is_everybodys(void **state) {
-  (void)state;
+TEST(a_failure_is_everybodys) {
   void *results[WORKERS];
   run_threads(get_a_bad_one, results);
   for (int i = 0; i < WORKERS; i++) assert_non_null(results[i]);
 }
 
 /* The kernel comes all the same, and a successful call leaves the thread's message alone. */
-static void without_a_folder(void **state) {
-  (void)state;
+TEST(without_a_folder) {
   char folder[96];
   snprintf(folder, sizeof folder, "%s/kernels", root);
   assert_int_equal(chmod(folder, 0777), 0);
@@ -202,8 +190,7 @@ static void without_a_folder(void **state) {
 }
 
 /* Into the cache, and nowhere else; once. Then it is loaded without the compiler. */
-static void compiled_ahead(void **state) {
-  (void)state;
+TEST(compiled_ahead) {
   const at_kernel_source source = source_of("ahead.cu", 0);
   const int loads = runtime.loads;
   bool made = false;
@@ -218,8 +205,7 @@ static void compiled_ahead(void **state) {
 }
 
 /* What is loaded needs no compiler, though the cache has lost it. */
-static void what_is_loaded_is_compiled(void **state) {
-  (void)state;
+TEST(what_is_loaded_is_compiled) {
   char command[128];
   const at_kernel_source source = source_of("lost.cu", 0);
   expect("lost.cu", 1, 0, 1, true);
@@ -228,8 +214,7 @@ static void what_is_loaded_is_compiled(void **state) {
   OK(at_jit_compile(&device, &source, NULL));
 }
 
-static void what_cannot_be_compiled_ahead(void **state) {
-  (void)state;
+TEST(what_cannot_be_compiled_ahead) {
   char folder[96];
   const at_kernel_source bad = {"bad.cu", "void f() { x }", "f", NULL, false, false},
                          good = source_of("no-folder-ahead.cu", 0);
@@ -241,8 +226,7 @@ static void what_cannot_be_compiled_ahead(void **state) {
   OK(at_jit_compile(&device, &good, &made));
   assert_int_equal(chmod(folder, 0777), 0);
   const at_kernel_source other = source_of("no-folder-ahead.cu", 1);
-  assert_int_equal(at_jit_compile(&device, &other, &made), ATTUNE_IO_ERROR);
-  assert_non_null(strstr(attune_last_message(), "may be written by others"));
+  FAILS_SAYING(at_jit_compile(&device, &other, &made), ATTUNE_IO_ERROR, "may be written by others");
   assert_int_equal(chmod(folder, 0700), 0);
 }
 
@@ -257,8 +241,7 @@ static void *ahead_or_now(void *number) {
   return at_jit_get(&kernel, &device, &source) == ATTUNE_OK ? kernel : NULL;
 }
 
-static void nothing_is_compiled_twice(void **state) {
-  (void)state;
+TEST(nothing_is_compiled_twice) {
   void *results[WORKERS];
   const at_jit_counts before = counts();
   run_threads(ahead_or_now, results);
@@ -269,22 +252,6 @@ static void nothing_is_compiled_twice(void **state) {
 int main(void) {
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(memory_comes_first),
-      cmocka_unit_test(then_comes_the_disk),
-      cmocka_unit_test(a_stale_entry_is_replaced),
-      cmocka_unit_test(ptx_comes_last),
-      cmocka_unit_test(nothing_loads),
-      cmocka_unit_test(other_errors_are_final),
-      cmocka_unit_test(devices_that_the_compiler_does_not_know),
-      cmocka_unit_test(each_kernel_is_made_once),
-      cmocka_unit_test(a_failure_is_everybodys),
-      cmocka_unit_test(without_a_folder),
-      cmocka_unit_test(compiled_ahead),
-      cmocka_unit_test(what_is_loaded_is_compiled),
-      cmocka_unit_test(what_cannot_be_compiled_ahead),
-      cmocka_unit_test(nothing_is_compiled_twice),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   return folder_remove(root) == 0 ? failures : 1;
 }

@@ -6,9 +6,6 @@
 #include "tests/support/check.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cuda/reduce/reduce_cuda.h"
 #include "src/cuda/memory/fill.h"
@@ -84,8 +81,7 @@ static void check(const struct kernel *kernel, const at_architecture *architectu
   at_kernel_code_free(&code);
 }
 
-static void every_kernel_for_every_device(void **state) {
-  (void)state;
+TEST(every_kernel_for_every_device) {
   for (size_t k = 0; k < AT_COUNT(kernels); k++)
     for (size_t c = 0; c < AT_COUNT(capabilities) && capabilities[c] <= kernels[k].capability_max; c++) {
       at_architecture architectures[2];
@@ -95,8 +91,7 @@ static void every_kernel_for_every_device(void **state) {
     }
 }
 
-static void architectures_of_devices(void **state) {
-  (void)state;
+TEST(architectures_of_devices) {
   at_architecture a[2];
   assert_int_equal(at_architectures(a, 90), 2);
   assert_string_equal(a[0].name, "sm_90a");
@@ -108,8 +103,7 @@ static void architectures_of_devices(void **state) {
   assert_int_equal(at_architectures(a, 10), 0);
 }
 
-static void the_first_error_is_in_the_message(void **state) {
-  (void)state;
+TEST(the_first_error_is_in_the_message) {
   const at_architecture sm_90a = {"sm_90a"}, unknown = {"sm_97"};
   at_kernel_source source = {.file = "wrong.cu",
                              .entry = "f",
@@ -122,12 +116,10 @@ static void the_first_error_is_in_the_message(void **state) {
   assert_non_null(strstr(message, "wrong.cu(3)"));
   assert_non_null(strstr(message, "\"x\" is undefined"));
   assert_null(strchr(message, '\n'));
-  assert_int_equal(at_kernel_compile(&code, at_pad_source(2), &unknown, NULL), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "sm_97"));
+  FAILS_SAYING(at_kernel_compile(&code, at_pad_source(2), &unknown, NULL), ATTUNE_UNSUPPORTED, "sm_97");
 }
 
-static void macros_reach_the_text(void **state) {
-  (void)state;
+TEST(macros_reach_the_text) {
   const at_architecture sm_80 = {"sm_80"};
   const char *const macros[] = {"ANSWER=42", "TYPE=unsigned int", NULL};
   at_kernel_source source = {.file = "macros.cu", .entry = "f"};
@@ -148,8 +140,7 @@ static void *compile_once(void *form) {
   return status == ATTUNE_OK ? form : NULL;
 }
 
-static void several_at_once(void **state) {
-  (void)state;
+TEST(several_at_once) {
   static size_t forms[] = {2, 4, 8, 2};
   pthread_t threads[AT_COUNT(forms)];
   for (size_t i = 0; i < AT_COUNT(forms); i++)
@@ -162,12 +153,5 @@ static void several_at_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_kernel_for_every_device),
-      cmocka_unit_test(architectures_of_devices),
-      cmocka_unit_test(the_first_error_is_in_the_message),
-      cmocka_unit_test(macros_reach_the_text),
-      cmocka_unit_test(several_at_once),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
 
-#include <stdio.h>
-
 #include "tests/src/cuda/jit_runtime.h"
 
 static at_cuda_device device_state, other_state;
@@ -39,8 +37,7 @@ static void assert_dims(dim3 d, unsigned x, unsigned y, unsigned z) {
   assert_int_equal(d.z, z);
 }
 
-static void all_sizes_reach_cuda(void **state) {
-  (void)state;
+TEST(all_sizes_reach_cuda) {
   at_jit_kernel *kernel = kernel_of("sizes.cu");
   const int argument = 42, sets = runtime.sets;
   const at_jit_config config = {.grid = {5, 6, 7}, .block = {8, 2, 3}, .shared_bytes = 1000};
@@ -59,8 +56,7 @@ static void all_sizes_reach_cuda(void **state) {
   at_jit_release(kernel);
 }
 
-static void large_shared_memory_is_allowed_once(void **state) {
-  (void)state;
+TEST(large_shared_memory_is_allowed_once) {
   at_jit_kernel *kernel = kernel_of("shared.cu"), *launched_only = kernel_of("shared-launched.cu");
   const int argument = 1, sets = runtime.sets;
   at_jit_config config = AT_JIT_ROW(1, 32);
@@ -82,8 +78,7 @@ static void large_shared_memory_is_allowed_once(void **state) {
   at_jit_release(launched_only);
 }
 
-static void too_much_shared_memory(void **state) {
-  (void)state;
+TEST(too_much_shared_memory) {
   runtime.static_shared = 2048;
   at_jit_kernel *kernel = kernel_of("much.cu");
   runtime.static_shared = 0;
@@ -104,8 +99,7 @@ static void too_much_shared_memory(void **state) {
   at_jit_release(kernel);
 }
 
-static void grids_and_blocks_within_the_device(void **state) {
-  (void)state;
+TEST(grids_and_blocks_within_the_device) {
   runtime.threads = 640; /* as a kernel with many registers has it */
   at_jit_kernel *kernel = kernel_of("within.cu");
   runtime.threads = 1024;
@@ -130,8 +124,7 @@ static void grids_and_blocks_within_the_device(void **state) {
   at_jit_release(kernel);
 }
 
-static void clusters(void **state) {
-  (void)state;
+TEST(clusters) {
   at_jit_kernel *kernel = kernel_of("clusters.cu");
   const int argument = 1, sets = runtime.sets;
   at_jit_config config = {.grid = {4, 6, 2}, .block = {32}, .cluster = {2, 3}};
@@ -161,8 +154,7 @@ static void clusters(void **state) {
   at_jit_release(kernel);
 }
 
-static void older_devices(void **state) {
-  (void)state;
+TEST(older_devices) {
   runtime.clusters = 0, runtime.major = 8;
   at_jit_kernel *kernel = kernel_of("older.cu");
   runtime.clusters = 1, runtime.major = 9;
@@ -176,8 +168,7 @@ static void older_devices(void **state) {
   at_jit_release(kernel);
 }
 
-static void dependent_launches(void **state) {
-  (void)state;
+TEST(dependent_launches) {
   at_jit_kernel *kernel = kernel_of("dependent.cu");
   const int argument = 1;
   at_jit_config config = {.grid = {4}, .block = {32}, .dependent = true};
@@ -193,8 +184,7 @@ static void dependent_launches(void **state) {
   at_jit_release(kernel);
 }
 
-static void what_cuda_refuses_names_the_kernel(void **state) {
-  (void)state;
+TEST(what_cuda_refuses_names_the_kernel) {
   at_jit_kernel *kernel = kernel_of("refused.cu");
   const int argument = 1;
   const at_jit_config config = {.grid = {4, 5}, .block = {32, 2, 2}, .shared_bytes = 10};
@@ -234,8 +224,7 @@ static void *launch_large(void *number) {
                                                                                                             : NULL;
 }
 
-static void threads_set_it_once(void **state) {
-  (void)state;
+TEST(threads_set_it_once) {
   pthread_t threads[WORKERS];
   const int sets = runtime.sets;
   shared_kernel = kernel_of("threads.cu");
@@ -256,18 +245,7 @@ int main(void) {
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
   fake_open_streams(&device);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_sizes_reach_cuda),
-      cmocka_unit_test(large_shared_memory_is_allowed_once),
-      cmocka_unit_test(too_much_shared_memory),
-      cmocka_unit_test(grids_and_blocks_within_the_device),
-      cmocka_unit_test(clusters),
-      cmocka_unit_test(older_devices),
-      cmocka_unit_test(dependent_launches),
-      cmocka_unit_test(what_cuda_refuses_names_the_kernel),
-      cmocka_unit_test(threads_set_it_once),
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS(NULL, NULL);
   fake_close_streams();
   return folder_remove(root) == 0 ? failures : 1;
 }

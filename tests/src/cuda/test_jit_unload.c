@@ -5,7 +5,6 @@
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "src/host/threads.h"
@@ -77,8 +76,7 @@ static void refuses(int kind, const char *why) {
 #define HELD "plans and graphs hold them all; destroy some that are not needed"
 
 /* Before each test: one kernel, which no test knows, takes the place of all others. */
-static int empty(void **state) {
-  (void)state;
+FIXTURE(empty) {
   static int number;
   char file[32];
   at_jit_kernel *only = NULL;
@@ -92,8 +90,7 @@ static int empty(void **state) {
   return runtime.faults != 0 || runtime.objects != 0 || runtime.alive != 1;
 }
 
-static void the_one_unused_for_longest_goes(void **state) {
-  (void)state;
+TEST(the_one_unused_for_longest_goes) {
   for (int kind = 0; kind < 3; kind++) touch(kind);
   touch(0); /* with the one that is always there four; used: 1, 2, 0 */
   const at_jit_counts before = counts();
@@ -112,8 +109,7 @@ static void the_one_unused_for_longest_goes(void **state) {
   assert_int_equal(counts().loaded, 4);
 }
 
-static void what_is_held_stays(void **state) {
-  (void)state;
+TEST(what_is_held_stays) {
   at_jit_kernel *held[4];
   for (int kind = 0; kind < 4; kind++) held[kind] = get(kind);
   refuses(4, HELD);
@@ -129,8 +125,7 @@ static void what_is_held_stays(void **state) {
   at_jit_release(NULL);
 }
 
-static void what_is_in_flight_is_waited_for(void **state) {
-  (void)state;
+TEST(what_is_in_flight_is_waited_for) {
   at_jit_kernel *kernel = get(0);
   (void)at_jit_set_most(1);
   launch(kernel, 1);
@@ -143,8 +138,7 @@ static void what_is_in_flight_is_waited_for(void **state) {
 }
 
 /* Nothing waits for what a capture's stream was given before. */
-static void nothing_goes_beside_a_capture(void **state) {
-  (void)state;
+TEST(nothing_goes_beside_a_capture) {
   at_jit_kernel *kernel = get(0);
   (void)at_jit_set_most(2);
   launch(kernel, 1);
@@ -161,8 +155,7 @@ static void nothing_goes_beside_a_capture(void **state) {
   touch(2);
 }
 
-static void graphs_hold_what_they_captured(void **state) {
-  (void)state;
+TEST(graphs_hold_what_they_captured) {
   (void)at_jit_set_most(3);
   at_jit_kernel *one = get(0), *two = get(1);
   fake_capture_begin(0);
@@ -192,33 +185,8 @@ static void graphs_hold_what_they_captured(void **state) {
   assert_int_equal(runtime.faults, 0);
 }
 
-/* Launches of a kernel that is kept ask nothing. */
-static void kept_kernels(void **state) {
-  (void)state;
-  at_jit_kernel *kept = NULL;
-  const at_kernel_source source = {"kept.cu", "extern \"C\" __global__ void k(int *x) { *x = 7; }", "k", NULL, false,
-                                   false};
-  OK(at_jit_get(&kept, &device, &source));
-  at_jit_keep(kept);
-  at_jit_release(kept);
-  fake_capture_begin(0);
-  launch(kept, 0);
-  assert_int_equal(runtime.objects, 0);
-  fake_graph_destroy(fake_capture_end(0));
-  (void)at_jit_set_most(2);
-  touch(0);
-  touch(1);
-  const int loads = runtime.loads;
-  at_jit_kernel *again = NULL;
-  OK(at_jit_get(&again, &device, &source));
-  assert_ptr_equal(again, kept);
-  assert_int_equal(runtime.loads, loads);
-  at_jit_release(again);
-}
-
 /* Streams whose end nobody can wait for later: nothing of the device goes from then on. */
-static void untracked_launches(void **state) {
-  (void)state;
+TEST(untracked_launches) {
   at_jit_kernel *kernel = get(0);
   const int argument = 1;
   attune_stream stream = {.device = &device, .native = cudaStreamPerThread};
@@ -242,8 +210,7 @@ static void untracked_launches(void **state) {
 }
 
 /* All at once: each is there or says why not, and the thread's message is left alone. */
-static void several_at_once(void **state) {
-  (void)state;
+TEST(several_at_once) {
   static at_jit_request requests[KINDS];
   (void)at_jit_set_most(1000);
   for (int i = 0; i < KINDS; i++) requests[i] = (at_jit_request){.source = source_of(i % (KINDS / 2))};
@@ -355,8 +322,7 @@ static void *play(void *pointer) {
 }
 
 /* Nothing is unloaded that runs or may be replayed, and the bound holds. */
-static void at_random(void **state) {
-  (void)state;
+TEST(at_random) {
   player p = {.stream = 0, .seed = 5, .captures = true};
   const uint64_t unloaded = counts().unloaded;
   (void)at_jit_set_most(KINDS / 2);
@@ -370,8 +336,7 @@ static void at_random(void **state) {
   assert_int_equal(runtime.alive, counts().loaded);
 }
 
-static void at_random_by_threads(void **state) {
-  (void)state;
+TEST(at_random_by_threads) {
   pthread_t threads[WORKERS];
   static player players[WORKERS];
   const uint64_t unloaded = counts().unloaded;
@@ -389,6 +354,29 @@ static void at_random_by_threads(void **state) {
   assert_int_equal(runtime.alive, counts().loaded);
 }
 
+/* Launches of a kernel that is kept ask nothing. The last test: its kernel stays. */
+TEST(kept_kernels) {
+  at_jit_kernel *kept = NULL;
+  const at_kernel_source source = {"kept.cu", "extern \"C\" __global__ void k(int *x) { *x = 7; }", "k", NULL, false,
+                                   false};
+  OK(at_jit_get(&kept, &device, &source));
+  at_jit_keep(kept);
+  at_jit_release(kept);
+  fake_capture_begin(0);
+  launch(kept, 0);
+  assert_int_equal(runtime.objects, 0);
+  fake_graph_destroy(fake_capture_end(0));
+  (void)at_jit_set_most(2);
+  touch(0);
+  touch(1);
+  const int loads = runtime.loads;
+  at_jit_kernel *again = NULL;
+  OK(at_jit_get(&again, &device, &source));
+  assert_ptr_equal(again, kept);
+  assert_int_equal(runtime.loads, loads);
+  at_jit_release(again);
+}
+
 int main(void) {
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
@@ -397,19 +385,7 @@ int main(void) {
     macros[kind][0] = macro_text[kind];
   }
   fake_open_streams(&device);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(the_one_unused_for_longest_goes, empty),
-      cmocka_unit_test_setup(what_is_held_stays, empty),
-      cmocka_unit_test_setup(what_is_in_flight_is_waited_for, empty),
-      cmocka_unit_test_setup(nothing_goes_beside_a_capture, empty),
-      cmocka_unit_test_setup(graphs_hold_what_they_captured, empty),
-      cmocka_unit_test_setup(untracked_launches, empty),
-      cmocka_unit_test_setup(several_at_once, empty),
-      cmocka_unit_test_setup(at_random, empty),
-      cmocka_unit_test_setup(at_random_by_threads, empty),
-      cmocka_unit_test_setup(kept_kernels, empty), /* the last one: its kernel stays */
-  };
-  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = RUN_TESTS_EACH(empty, NULL, NULL, NULL);
   fake_close_streams();
   return folder_remove(root) == 0 ? failures : 1;
 }

@@ -9,9 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,8 +26,7 @@ static char root[64];
 static at_kernel_cache cache;
 static unsigned char code[BYTES];
 
-static int set_up(void **state) {
-  (void)state;
+FIXTURE(set_up) {
   memset(&cache, 0, sizeof cache);
   snprintf(root, sizeof root, "/tmp/attune-kernels-XXXXXX");
   if (!mkdtemp(root)) return -1;
@@ -40,8 +36,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-static int tear_down(void **state) {
-  (void)state;
+FIXTURE(tear_down) {
   return folder_remove(root);
 }
 

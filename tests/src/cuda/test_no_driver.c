@@ -4,14 +4,11 @@
 
 #include <attune/attune.h>
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "src/base/backend.h"
 
-static void only_the_host(void **state) {
-  (void)state;
+TEST(only_the_host) {
   attune_device *device = NULL, *host = NULL;
   assert_int_equal(attune_device_count(), 1);
   assert_int_equal(attune_device_at(&device, 0), ATTUNE_OK);
@@ -23,8 +20,7 @@ static void only_the_host(void **state) {
   assert_ptr_equal(device, host);
 }
 
-static void cuda_is_not_found(void **state) {
-  (void)state;
+TEST(cuda_is_not_found) {
   attune_device *device = NULL;
   assert_int_equal(attune_device_get(&device, "cuda:0"), ATTUNE_NOT_FOUND);
   assert_null(device);
@@ -32,8 +28,7 @@ static void cuda_is_not_found(void **state) {
   assert_int_equal(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND);
 }
 
-static void the_host_works(void **state) {
-  (void)state;
+TEST(the_host_works) {
   attune_device *host = NULL;
   void *memory = NULL;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
@@ -46,8 +41,7 @@ static void the_host_works(void **state) {
 }
 
 #ifdef AT_WITH_CUDA
-static void the_count_is_silent(void **state) {
-  (void)state;
+TEST(the_count_is_silent) {
   int pipe_ends[2];
   assert_int_equal(pipe(pipe_ends), 0);
   int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -71,13 +65,5 @@ static void the_count_is_silent(void **state) {
 /* A driver that is there is hidden, so that the test says the same on every machine. */
 int main(void) {
   setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  const struct CMUnitTest tests[] = {
-#ifdef AT_WITH_CUDA
-      cmocka_unit_test(the_count_is_silent),
-#endif
-      cmocka_unit_test(only_the_host),
-      cmocka_unit_test(cuda_is_not_found),
-      cmocka_unit_test(the_host_works),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

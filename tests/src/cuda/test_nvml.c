@@ -4,10 +4,6 @@
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "src/cuda/library/nvml.h"
@@ -83,8 +79,7 @@ static void expect(const char *folder, const char *variables, const char *words)
 #define HEAD "ready 1 count 2 uuid GPU-11111111-2222-3333-4444-555555555555 other 0\n"
 #define FIGURES "87 34 20000000000 80000000000 61 89 412345 700000 1755 1980 3201 3210 "
 
-static void every_field(void **state) {
-  (void)state;
+TEST(every_field) {
   expect("nvml", "FAKE_REASONS=0", HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 1000000 last 1001\n");
   /* What never changes is asked for once: the fake answers that once only. */
   expect("nvml", "FAKE_ONCE=1 FAKE_REASONS=0",
@@ -94,7 +89,7 @@ static void every_field(void **state) {
          HEAD FIGURES "0 \nclock 1755 slowed 0 processes 200 first 1000 1000000 last 1199\n");
 }
 
-static void every_reason(void **state) {
+TEST(every_reason) {
   static const struct {
     unsigned mask;
     int bits, slowed;
@@ -109,7 +104,6 @@ static void every_reason(void **state) {
                {0x100, ATTUNE_SLOW_SETTING, 0},
                {0x4000, ATTUNE_SLOW_OTHER, 0},
                {0x5, ATTUNE_SLOW_IDLE | ATTUNE_SLOW_POWER_CAP, 0}};
-  (void)state;
   for (size_t i = 0; i < AT_COUNT(cases); i++) {
     char variables[64], words[512];
     snprintf(variables, sizeof variables, "FAKE_REASONS=%u", cases[i].mask);
@@ -126,8 +120,7 @@ static bool is_here(const char *library) {
   return handle != NULL;
 }
 
-static void errors_and_absence(void **state) {
-  (void)state;
+TEST(errors_and_absence) {
   expect("nvml", "FAKE_NVML=refusing",
          "ready 1 count -1 uuid none other 0\n- - - - - - - - - - - - - \nclock 0 slowed 0 processes -1\n");
   expect("nvml", "FAKE_NVML=broken", "ready 0 count -1 uuid none other 0\n");
@@ -137,8 +130,7 @@ static void errors_and_absence(void **state) {
 }
 
 /* Nothing of CUDA is started: the driver's only function would abort. */
-static void gpus_are_counted_without_cuda(void **state) {
-  (void)state;
+TEST(gpus_are_counted_without_cuda) {
   expect_of("count", "nvml", "", "ok 2, initialized 0\n");
   expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=1", "ok 1, initialized 0\n");
   expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=", "ok 0, initialized 0\n");
@@ -152,8 +144,5 @@ int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "count") == 0) return count();
   if (argc == 2 && strcmp(argv[1], "tell") == 0) return tell();
   program = argv[0];
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_field), cmocka_unit_test(every_reason),
-                                     cmocka_unit_test(errors_and_absence),
-                                     cmocka_unit_test(gpus_are_counted_without_cuda)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

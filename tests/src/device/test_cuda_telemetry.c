@@ -10,8 +10,7 @@ enum { MIB = 1 << 20 };
 
 static attune_device *device;
 
-static void telemetry(void **state) {
-  (void)state;
+TEST(telemetry) {
   attune_telemetry before = {0}, t = {0};
   attune_stream *stream = NULL;
   void *p = NULL;
@@ -36,8 +35,7 @@ static int hear(void *user, const attune_device_process *process) {
 }
 
 /* A container may hide them all. */
-static void processes(void **state) {
-  (void)state;
+TEST(processes) {
   int heard = 0;
   OK(attune_device_initialize(device));
   OK(attune_device_each_process(device, hear, &heard));
@@ -45,10 +43,6 @@ static void processes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(telemetry), cmocka_unit_test(processes)};
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    print_message("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,9 +4,6 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,9 +14,8 @@
 static attune_device *host, *best;
 
 /* The first test: nothing has looked for devices yet. */
-static void questions_start_nothing(void **state) {
+TEST(questions_start_nothing) {
   int count = -1;
-  (void)state;
   assert_int_equal(attune_is_initialized(), 0);
   const attune_status status = attune_cuda_count(&count);
   assert_true(status == ATTUNE_OK || status == ATTUNE_UNSUPPORTED);
@@ -37,9 +33,8 @@ static void questions_start_nothing(void **state) {
   if (status == ATTUNE_OK) assert_int_equal(count, attune_device_count() - 1);
 }
 
-static void the_reason_is_told(void **state) {
+TEST(the_reason_is_told) {
   attune_device *gpu = NULL;
-  (void)state;
   if (best != host) return;
   FAILS(attune_device_get(&gpu, "cuda"), ATTUNE_NOT_FOUND);
 #ifdef AT_WITH_CUDA
@@ -50,8 +45,7 @@ static void the_reason_is_told(void **state) {
 #endif
 }
 
-static void devices_start(void **state) {
-  (void)state;
+TEST(devices_start) {
   FAILS(attune_device_initialize(NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_device_is_initialized(NULL), 0);
   assert_int_equal(attune_device_is_initialized(host), 1);
@@ -61,9 +55,8 @@ static void devices_start(void **state) {
   assert_int_equal(attune_device_is_initialized(best), 1);
 }
 
-static void details_of_the_host(void **state) {
+TEST(details_of_the_host) {
   attune_device_details d = {0};
-  (void)state;
   memset(&d, 1, sizeof d);
   d.size = sizeof d;
   OK(attune_device_get_details(host, &d));
@@ -76,12 +69,11 @@ static void details_of_the_host(void **state) {
   FAILS(attune_device_get_details(host, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void details_of_a_gpu(void **state) {
+TEST(details_of_a_gpu) {
   attune_device_details d = {0};
   attune_schedule schedule;
   size_t stack = 0, changed = 0;
   int warp = 0, pools = -1;
-  (void)state;
   if (best == host) skip();
   OK(attune_device_get_details(best, &d));
   assert_int_equal(d.warp_size, 32);
@@ -121,20 +113,18 @@ static int sets_a_schedule(void) {
 
 static const char *program;
 
-static void a_schedule_before_the_first_use(void **state) {
+TEST(a_schedule_before_the_first_use) {
   char command[512];
-  (void)state;
   if (best == host) skip();
   snprintf(command, sizeof command, "%s schedule", program);
   const int ended = system(command);
   if (ended != 0) fail_msg("it ended with %d", WEXITSTATUS(ended));
 }
 
-static void settings_of_the_host(void **state) {
+TEST(settings_of_the_host) {
   size_t bytes = 0;
   int value = 0, least = 7, greatest = 7;
   attune_schedule schedule;
-  (void)state;
   FAILS(attune_device_get_attribute(host, 10, &value), ATTUNE_UNSUPPORTED);
   FAILS(attune_device_get_attribute(NULL, 10, &value), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_device_get_attribute(host, 10, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -155,9 +145,8 @@ static void settings_of_the_host(void **state) {
   FAILS(attune_device_priority_range(NULL, &least, &greatest), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void architectures(void **state) {
+TEST(architectures) {
   int known[64], one[1] = {0};
-  (void)state;
   assert_string_equal(attune_architecture_name(7, 0), "Volta");
   assert_string_equal(attune_architecture_name(7, 5), "Turing");
   assert_string_equal(attune_architecture_name(8, 0), "Ampere");
@@ -183,7 +172,7 @@ static bool uuid_of(int index, char *out, size_t size) {
   return at_copy_text(out, size, uuids[index]);
 }
 
-static void visible_devices(void **state) {
+TEST(visible_devices) {
   static const struct {
     const char *text;
     int count;
@@ -205,7 +194,6 @@ static void visible_devices(void **state) {
                {"MIG-1", -1},
                {"0,,1", 1},
                {"3", 0}};
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const int count = at_visible_of(cases[i].text, 3, uuid_of);
     if (count != cases[i].count) fail_msg("\"%s\": %d; should be %d", cases[i].text, count, cases[i].count);
@@ -214,8 +202,7 @@ static void visible_devices(void **state) {
 #endif
 
 /* The states of all devices' generators, taken and put back: the same numbers come again. */
-static void states_of_all_devices(void **state) {
-  (void)state;
+TEST(states_of_all_devices) {
   for (int i = 0; i < attune_device_count(); i++) {
     attune_device *device = NULL;
     attune_generator *generator = NULL;
@@ -232,10 +219,9 @@ static void states_of_all_devices(void **state) {
   }
 }
 
-static void default_generators(void **state) {
+TEST(default_generators) {
   attune_generator *one = NULL, *two = NULL, *own = NULL;
   uint64_t seed = 0, seeds[2] = {0};
-  (void)state;
   OK(attune_device_generator(&one, host));
   OK(attune_device_generator(&two, host));
   assert_ptr_equal(one, two);
@@ -272,11 +258,10 @@ static void wait_a_little(void *user) {
 }
 
 /* With it a call returns when its work is done; a stream's function is no launch. */
-static void launches_block(void **state) {
+TEST(launches_block) {
   attune_stream *stream = NULL;
   char memory[16];
   volatile int done = 0;
-  (void)state;
   OK(attune_stream_create(&stream, host));
   assert_int_equal(attune_get_launch_blocking(), 0);
   for (int on = 0; on < 2; on++) {
@@ -305,16 +290,5 @@ static void launches_block(void **state) {
 int main(int argc, char **argv) {
   program = argv[0];
   if (argc > 1 && strcmp(argv[1], "schedule") == 0) return sets_a_schedule();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(questions_start_nothing), cmocka_unit_test(the_reason_is_told),
-      cmocka_unit_test(devices_start),           cmocka_unit_test(details_of_the_host),
-      cmocka_unit_test(details_of_a_gpu),        cmocka_unit_test(a_schedule_before_the_first_use),
-      cmocka_unit_test(settings_of_the_host),    cmocka_unit_test(architectures),
-#ifdef AT_WITH_CUDA
-      cmocka_unit_test(visible_devices),
-#endif
-      cmocka_unit_test(states_of_all_devices),
-      cmocka_unit_test(default_generators),
-      cmocka_unit_test(launches_block)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -8,13 +8,34 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static void the_host_is_last(void **state) {
-  (void)state;
+static atomic_bool started;
+
+static void *ask(void *arg) {
+  while (!atomic_load(&started)) {}
+  attune_device **slot = arg;
+  (void)attune_device_get(slot, "host");
+  return attune_stream_default(*slot);
+}
+
+/* The first test: it races to build the table. */
+TEST(all_threads_see_one_device_and_default_stream) {
+  enum { THREADS = 8 };
+  pthread_t threads[THREADS];
+  attune_device *seen[THREADS] = {0};
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, ask, &seen[i]), 0);
+  atomic_store(&started, true);
+  for (int i = 0; i < THREADS; i++) {
+    void *stream = NULL;
+    pthread_join(threads[i], &stream);
+    assert_ptr_equal(seen[i], seen[0]);
+    assert_non_null(stream);
+    assert_ptr_equal(stream, attune_stream_default(seen[0]));
+  }
+}
+
+TEST(the_host_is_last) {
   attune_device *last = NULL, *host = NULL, *best = NULL, *first = NULL;
   int count = attune_device_count();
   assert_true(count >= 1);
@@ -36,8 +57,7 @@ static void the_host_is_last(void **state) {
   }
 }
 
-static void names_that_are_none(void **state) {
-  (void)state;
+TEST(names_that_are_none) {
   static const char *const wrong[] = {"",
                                       "Host",
                                       "host:0",
@@ -58,8 +78,7 @@ static void names_that_are_none(void **state) {
   }
 }
 
-static void a_device_that_is_not_here(void **state) {
-  (void)state;
+TEST(a_device_that_is_not_here) {
   attune_device *device = NULL;
   assert_int_equal(attune_device_get(&device, "cuda:4000000000"), ATTUNE_NOT_FOUND);
   assert_null(device);
@@ -68,12 +87,10 @@ static void a_device_that_is_not_here(void **state) {
   attune_device *first = NULL;
   assert_int_equal(attune_device_at(&first, 0), ATTUNE_OK);
   if (first->backend.kind == ATTUNE_DEVICE_CUDA) return;
-  assert_int_equal(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), "no device cuda:0 here; devices: host"));
+  FAILS_SAYING(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND, "no device cuda:0 here; devices: host");
 }
 
-static void wrong_arguments(void **state) {
-  (void)state;
+TEST(wrong_arguments) {
   attune_device *device = NULL;
   attune_device_properties properties = {0};
   assert_int_equal(attune_device_at(NULL, 0), ATTUNE_INVALID_ARGUMENT);
@@ -89,8 +106,7 @@ static void wrong_arguments(void **state) {
   assert_string_equal(attune_device_name(NULL), "none");
 }
 
-static void properties_of_the_host(void **state) {
-  (void)state;
+TEST(properties_of_the_host) {
   attune_device *host = NULL;
   attune_device_properties p = {0};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
@@ -107,7 +123,7 @@ static void properties_of_the_host(void **state) {
 }
 
 /* A backend's tables are whole, so that only a table is asked for, and every device has some of them. */
-static void tables_are_whole(void **state) {
+TEST(tables_are_whole) {
   const at_backend *const backends[] = {
       &at_host_backend,
 #ifdef AT_WITH_CUDA
@@ -115,7 +131,6 @@ static void tables_are_whole(void **state) {
 #endif
   };
   const char *const kinds[] = {"host", "cuda"};
-  (void)state;
   for (size_t b = 0; b < AT_COUNT(backends); b++) {
 #define AT_BACKEND_TABLE(name, what)                                               \
   if (backends[b]->name) {                                                         \
@@ -132,8 +147,7 @@ static void tables_are_whole(void **state) {
 }
 
 /* What is lacking is said in the table's words. */
-static void a_table_that_is_missing(void **state) {
-  (void)state;
+TEST(a_table_that_is_missing) {
   attune_device *host = NULL;
   int value;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
@@ -161,8 +175,7 @@ static bool kernel_says(const char *flag) {
   return found;
 }
 
-static void features_are_the_kernels(void **state) {
-  (void)state;
+TEST(features_are_the_kernels) {
 #if defined(__x86_64__)
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* it shows another CPU than the kernel does */
   const at_cpu *cpu = at_cpu_info();
@@ -180,42 +193,6 @@ static void features_are_the_kernels(void **state) {
 #endif
 }
 
-static atomic_bool started;
-
-static void *ask(void *arg) {
-  while (!atomic_load(&started)) {}
-  attune_device **slot = arg;
-  (void)attune_device_get(slot, "host");
-  return attune_stream_default(*slot);
-}
-
-static void all_threads_see_one_device_and_default_stream(void **state) {
-  (void)state;
-  enum { THREADS = 8 };
-  pthread_t threads[THREADS];
-  attune_device *seen[THREADS] = {0};
-  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, ask, &seen[i]), 0);
-  atomic_store(&started, true);
-  for (int i = 0; i < THREADS; i++) {
-    void *stream = NULL;
-    pthread_join(threads[i], &stream);
-    assert_ptr_equal(seen[i], seen[0]);
-    assert_non_null(stream);
-    assert_ptr_equal(stream, attune_stream_default(seen[0]));
-  }
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_threads_see_one_device_and_default_stream), /* first: it races to build the table */
-      cmocka_unit_test(the_host_is_last),
-      cmocka_unit_test(names_that_are_none),
-      cmocka_unit_test(a_device_that_is_not_here),
-      cmocka_unit_test(wrong_arguments),
-      cmocka_unit_test(properties_of_the_host),
-      cmocka_unit_test(features_are_the_kernels),
-      cmocka_unit_test(tables_are_whole),
-      cmocka_unit_test(a_table_that_is_missing),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -9,9 +9,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,8 +24,7 @@ static void set_folder(const char *variable, const char *name) {
   setenv(variable, path, 1);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   snprintf(folder, sizeof folder, "/tmp/attune-device-lease-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   set_folder("XDG_RUNTIME_DIR", "run");
@@ -38,8 +34,7 @@ static int fresh(void **state) {
   return 0;
 }
 
-static int tear_down(void **state) {
-  (void)state;
+FIXTURE(tear_down) {
   return folder_remove(folder);
 }
 
@@ -114,12 +109,10 @@ static int end_holder(holder *h, int number) {
   return status;
 }
 
-static void one_process_at_a_time(void **state) {
-  (void)state;
+TEST(one_process_at_a_time) {
   holder h = start_holder();
   wait_for_it(&h);
-  assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), "another process measures on fake:0"));
+  FAILS_SAYING(at_device_lease_try(&device), ATTUNE_BUSY, "another process measures on fake:0");
   assert_int_equal(at_device_lease_try(&other), ATTUNE_OK); /* another device is another lease */
   at_device_lease_release(&other);
   other.index = 0;
@@ -152,8 +145,7 @@ static int64_t take_over(void) {
 }
 
 /* A stopped holder keeps the others away for a time only, and notices when it goes on. */
-static void a_stopped_holder_loses_it(void **state) {
-  (void)state;
+TEST(a_stopped_holder_loses_it) {
   char by[64];
   holder h = start_holder();
   wait_for_it(&h);
@@ -177,8 +169,7 @@ static void a_stopped_holder_loses_it(void **state) {
 }
 
 /* One that goes on before anybody took its lease keeps it. */
-static void a_short_stop_loses_nothing(void **state) {
-  (void)state;
+TEST(a_short_stop_loses_nothing) {
   holder h = start_holder();
   wait_for_it(&h);
   stop(&h);
@@ -225,8 +216,7 @@ static void wait_for_a_waiter(void) {
 }
 
 /* One that is stopped while it waits for its turn keeps nobody away, not for a moment. */
-static void a_stopped_waiter_keeps_nobody_away(void **state) {
-  (void)state;
+TEST(a_stopped_waiter_keeps_nobody_away) {
   holder h = start_holder();
   wait_for_it(&h);
   holder second = start_holder();
@@ -257,8 +247,7 @@ static pid_t dead_process(void) {
 
 /* The message names the one that is next, not the one that has had the device and is dead. One of another container
  * that does not show that it lives is passed by after a time, one that does is waited for. */
-static void a_frozen_waiter_is_named_and_passed(void **state) {
-  (void)state;
+TEST(a_frozen_waiter_is_named_and_passed) {
   waiter w = {.place = 77, .pid = 4242, .since = 1700000000, .beat = 1};
   char dead[64];
   holder h = start_holder();
@@ -282,8 +271,7 @@ static void a_frozen_waiter_is_named_and_passed(void **state) {
 }
 
 /* What a dead process has left behind (a child has its files) keeps nobody away. */
-static void a_dead_one_keeps_nobody_away(void **state) {
-  (void)state;
+TEST(a_dead_one_keeps_nobody_away) {
   waiter w = {.since = 1700000000, .beat = 1};
   OK(at_device_lease_try(&device));
   int file = open_lease_file();
@@ -307,8 +295,7 @@ static attune_status give_up(void *user) {
   return ++*(int *)user < 3 ? ATTUNE_OK : at_fail(ATTUNE_BUSY, "no more patience");
 }
 
-static void waiting_ends_as_told(void **state) {
-  (void)state;
+TEST(waiting_ends_as_told) {
   int looks = 0;
   holder h = start_holder();
   wait_for_it(&h);
@@ -319,8 +306,7 @@ static void waiting_ends_as_told(void **state) {
   at_device_lease_release(&device);
 }
 
-static void a_killed_holder_has_it_no_more(void **state) {
-  (void)state;
+TEST(a_killed_holder_has_it_no_more) {
   const char *text = getenv("ATTUNE_TEST_KILLS");
   const int kills = text ? atoi(text) : 10;
   for (int i = 0; i < kills; i++) {
@@ -336,8 +322,7 @@ static void a_killed_holder_has_it_no_more(void **state) {
 }
 
 /* The parent dies while a child that it made with the lease in hand lives on. */
-static void a_child_of_fork_does_not_keep_it(void **state) {
-  (void)state;
+TEST(a_child_of_fork_does_not_keep_it) {
   int up[2], down[2];
   char byte = 0;
   assert_int_equal(pipe(up), 0);
@@ -368,8 +353,7 @@ static void a_child_of_fork_does_not_keep_it(void **state) {
 }
 
 /* In this process by another open file: as a second copy of the library has. */
-static void where_the_file_is(void **state) {
-  (void)state;
+TEST(where_the_file_is) {
   assert_int_equal(at_device_lease_try(&device), ATTUNE_OK);
   struct stat info;
   char path[160], file[512];
@@ -400,18 +384,5 @@ static void where_the_file_is(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, tear_down)
-  const struct CMUnitTest tests[] = {
-      TEST(one_process_at_a_time),
-      TEST(waiting_ends_as_told),
-      TEST(a_killed_holder_has_it_no_more),
-      TEST(a_child_of_fork_does_not_keep_it),
-      TEST(where_the_file_is),
-      TEST(a_stopped_holder_loses_it),
-      TEST(a_short_stop_loses_nothing),
-      TEST(a_stopped_waiter_keeps_nobody_away),
-      TEST(a_frozen_waiter_is_named_and_passed),
-      TEST(a_dead_one_keeps_nobody_away),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(fresh, tear_down, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,9 +20,8 @@ static void write_file(const char *name, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
-static void busy_is_what_happened_since(void **state) {
+TEST(busy_is_what_happened_since) {
   char path[256];
-  (void)state;
   snprintf(path, sizeof path, "%s/stat", folder);
   write_file("stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1\n");
   assert_int_equal(at_host_busy_percent(path), ATTUNE_NOT_KNOWN);
@@ -48,8 +45,7 @@ static void zone(const char *name, const char *type, const char *temperature) {
   if (*temperature) write_file(path, temperature);
 }
 
-static void the_hottest_zone_of_cpus(void **state) {
-  (void)state;
+TEST(the_hottest_zone_of_cpus) {
   assert_int_equal(at_host_temperature(folder), ATTUNE_NOT_KNOWN);
   zone("thermal_zone0", "acpitz\n", "90000\n");
   assert_int_equal(at_host_temperature(folder), ATTUNE_NOT_KNOWN);
@@ -68,11 +64,10 @@ static int hear(void *user, const attune_device_process *process) {
   return 0;
 }
 
-static void the_calls(void **state) {
+TEST(the_calls) {
   attune_device *host = NULL;
   attune_telemetry t = {0};
   int heard = 0;
-  (void)state;
   OK(attune_device_get(&host, "host"));
   OK(attune_device_get_telemetry(host, &t));
   assert_int_equal(t.memory_total_bytes, host->properties.memory_bytes);
@@ -88,20 +83,16 @@ static void the_calls(void **state) {
   assert_int_equal(heard, 0);
 }
 
-static int start(void **state) {
-  (void)state;
+FIXTURE(start) {
   return mkdtemp(folder) ? 0 : -1;
 }
 
-static int stop(void **state) {
+FIXTURE(stop) {
   char command[64];
-  (void)state;
   snprintf(command, sizeof command, "rm -r '%s'", folder);
   return system(command);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_hottest_zone_of_cpus),
-                                     cmocka_unit_test(busy_is_what_happened_since), cmocka_unit_test(the_calls)};
-  return cmocka_run_group_tests(tests, start, stop);
+  return RUN_TESTS(start, stop);
 }

@@ -6,9 +6,6 @@
 
 #include <attune/attune.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { BYTES = 40 << 20 };
@@ -50,9 +47,8 @@ static void each_way(const char *path) {
     }
 }
 
-static void every_way_and_place(void **state) {
+TEST(every_way_and_place) {
   static const char *const folders[] = {"/tmp", "/dev/shm", "."};
-  (void)state;
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     char path[64];
     snprintf(path, sizeof path, "%s/attune-cuda-file-XXXXXX", folders[i]);
@@ -65,12 +61,11 @@ static void every_way_and_place(void **state) {
 }
 
 /* Memory that cuFile was told of, used from its middle. */
-static void registered_memory(void **state) {
+TEST(registered_memory) {
   char path[] = "/tmp/attune-cuda-file-XXXXXX";
   const attune_file_options options = {.write = 1, .direct = 1, .way = ATTUNE_FILE_CUFILE};
   attune_device *device = NULL;
   attune_file *file = NULL;
-  (void)state;
   OK(attune_device_get(&device, test_gpu()));
   const int made = mkstemp(path);
   assert_true(made >= 0);
@@ -91,21 +86,14 @@ static void registered_memory(void **state) {
 
 int main(void) {
   attune_device *device = NULL;
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
   right = malloc(BYTES);
   got = malloc(BYTES);
   if (!right || !got || attune_stream_create(&stream, device) != ATTUNE_OK ||
       attune_alloc(&from, stream, BYTES) != ATTUNE_OK || attune_alloc(&to, stream, BYTES) != ATTUNE_OK)
     return 1;
   for (size_t i = 0; i < BYTES; i++) right[i] = (char)(i * 131 + i / 4093);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_way_and_place),
-      cmocka_unit_test(registered_memory),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   free(right);
   free(got);
   return failed;

@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,13 +20,6 @@ enum { BYTES = 200000 };
 
 static char path[64];
 static char content[BYTES], memory[BYTES];
-
-#define GOOD(call) EXPECT((call) == ATTUNE_OK, "%s", attune_last_message())
-#define BAD(call, status, words)                                                                                \
-  do {                                                                                                          \
-    const attune_status got = (call);                                                                           \
-    EXPECT(got == (status) && strstr(attune_last_message(), words), "%d: %s", (int)got, attune_last_message()); \
-  } while (0)
 
 static const char *told(void) {
   void *library = dlopen("libcufile.so.0", RTLD_NOW | RTLD_NOLOAD);
@@ -51,8 +43,7 @@ static int prepare(void) {
 }
 
 static attune_status open_with(attune_file **out, attune_file_way way, int direct) {
-  const attune_file_options options = {.write = 1, .direct = direct, .way = way};
-  return attune_file_open(out, path, &options);
+  return attune_file_open(out, path, &(attune_file_options){.write = 1, .direct = direct, .way = way});
 }
 
 static int used(const char *reads) {
@@ -182,21 +173,18 @@ static void run(const char *folder, const char *mode, const char *name) {
   assert_int_equal(run_part(name), 0);
 }
 
-static void bytes_by_cufile(void **state) {
-  (void)state;
+TEST(bytes_by_cufile) {
   run("cufile", "", "used");
   run("cufile", "short", "short");
   run("cufile", "interrupted", "used");
 }
 
-static void when_it_is_used(void **state) {
-  (void)state;
+TEST(when_it_is_used) {
   run("cufile", "", "chosen");
   run("cufile", "nodriver", "nodriver");
 }
 
-static void its_errors(void **state) {
-  (void)state;
+TEST(its_errors) {
   run("cufile", "", "failing");
   run("cufile", "", "strange");
   run("cufile", "stuck", "stuck");
@@ -211,10 +199,5 @@ static void its_errors(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return as_child(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bytes_by_cufile),
-      cmocka_unit_test(when_it_is_used),
-      cmocka_unit_test(its_errors),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -11,7 +11,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,8 +69,7 @@ ssize_t __wrap_at_file_pwrite(int descriptor, const void *in, size_t bytes, off_
 
 /* ---- around each test ---- */
 
-static int begin_all(void **state) {
-  (void)state;
+FIXTURE(begin_all) {
   if (host_devices_begin() != 0) return -1;
   for (int i = 0; i < HOST_DEVICES; i++)
     host_devices[i].backend.kind = ATTUNE_DEVICE_CUDA; /* files go through buffers */
@@ -86,9 +84,8 @@ static int begin_all(void **state) {
   return memory && content ? 0 : -1;
 }
 
-static int end_all(void **state) {
+FIXTURE(end_all) {
   char command[96];
-  (void)state;
   attune_stream_destroy(as_host);
   host_devices_end();
   free(memory);
@@ -97,8 +94,7 @@ static int end_all(void **state) {
   return system(command);
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   if (host_devices_wait() != ATTUNE_OK) return -1; /* a save that failed may still copy */
   memset(&fault, 0, sizeof fault);
   for (size_t i = 0; i < ROOM / 8; i++) ((uint64_t *)(void *)content)[i] = i * 0x9e3779b97f4a7c15u;
@@ -153,11 +149,10 @@ static void save_one(attune_stream *stream, int direct, size_t bytes, size_t off
   attune_file_close(file);
 }
 
-static void loads_and_saves(void **state) {
+TEST(loads_and_saves) {
   static const struct {
     size_t bytes, offset;
   } cases[] = {{1, 0}, {1, 4095}, {4096, 0}, {4097, 4095}, {100, 8 * MIB - 50}, {8 * MIB, 0}, {17 * MIB + 5, 3}};
-  (void)state;
   for (int gpu = 0; gpu < 2; gpu++)
     for (int direct = 0; direct < 2; direct++)
       for (size_t i = 0; i < AT_COUNT(cases) - !gpu; i++) { /* the last: more blocks than buffers */
@@ -167,10 +162,9 @@ static void loads_and_saves(void **state) {
       }
 }
 
-static void far_offsets(void **state) {
+TEST(far_offsets) {
   const uint64_t far = ((uint64_t)5 << 30) + 123;
   uint64_t size = 0;
-  (void)state;
   for (int gpu = 0; gpu < 2; gpu++) {
     attune_stream *stream = gpu ? as_gpu : as_host;
     attune_file *file = open_file((attune_file_options){.write = 1, .create = 1, .truncate = 1, .direct = gpu});
@@ -209,8 +203,7 @@ static void *open_gate(void *user) {
   return NULL;
 }
 
-static void after_what_the_stream_had(void **state) {
-  (void)state;
+TEST(after_what_the_stream_had) {
   for (int gpu = 0; gpu < 2; gpu++)
     for (int saves = 0; saves < 2; saves++) {
       attune_stream *stream = gpu ? as_gpu : as_host;
@@ -247,8 +240,7 @@ static void after_what_the_stream_had(void **state) {
 #define TOLD(words) \
   if (!strstr(attune_last_message(), words)) fail_msg("%s", attune_last_message())
 
-static void the_file_ends(void **state) {
-  (void)state;
+TEST(the_file_ends) {
   for (int way = 0; way < 3; way++) {
     attune_stream *stream = way ? as_gpu : as_host;
     size_t moved = 0;
@@ -269,8 +261,7 @@ static void the_file_ends(void **state) {
   }
 }
 
-static void the_file_shrinks(void **state) {
-  (void)state;
+TEST(the_file_shrinks) {
   size_t moved = 0;
   write_file(17 * MIB);
   attune_file *file = open_file((attune_file_options){.direct = 1});
@@ -284,9 +275,8 @@ static void the_file_shrinks(void **state) {
   attune_file_close(file);
 }
 
-static void the_disk_breaks(void **state) {
+TEST(the_disk_breaks) {
   size_t moved = 0;
-  (void)state;
   write_file(MIB);
   attune_file *file = open_file((attune_file_options){.write = 1});
   fault.fails_at = 3;
@@ -319,9 +309,8 @@ static void the_disk_breaks(void **state) {
   attune_file_close(file);
 }
 
-static void signals_and_small_steps(void **state) {
+TEST(signals_and_small_steps) {
   size_t moved = 0;
-  (void)state;
   for (int way = 0; way < 4; way++) {
     attune_stream *stream = way % 2 ? as_gpu : as_host;
     attune_file *file = open_file((attune_file_options){.write = 1, .create = 1, .truncate = 1, .direct = way / 2});
@@ -337,8 +326,7 @@ static void signals_and_small_steps(void **state) {
   }
 }
 
-static void no_direct_calls_after_all(void **state) {
-  (void)state;
+TEST(no_direct_calls_after_all) {
   for (int saves = 0; saves < 2; saves++) {
     write_file(9 * MIB);
     attune_file *file = open_file((attune_file_options){.direct = 1, .write = 1});
@@ -357,10 +345,9 @@ static void no_direct_calls_after_all(void **state) {
 }
 
 /* The limit on files raises no signal, which would end the program. */
-static void limit_of_files(void **state) {
+TEST(limit_of_files) {
   struct rlimit before, low;
   size_t moved = 0;
-  (void)state;
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
   low = (struct rlimit){3 * MIB, before.rlim_max};
   attune_file *file = open_file(writing);
@@ -381,10 +368,9 @@ static void limit_of_files(void **state) {
     TOLD(words);                     \
   } while (0)
 
-static void files_that_cannot_be(void **state) {
+TEST(files_that_cannot_be) {
   attune_file *file = (attune_file *)path;
   char pipe[128];
-  (void)state;
   (void)unlink(path);
   REFUSED(attune_file_open(NULL, path, NULL), ATTUNE_INVALID_ARGUMENT, "out is NULL");
   REFUSED(attune_file_open(&file, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "path is NULL");
@@ -404,11 +390,10 @@ static void files_that_cannot_be(void **state) {
   assert_string_equal(attune_file_describe(NULL), "");
 }
 
-static void calls_that_cannot_be(void **state) {
+TEST(calls_that_cannot_be) {
   attune_graph *graph = NULL;
   uint64_t size = 0;
   size_t moved = 5;
-  (void)state;
   write_file(100);
   attune_file *file = open_file(reading);
   assert_string_equal(attune_file_describe(file), "copies");
@@ -436,8 +421,7 @@ static void calls_that_cannot_be(void **state) {
   attune_file_close(file);
 }
 
-static void the_race_check_knows(void **state) {
-  (void)state;
+TEST(the_race_check_knows) {
   write_file(100);
   attune_file *file = open_file((attune_file_options){.write = 1});
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
@@ -460,9 +444,8 @@ static void the_race_check_knows(void **state) {
   attune_file_close(file);
 }
 
-static void in_a_child(void **state) {
+TEST(in_a_child) {
   int ended = 0;
-  (void)state;
   write_file(100);
   attune_file *file = open_file(reading);
   attune_stream *at_once = attune_stream_default(attune_stream_device(as_host));
@@ -478,20 +461,5 @@ static void in_a_child(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(loads_and_saves, begin),
-      cmocka_unit_test_setup(far_offsets, begin),
-      cmocka_unit_test_setup(after_what_the_stream_had, begin),
-      cmocka_unit_test_setup(the_file_ends, begin),
-      cmocka_unit_test_setup(the_file_shrinks, begin),
-      cmocka_unit_test_setup(the_disk_breaks, begin),
-      cmocka_unit_test_setup(signals_and_small_steps, begin),
-      cmocka_unit_test_setup(no_direct_calls_after_all, begin),
-      cmocka_unit_test_setup(limit_of_files, begin),
-      cmocka_unit_test_setup(files_that_cannot_be, begin),
-      cmocka_unit_test_setup(calls_that_cannot_be, begin),
-      cmocka_unit_test_setup(the_race_check_knows, begin),
-      cmocka_unit_test_setup(in_a_child, begin),
-  };
-  return cmocka_run_group_tests(tests, begin_all, end_all);
+  return RUN_TESTS_EACH(begin, NULL, begin_all, end_all);
 }

@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,13 +68,11 @@ static int as_child(const char *name) {
   return 0; /* from main, amid a load */
 }
 
-static void amid_loads(void **state) {
-  (void)state;
+TEST(amid_loads) {
   for (int i = 0; i < ROUNDS; i++) assert_int_equal(run_part(i % 2 ? "direct" : "cached"), 0);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) return as_child(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(amid_loads)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -85,9 +84,8 @@ static void nothing(void *unused, const at_team *team) {
   (void)team;
 }
 
-static int begin_all(void **state) {
+FIXTURE(begin_all) {
   attune_device *host = NULL;
-  (void)state;
   if (host_devices_begin() != 0) return -1;
   at_parallel(4, nothing, NULL); /* the pool's threads first: one on the stack of a joined one is a leak to valgrind */
   for (int i = 0; i < HOST_DEVICES; i++)
@@ -104,9 +102,8 @@ static int begin_all(void **state) {
   return 0;
 }
 
-static int end_all(void **state) {
+FIXTURE(end_all) {
   char command[96];
-  (void)state;
   attune_stream_destroy(as_host);
   host_devices_end();
   free(memory);
@@ -115,8 +112,7 @@ static int end_all(void **state) {
   return system(command);
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   fault.together = fault.inside = fault.most = 0;
   fault.alone = false;
   atomic_store(&fault.calls, 0);
@@ -154,8 +150,7 @@ static int descriptors(void) {
 
 /* ---- requests under way ---- */
 
-static void a_direct_load_keeps_the_disk_busy(void **state) {
-  (void)state;
+TEST(a_direct_load_keeps_the_disk_busy) {
   write_file(17 * MIB);
   attune_file *file = open_file((attune_file_options){.direct = 1});
   if (!at_file_is_direct(file)) {
@@ -172,8 +167,7 @@ static void a_direct_load_keeps_the_disk_busy(void **state) {
 }
 
 /* Whichever call fails, in whichever lane: what came before it is told and there. */
-static void any_call_breaks(void **state) {
-  (void)state;
+TEST(any_call_breaks) {
   write_file(17 * MIB);
   for (int direct = 0; direct < 2; direct++) {
     attune_file *file = open_file((attune_file_options){.direct = direct});
@@ -194,10 +188,9 @@ static void any_call_breaks(void **state) {
 /* ---- what is no file ---- */
 
 /* Opening is no question: it lets who waits for a FIFO's other end go on, and starts devices. */
-static void what_is_no_file_is_not_opened(void **state) {
+TEST(what_is_no_file_is_not_opened) {
   attune_file *file = NULL;
   char pipe[128], seen[4096];
-  (void)state;
   snprintf(pipe, sizeof pipe, "%s/pipe", folder);
   assert_int_equal(mkfifo(pipe, 0600), 0);
   const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -212,10 +205,9 @@ static void what_is_no_file_is_not_opened(void **state) {
   close(watch);
 }
 
-static void a_socket_is_no_file(void **state) {
+TEST(a_socket_is_no_file) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   attune_file *file = NULL;
-  (void)state;
   snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", folder);
   const int end = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   assert_true(end >= 0);
@@ -232,10 +224,9 @@ static void give_lease_back(int number) {
 }
 
 /* Another program holds the file until it is asked for it: an open waits for that, and is interrupted meanwhile. */
-static void a_leased_file(void **state) {
+TEST(a_leased_file) {
   const struct sigaction back = {.sa_handler = give_lease_back};
   struct sigaction before;
-  (void)state;
   write_file(100);
   leased = open(path, O_RDONLY | O_CLOEXEC);
   assert_true(leased >= 0);
@@ -253,11 +244,10 @@ static void a_leased_file(void **state) {
 
 /* ---- nothing left ---- */
 
-static void no_descriptors_left(void **state) {
+TEST(no_descriptors_left) {
   struct rlimit before, low;
   attune_file *file = NULL;
   int taken[64], count = 0;
-  (void)state;
   write_file(100);
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
   const int free_from = open(path, O_RDONLY | O_CLOEXEC);
@@ -274,9 +264,8 @@ static void no_descriptors_left(void **state) {
   assert_null(file);
 }
 
-static void nothing_is_kept(void **state) {
+TEST(nothing_is_kept) {
   attune_file *file = NULL;
-  (void)state;
   write_file(3 * MIB);
   const int before = descriptors();
   for (int i = 0; i < 200; i++) {
@@ -309,8 +298,7 @@ static void *load_cancelled(void *arg) {
 }
 
 /* It ends when the call is over: others work with what lies on its stack. */
-static void a_thread_is_cancelled(void **state) {
-  (void)state;
+TEST(a_thread_is_cancelled) {
   write_file(9 * MIB);
   for (int way = 0; way < 4; way++) {
     pthread_t thread;
@@ -346,8 +334,7 @@ static void *load_many(void *arg) {
   return NULL;
 }
 
-static void two_threads_and_one_file(void **state) {
-  (void)state;
+TEST(two_threads_and_one_file) {
   write_file(17 * MIB);
   for (int direct = 0; direct < 2; direct++) {
     pthread_t thread;
@@ -362,8 +349,7 @@ static void two_threads_and_one_file(void **state) {
 }
 
 /* A call that no file system takes says nothing of this one. */
-static void beyond_every_file(void **state) {
-  (void)state;
+TEST(beyond_every_file) {
   write_file(MIB);
   attune_file *file = open_file((attune_file_options){.write = 1, .direct = 1});
   char before[32];
@@ -382,17 +368,5 @@ static void beyond_every_file(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(a_direct_load_keeps_the_disk_busy, begin),
-      cmocka_unit_test_setup(any_call_breaks, begin),
-      cmocka_unit_test_setup(what_is_no_file_is_not_opened, begin),
-      cmocka_unit_test_setup(a_socket_is_no_file, begin),
-      cmocka_unit_test_setup(a_leased_file, begin),
-      cmocka_unit_test_setup(no_descriptors_left, begin),
-      cmocka_unit_test_setup(nothing_is_kept, begin),
-      cmocka_unit_test_setup(a_thread_is_cancelled, begin),
-      cmocka_unit_test_setup(two_threads_and_one_file, begin),
-      cmocka_unit_test_setup(beyond_every_file, begin),
-  };
-  return cmocka_run_group_tests(tests, begin_all, end_all);
+  return RUN_TESTS_EACH(begin, NULL, begin_all, end_all);
 }

@@ -12,10 +12,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/support/other_process.h"
 
@@ -162,9 +158,8 @@ static attune_status give_work(void *user, attune_stream *on) {
 
 static attune_status graphs(int turn) {
   attune_graph *made = NULL;
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+  attune_capture_options options = {.keep_graph = turn % 2};
   int in_place = 0;
-  options.keep_graph = turn % 2;
   attune_status status = attune_graph_create(&made, device);
   if (status == ATTUNE_OK) status = attune_graph_capture_callback(made, stream, &options, give_work, NULL);
   if (status == ATTUNE_OK) status = attune_graph_replay(made, stream);
@@ -202,11 +197,9 @@ static attune_status tuning(int turn) {
 }
 
 static attune_status tuners(int turn) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = "", .mode = turn % 4 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_TUNE,
+                                  .budget_ms = 20.0};
   attune_tuner *made = NULL;
-  options.database = "";
-  options.mode = turn % 4 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_TUNE;
-  options.budget_ms = 20.0;
   attune_status status = attune_tuner_create(&made, &options);
   if (status == ATTUNE_OK) status = multiply(made, stream, 100 + turn % 20, 32, 32);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
@@ -246,9 +239,7 @@ static const kind kinds[] = {{"streams", streams}, {"events", events}, {"memory"
 enum { KINDS = (int)(sizeof kinds / sizeof kinds[0]) };
 
 static attune_status open_attune(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
   attune_status status = attune_device_get(&device, "cuda:0");
   if (status == ATTUNE_OK) status = attune_tuner_create(&tuner, &options);
   return status == ATTUNE_OK ? attune_stream_create(&stream, device) : status;
@@ -280,20 +271,6 @@ static int captures_wanted(void) {
   return text ? atoi(text) : 300;
 }
 
-static void none_breaks(void **state) {
-  (void)state;
-  const char *only = getenv("ATTUNE_TEST_KIND");
-  bool whole = true;
-  assert_int_equal(open_attune(), ATTUNE_OK);
-  for (int i = 0; i < KINDS; i++)
-    if (!only || strcmp(only, kinds[i].name) == 0)
-      whole = run_beside(kinds[i].name, kinds[i].work, captures_wanted() / KINDS + 1, LEAST_TURNS) && whole;
-  (void)attune_stream_synchronize(stream);
-  attune_stream_destroy(stream);
-  attune_tuner_destroy(tuner);
-  assert_true(whole);
-}
-
 /* In a process of its own: everything for the first time, from the device on. */
 static attune_status first_use(int turn) {
   if (turn == 0) {
@@ -307,8 +284,7 @@ static attune_status first_use(int turn) {
   return ATTUNE_OK;
 }
 
-static void none_breaks_at_first_use(void **state) {
-  (void)state;
+TEST(none_breaks_at_first_use) {
   const char *only = getenv("ATTUNE_TEST_KIND");
   if (only && strcmp(only, "first use") != 0) return;
   for (int left = captures_wanted() / 4; left > 0; left -= FIRST_CAPTURES) {
@@ -321,13 +297,22 @@ static void none_breaks_at_first_use(void **state) {
   }
 }
 
+TEST(none_breaks) {
+  const char *only = getenv("ATTUNE_TEST_KIND");
+  bool whole = true;
+  assert_int_equal(open_attune(), ATTUNE_OK);
+  for (int i = 0; i < KINDS; i++)
+    if (!only || strcmp(only, kinds[i].name) == 0)
+      whole = run_beside(kinds[i].name, kinds[i].work, captures_wanted() / KINDS + 1, LEAST_TURNS) && whole;
+  (void)attune_stream_synchronize(stream);
+  attune_stream_destroy(stream);
+  attune_tuner_destroy(tuner);
+  assert_true(whole);
+}
+
 int main(int argc, char **argv) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return skip_all("no CUDA device");
   if (argc > 1 && strcmp(argv[1], "--first") == 0) return run_beside("first use", first_use, FIRST_CAPTURES, 1) ? 0 : 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(none_breaks_at_first_use), cmocka_unit_test(none_breaks)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

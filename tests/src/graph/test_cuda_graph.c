@@ -5,8 +5,7 @@
 #include "tests/support/cuda_graph.h"
 #include "tests/support/gpu.h"
 
-static void replay_is_eager(void **state) {
-  (void)state;
+TEST(replay_is_eager) {
   static float eager[2][COUNT], replayed[COUNT];
   scene s = new_scene();
   attune_graph *graph = new_graph();
@@ -39,8 +38,7 @@ static void replay_is_eager(void **state) {
 
 /* The stream of the capture is gone, and eager work allocates and multiplies beside the replays: neither disturbs the
  * other. */
-static void a_graph_stands_alone(void **state) {
-  (void)state;
+TEST(a_graph_stands_alone) {
   static float eager[COUNT], replayed[COUNT];
   scene s = new_scene(), noise = new_scene();
   attune_graph *graph = new_graph();
@@ -83,8 +81,7 @@ static attune_status fork_and_join(void *user, attune_stream *stream) {
   return status;
 }
 
-static void streams_fork_and_join(void **state) {
-  (void)state;
+TEST(streams_fork_and_join) {
   static float eager[COUNT], replayed[COUNT];
   forked f = {.s = new_scene(), .side = new_stream(), .out = new_event(), .back = new_event()};
   attune_graph *graph = new_graph();
@@ -139,8 +136,7 @@ static attune_status refuse(void *user, attune_stream *stream) {
   return at_fail(ATTUNE_IO_ERROR, "refused");
 }
 
-static void updates(void **state) {
-  (void)state;
+TEST(updates) {
   int in_place = -1;
   scene s = new_scene();
   attune_graph *graph = new_graph();
@@ -169,8 +165,7 @@ static void updates(void **state) {
   end_scene(&s);
 }
 
-static void kept_graphs(void **state) {
-  (void)state;
+TEST(kept_graphs) {
   scene s = new_scene();
   attune_graph *graph = new_graph();
   attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
@@ -206,8 +201,7 @@ static void kept_graphs(void **state) {
 }
 
 /* Two graphs of one pool, replayed in the order of capture: what the first leaves, the second reads. */
-static void a_shared_pool(void **state) {
-  (void)state;
+TEST(a_shared_pool) {
   scene s = new_scene();
   attune_graph *first = new_graph(), *second = new_graph();
   attune_capture_options share = ATTUNE_CAPTURE_OPTIONS_INIT;
@@ -235,8 +229,7 @@ static void a_shared_pool(void **state) {
 }
 
 /* In a capture a GEMM in mode tune takes a guess; asked afterwards it is tuned, and the next capture has the winner. */
-static void gemms_are_tuned_afterwards(void **state) {
-  (void)state;
+TEST(gemms_are_tuned_afterwards) {
   int tuned = -1;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   DECISION(decision);
@@ -273,8 +266,7 @@ static attune_status with_numbers(void *user, attune_stream *stream) {
 }
 
 /* Each replay draws what the eager calls would draw next. */
-static void random_numbers_go_on(void **state) {
-  (void)state;
+TEST(random_numbers_go_on) {
   enum { TURNS = 4 };
   static float eager[TURNS][COUNT], replayed[COUNT];
   scene s = new_scene();
@@ -300,8 +292,7 @@ static void random_numbers_go_on(void **state) {
 }
 
 /* attune's capture and one of the program's own: each is told, and none broken by the question. */
-static void captures_can_be_asked_for(void **state) {
-  (void)state;
+TEST(captures_can_be_asked_for) {
   scene s = new_scene();
   attune_stream *other = new_stream();
   attune_graph *graph = new_graph();
@@ -327,8 +318,7 @@ static void captures_can_be_asked_for(void **state) {
 }
 
 /* Two graphs on a pool of the program's; a clone that outlives its graph; an upload runs nothing. */
-static void pools_clones_and_uploads(void **state) {
-  (void)state;
+TEST(pools_clones_and_uploads) {
   static float eager[COUNT], replayed[COUNT];
   scene s = new_scene();
   attune_pool *pool = NULL, *same = NULL;
@@ -368,8 +358,7 @@ static void pools_clones_and_uploads(void **state) {
 }
 
 /* Memory that a graph itself allocates: held after a replay, given back by trim. */
-static void graphs_memory_is_trimmed(void **state) {
-  (void)state;
+TEST(graphs_memory_is_trimmed) {
   scene s = new_scene();
   attune_graph *graph = new_graph();
   uint64_t used = 0, held = 0, left = 0;
@@ -397,8 +386,7 @@ static attune_status square(void *user, attune_stream *stream, void *const *in, 
   return multiply(stream, in[0], in[1], out[0]);
 }
 
-static void a_graphed_function(void **state) {
-  (void)state;
+TEST(a_graphed_function) {
   static float eager[COUNT], returned[COUNT];
   static const size_t sizes[] = {BYTES, BYTES};
   scene s = new_scene();
@@ -426,29 +414,10 @@ static void a_graphed_function(void **state) {
 }
 
 int main(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replay_is_eager),
-      cmocka_unit_test(a_graph_stands_alone),
-      cmocka_unit_test(streams_fork_and_join),
-      cmocka_unit_test(updates),
-      cmocka_unit_test(kept_graphs),
-      cmocka_unit_test(a_shared_pool),
-      cmocka_unit_test(gemms_are_tuned_afterwards),
-      cmocka_unit_test(random_numbers_go_on),
-      cmocka_unit_test(captures_can_be_asked_for),
-      cmocka_unit_test(pools_clones_and_uploads),
-      cmocka_unit_test(graphs_memory_is_trimmed),
-      cmocka_unit_test(a_graphed_function),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

@@ -14,8 +14,7 @@ static void usable_after(attune_graph *graph, scene *s) {
   OK(attune_graph_reset(graph));
 }
 
-static void misuse(void **state) {
-  (void)state;
+TEST(misuse) {
   scene s = new_scene();
   attune_graph *graph = new_graph(), *second = new_graph();
   attune_event *event = new_event();
@@ -62,8 +61,7 @@ static void misuse(void **state) {
 }
 
 /* The program captures its stream itself: attune's work is captured with it, and attune's own captures keep away. */
-static void a_capture_of_the_program(void **state) {
-  (void)state;
+TEST(a_capture_of_the_program) {
   static float eager[COUNT], replayed[COUNT];
   scene s = new_scene();
   attune_graph *graph = new_graph();
@@ -91,8 +89,7 @@ static void a_capture_of_the_program(void **state) {
 }
 
 /* A replay into the program's own capture is refused and leaves the capture as it was. */
-static void replays_into_the_programs_capture(void **state) {
-  (void)state;
+TEST(replays_into_the_programs_capture) {
   scene s = new_scene();
   attune_graph *graph = new_graph();
   attune_generator *generator = NULL;
@@ -124,8 +121,7 @@ static void *capture_and_replay(void *arg) {
   bool ok =
       host && attune_stream_create(&stream, device) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK;
   for (int i = 1; i <= 20 && ok; i++) {
-    attune_capture_options o = ATTUNE_CAPTURE_OPTIONS_INIT;
-    o.mode = modes[i % 2];
+    attune_capture_options o = {.mode = modes[i % 2]};
     ok = attune_graph_capture_begin(graph, stream, &o) == ATTUNE_OK &&
          attune_alloc(&memory, stream, BYTES) == ATTUNE_OK && attune_fill(stream, memory, i, BYTES) == ATTUNE_OK &&
          attune_graph_capture_end(graph, stream) == ATTUNE_OK && attune_graph_replay(graph, stream) == ATTUNE_OK &&
@@ -140,8 +136,7 @@ static void *capture_and_replay(void *arg) {
   return NULL;
 }
 
-static void threads_capture_at_once(void **state) {
-  (void)state;
+TEST(threads_capture_at_once) {
   pthread_t threads[4];
   char messages[4][400] = {"", "", "", ""};
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, capture_and_replay, messages[i]), 0);
@@ -151,21 +146,10 @@ static void threads_capture_at_once(void **state) {
 }
 
 int main(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(misuse),
-      cmocka_unit_test(a_capture_of_the_program),
-      cmocka_unit_test(replays_into_the_programs_capture),
-      cmocka_unit_test(threads_capture_at_once),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

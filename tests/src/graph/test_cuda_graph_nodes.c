@@ -52,14 +52,11 @@ static attune_status all_kinds(void *user, attune_stream *stream) {
 
 static attune_graph *capture(work *w, attune_capture_fn fn) {
   attune_graph *graph = new_graph();
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  options.keep_graph = 1;
-  OK(attune_graph_capture_callback(graph, w->s.stream, &options, fn, w));
+  OK(attune_graph_capture_callback(graph, w->s.stream, &(attune_capture_options){.keep_graph = 1}, fn, w));
   return graph;
 }
 
-static void nodes_and_edges(void **state) {
-  (void)state;
+TEST(nodes_and_edges) {
   work w = new_work();
   attune_graph *graph = capture(&w, all_kinds);
   const size_t nodes = attune_graph_node_count(graph);
@@ -120,8 +117,7 @@ static double first_number(work *w) {
   return number;
 }
 
-static void nodes_are_left_out(void **state) {
-  (void)state;
+TEST(nodes_are_left_out) {
   work w = new_work();
   attune_graph *graph = capture(&w, three_fills);
   attune_node node = {0};
@@ -214,8 +210,7 @@ static void assert_changed(work *w, attune_graph *graph) {
   assert_int_equal(called, 100);
 }
 
-static void nodes_get_new_parameters(void **state) {
-  (void)state;
+TEST(nodes_get_new_parameters) {
   work w = new_work();
   for (int instantiated = 0; instantiated < 3; instantiated++) {
     attune_graph *graph = capture(&w, three_fills), *clone = NULL;
@@ -235,8 +230,7 @@ static void nodes_get_new_parameters(void **state) {
 }
 
 /* What is left out stays left out when another change needs a new executable. */
-static void both_at_once(void **state) {
-  (void)state;
+TEST(both_at_once) {
   work w = new_work();
   attune_graph *graph = capture(&w, three_fills);
   attune_node_parameters p = {0};
@@ -260,9 +254,7 @@ static attune_event *started, *ended, *awaited;
 
 static attune_event *new_external(void) {
   attune_event *event = NULL;
-  attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
-  options.external = 1;
-  OK(attune_event_create(&event, device, &options));
+  OK(attune_event_create(&event, device, &(attune_event_options){.external = 1}));
   return event;
 }
 
@@ -276,8 +268,7 @@ static attune_status timed(void *user, attune_stream *stream) {
 }
 
 /* Records of a replay are seen outside and timed; its waits are for work outside. */
-static void external_events(void **state) {
-  (void)state;
+TEST(external_events) {
   work w = new_work();
   attune_node node = {0};
   double ns = -1;
@@ -313,19 +304,9 @@ static void external_events(void **state) {
 }
 
 int main(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nodes_and_edges),          cmocka_unit_test(nodes_are_left_out),
-      cmocka_unit_test(nodes_get_new_parameters), cmocka_unit_test(both_at_once),
-      cmocka_unit_test(external_events),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  if (attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}) != ATTUNE_OK) return 1;
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

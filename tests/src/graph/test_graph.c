@@ -3,8 +3,7 @@
  * fork and join, graphs are updated and written down. */
 #include "tests/src/graph/graph_host.h"
 
-static void replay_is_eager(void **state) {
-  (void)state;
+TEST(replay_is_eager) {
   static unsigned eager[2 * COUNT], captured[2 * COUNT];
   attune_stream *stream = new_stream();
   attune_graph *graph = new_graph();
@@ -31,8 +30,7 @@ static void replay_is_eager(void **state) {
 
 /* A replay stands in the order of its stream, also when the graph is destroyed before it runs, and the stream of the
  * capture long before. */
-static void replays_in_stream_order(void **state) {
-  (void)state;
+TEST(replays_in_stream_order) {
   static unsigned x[COUNT];
   attune_stream *first = new_stream(), *second = new_stream();
   attune_graph *graph = new_graph();
@@ -67,8 +65,7 @@ static void fork_and_join(attune_stream *main, attune_stream *side, attune_event
   OK(attune_copy(main, x + 2 * COUNT, x + COUNT, COUNT * sizeof *x));
 }
 
-static void streams_fork_and_join(void **state) {
-  (void)state;
+TEST(streams_fork_and_join) {
   static unsigned eager[3 * COUNT], captured[3 * COUNT];
   attune_stream *main = new_stream(), *side = new_stream();
   attune_event *out = new_event(), *back = new_event();
@@ -120,8 +117,7 @@ static attune_status refuse(void *user, attune_stream *stream) {
   return at_fail(ATTUNE_IO_ERROR, "refused");
 }
 
-static void updates(void **state) {
-  (void)state;
+TEST(updates) {
   static unsigned x[2 * COUNT];
   int in_place = -1;
   attune_stream *stream = new_stream();
@@ -163,8 +159,7 @@ static void keep_line(void *user, attune_log_level level, const char *line) {
   (void)at_copy_text(l->last, sizeof l->last, line);
 }
 
-static void an_empty_graph_warns(void **state) {
-  (void)state;
+TEST(an_empty_graph_warns) {
   lines l = {0};
   attune_stream *stream = new_stream();
   attune_graph *graph = new_graph();
@@ -187,8 +182,7 @@ static void read_file(const char *path, char *out, size_t size) {
   fclose(file);
 }
 
-static void dumps(void **state) {
-  (void)state;
+TEST(dumps) {
   static unsigned x[3 * COUNT];
   char path[] = "/tmp/attune-graph-XXXXXX", text[4096];
   const int file = mkstemp(path);
@@ -197,10 +191,8 @@ static void dumps(void **state) {
   attune_stream *main = new_stream(), *side = new_stream();
   attune_event *out = new_event(), *back = new_event();
   attune_graph *graph = new_graph();
-  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
-  keep.keep_graph = 1;
   FAILS(attune_graph_debug_dump(graph, path, 0), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_graph_capture_begin(graph, main, &keep));
+  OK(attune_graph_capture_begin(graph, main, &(attune_capture_options){.keep_graph = 1}));
   fork_and_join(main, side, out, back, x);
   OK(attune_graph_capture_end(graph, main));
   OK(attune_graph_debug_dump(graph, path, 0));
@@ -248,8 +240,7 @@ static void add_bytes(const void *args) {
   atomic_fetch_add(s->sum, sum);
 }
 
-static void many_sizes(void **state) {
-  (void)state;
+TEST(many_sizes) {
   atomic_uint sum = 0;
   unsigned expected = 0;
   attune_stream *stream = new_stream();
@@ -294,8 +285,7 @@ static void *capture_and_replay(void *arg) {
   return ok ? NULL : arg;
 }
 
-static void many_threads(void **state) {
-  (void)state;
+TEST(many_threads) {
   static unsigned x[COUNT];
   pthread_t threads[6];
   attune_stream *stream = new_stream();
@@ -331,8 +321,7 @@ static attune_status give_inside(void *user, attune_stream *stream) {
   return at_host_submit(stream, be_inside, user, sizeof(alone));
 }
 
-static void replays_do_not_overlap(void **state) {
-  (void)state;
+TEST(replays_do_not_overlap) {
   atomic_int inside = 0, most = 0;
   alone a = {&inside, &most};
   attune_stream *streams[] = {new_stream(), new_stream(), new_stream()};
@@ -345,8 +334,7 @@ static void replays_do_not_overlap(void **state) {
   for (int i = 0; i < 3; i++) attune_stream_destroy(streams[i]);
 }
 
-static void captures_can_be_asked_for(void **state) {
-  (void)state;
+TEST(captures_can_be_asked_for) {
   static unsigned x[3 * COUNT];
   attune_stream *main = new_stream(), *side = new_stream(), *other = new_stream();
   attune_event *out = new_event(), *outside = new_event();
@@ -391,8 +379,7 @@ static void captures_can_be_asked_for(void **state) {
 }
 
 /* A clone does the same work, and stays when the first graph changes and goes. */
-static void clones_stand_alone(void **state) {
-  (void)state;
+TEST(clones_stand_alone) {
   static unsigned x[COUNT];
   attune_stream *stream = new_stream();
   attune_graph *graph = new_graph(), *clone = NULL;
@@ -425,8 +412,7 @@ static void clones_stand_alone(void **state) {
   attune_stream_destroy(stream);
 }
 
-static void uploads_and_memory(void **state) {
-  (void)state;
+TEST(uploads_and_memory) {
   static unsigned x[COUNT];
   uint64_t used = 7, reserved = 7;
   attune_stream *stream = new_stream();
@@ -450,19 +436,5 @@ static void uploads_and_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replay_is_eager),
-      cmocka_unit_test(replays_in_stream_order),
-      cmocka_unit_test(streams_fork_and_join),
-      cmocka_unit_test(updates),
-      cmocka_unit_test(an_empty_graph_warns),
-      cmocka_unit_test(dumps),
-      cmocka_unit_test(many_sizes),
-      cmocka_unit_test(many_threads),
-      cmocka_unit_test(replays_do_not_overlap),
-      cmocka_unit_test(captures_can_be_asked_for),
-      cmocka_unit_test(clones_stand_alone),
-      cmocka_unit_test(uploads_and_memory),
-  };
-  return cmocka_run_group_tests(tests, find_host, NULL);
+  return RUN_TESTS(find_host, NULL);
 }

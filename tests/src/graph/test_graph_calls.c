@@ -4,9 +4,6 @@
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,20 +34,17 @@ static void open_subject(subject *s, const char *problem) {
                            false));
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   at_copy_text(toy_base, sizeof toy_base, "ns=100");
   (void)remove(database);
-  const attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_RECORD};
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = database, .mode = ATTUNE_MODE_RECORD}, toy_ops, 1));
   OK(attune_stream_create(&stream, device));
   OK(attune_graph_create(&graph, device));
   return 0;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_graph_destroy(graph);
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
@@ -107,8 +101,7 @@ static int64_t recorded_of(const char *problem) {
   } while (0)
 
 /* The captured calls are calls themselves. */
-static void replays_count(void **state) {
-  (void)state;
+TEST(replays_count) {
   for (int i = 0; i < 3; i++) call(&usual); /* found by the thread, once captured calls come */
   capture(graph, NULL, 2, 1);
   EXPECT_CALLS("f32 9x7", 5);
@@ -122,8 +115,7 @@ static void replays_count(void **state) {
   assert_int_equal(recorded_of("f32 5x3"), 12);
 }
 
-static void runs_of_plans_count(void **state) {
-  (void)state;
+TEST(runs_of_plans_count) {
   attune_plan *plan = NULL;
   OK(toy_plan_create(&plan, tuner, stream, usual.key.words + 1, usual.set->operands));
   for (int i = 0; i < 2; i++) OK(toy_plan_run(plan, stream, usual.set->operands));
@@ -142,12 +134,9 @@ static attune_status call_other(void *user, attune_stream *on) {
   return ATTUNE_OK;
 }
 
-static void clones_and_updates_count(void **state) {
-  (void)state;
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+TEST(clones_and_updates_count) {
   attune_graph *clone = NULL;
-  options.keep_graph = 1;
-  capture(graph, &options, 1, 0);
+  capture(graph, &(attune_capture_options){.keep_graph = 1}, 1, 0);
   replay(graph, 2);
   OK(attune_graph_clone(&clone, graph));
   replay(clone, 3);
@@ -162,8 +151,7 @@ static void clones_and_updates_count(void **state) {
 }
 
 /* Of a graph that is gone the replays stay; of a tuner that is gone nobody asks. */
-static void either_may_go_first(void **state) {
-  (void)state;
+TEST(either_may_go_first) {
   capture(graph, NULL, 1, 0);
   replay(graph, 3);
   attune_graph_destroy(graph);
@@ -172,8 +160,7 @@ static void either_may_go_first(void **state) {
   capture(graph, NULL, 1, 0);
   replay(graph, 6);
   attune_tuner_destroy(tuner);
-  const attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_CACHED};
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = database, .mode = ATTUNE_MODE_CACHED}, toy_ops, 1));
   assert_int_equal(recorded_of("f32 9x7"), 11);
   attune_graph_destroy(graph);
   OK(attune_graph_create(&graph, device));
@@ -186,8 +173,7 @@ static attune_status fail_after_a_call(void *user, attune_stream *on) {
   return at_fail(ATTUNE_INTERNAL, "no more");
 }
 
-static void failed_captures_do_not_count(void **state) {
-  (void)state;
+TEST(failed_captures_do_not_count) {
   assert_int_equal(attune_graph_capture_callback(graph, stream, NULL, fail_after_a_call, NULL), ATTUNE_INTERNAL);
   capture(graph, NULL, 0, 1);
   replay(graph, 2);
@@ -196,8 +182,7 @@ static void failed_captures_do_not_count(void **state) {
 }
 
 /* What was replayed before a fork is the parent's. */
-static void a_child_counts_its_own(void **state) {
-  (void)state;
+TEST(a_child_counts_its_own) {
   capture(graph, NULL, 1, 0);
   replay(graph, 3);
   int status = 0;
@@ -211,8 +196,7 @@ static void a_child_counts_its_own(void **state) {
   EXPECT_CALLS("f32 9x7", 4);
 }
 
-static int remove_all(void **state) {
-  (void)state;
+FIXTURE(remove_all) {
   at_operand_set_destroy(usual.set);
   at_operand_set_destroy(other.set);
   at_random_destroy(numbers);
@@ -220,16 +204,11 @@ static int remove_all(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, close_all)
-  const struct CMUnitTest tests[] = {
-      TEST(replays_count),       TEST(runs_of_plans_count),          TEST(clones_and_updates_count),
-      TEST(either_may_go_first), TEST(failed_captures_do_not_count), TEST(a_child_counts_its_own),
-  };
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&numbers, 5) != ATTUNE_OK)
     return 1;
   snprintf(database, sizeof database, "%s/t.db", folder);
   toy_reset();
   open_subject(&usual, TOY_PROBLEM);
   open_subject(&other, OTHER);
-  return cmocka_run_group_tests(tests, NULL, remove_all);
+  return RUN_TESTS_EACH(fresh, close_all, NULL, remove_all);
 }

@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -82,8 +80,7 @@ static int end_of(const char *way) {
   return status;
 }
 
-static void ends(void **state) {
-  (void)state;
+TEST(ends) {
   const char *const clean[] = {"return", "exit", "_exit", "thread"};
   for (size_t i = 0; i < AT_COUNT(clean); i++) {
     const int status = end_of(clean[i]);
@@ -92,8 +89,7 @@ static void ends(void **state) {
   }
 }
 
-static void ends_by_signals(void **state) {
-  (void)state;
+TEST(ends_by_signals) {
   int status = end_of("term");
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
   status = end_of("abort");
@@ -104,6 +100,5 @@ int main(int argc, char **argv) {
   if (argc > 1) return end_by(argv[1]);
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length < 0) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ends), cmocka_unit_test(ends_by_signals)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -9,8 +9,6 @@
 #include <attune/graph.h>
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +16,7 @@ static attune_device *host;
 static atomic_bool gate;
 static int value;
 
-static int find_host(void **state) {
-  (void)state;
+FIXTURE(find_host) {
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
@@ -79,8 +76,7 @@ static int use_inherited(const inherited *in) {
   return graphs_work();
 }
 
-static void a_child_starts_anew(void **state) {
-  (void)state;
+TEST(a_child_starts_anew) {
   inherited in = {0};
   int end = 0;
   assert_int_equal(graphs_work(), 0); /* the pool is full */
@@ -115,6 +111,5 @@ static void a_child_starts_anew(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_starts_anew)};
-  return cmocka_run_group_tests(tests, find_host, NULL);
+  return RUN_TESTS(find_host, NULL);
 }

@@ -7,10 +7,6 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SIDE = 48, COUNT = SIDE * SIDE };
 #define BYTES (COUNT * sizeof(float))
 
@@ -19,11 +15,8 @@ static attune_stream *stream;
 static attune_tuner *tuner;
 static float a[COUNT], b[COUNT], d[COUNT];
 
-static int open_all(void **state) {
-  (void)state;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
+FIXTURE(open_all) {
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
   for (int i = 0; i < COUNT; i++) {
     a[i] = (float)((i * 7919) % 1000) / 1000.0f - 0.5f;
     b[i] = (float)((i * 104729) % 1000) / 1000.0f - 0.5f;
@@ -32,8 +25,7 @@ static int open_all(void **state) {
          attune_tuner_create(&tuner, &options) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
   return 0;
@@ -46,8 +38,7 @@ static attune_graph *new_graph(void) {
 }
 
 static attune_status multiply(attune_stream *on, const float *left, const float *right, float *out) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.m = p.n = p.k = SIDE;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = SIDE, .n = SIDE, .k = SIDE};
   const attune_gemm_operands o = {.alpha = 1.0, .a = left, .b = right, .d = out};
   return attune_gemm(tuner, on, &p, &o);
 }
@@ -67,8 +58,7 @@ static attune_status with_memory(void *user, attune_stream *on) {
   return status;
 }
 
-static void replay_is_eager(void **state) {
-  (void)state;
+TEST(replay_is_eager) {
   static float eager[COUNT];
   attune_graph *graph = new_graph();
   OK(with_memory(NULL, stream));
@@ -102,8 +92,7 @@ static uint64_t reserved(void) {
   return statistics.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }
 
-static void memory_goes_with_the_last_graph(void **state) {
-  (void)state;
+TEST(memory_goes_with_the_last_graph) {
   OK(attune_stream_synchronize(stream));
   const uint64_t before = reserved();
   attune_graph *first = new_graph(), *second = new_graph(), *other = NULL;
@@ -149,8 +138,7 @@ static attune_status allocate_and_refuse(void *user, attune_stream *on) {
   return attune_fill(on, *(void **)user, 300, 1); /* fails: no byte */
 }
 
-static void a_failed_capture_keeps_no_memory(void **state) {
-  (void)state;
+TEST(a_failed_capture_keeps_no_memory) {
   OK(attune_stream_synchronize(stream));
   const uint64_t before = reserved();
   void *held = NULL;
@@ -169,8 +157,7 @@ static void a_failed_capture_keeps_no_memory(void **state) {
 }
 
 /* Streams that join allocate from the graph's pool too. */
-static void a_joined_stream_allocates(void **state) {
-  (void)state;
+TEST(a_joined_stream_allocates) {
   attune_stream *side = NULL;
   attune_event *out = NULL, *back = NULL;
   attune_graph *graph = new_graph();
@@ -200,8 +187,7 @@ static void a_joined_stream_allocates(void **state) {
 }
 
 /* In a capture a GEMM in mode tune takes a guess; asked afterwards it is tuned, and the next capture has the winner. */
-static void gemms_are_tuned_afterwards(void **state) {
-  (void)state;
+TEST(gemms_are_tuned_afterwards) {
   int tuned = -1;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   DECISION(decision);
@@ -232,12 +218,10 @@ static void gemms_are_tuned_afterwards(void **state) {
 }
 
 /* A plan may be destroyed while what it launched waits in a queue, and before graphs that captured it are replayed. */
-static void plans_may_go_first(void **state) {
-  (void)state;
+TEST(plans_may_go_first) {
   enum { RUNS = 20 };
   static float expected[COUNT];
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.m = p.n = p.k = SIDE;
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = SIDE, .n = SIDE, .k = SIDE};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   attune_graph *graph = new_graph();
   attune_plan *plan = NULL;
@@ -289,8 +273,7 @@ static void assert_next(const float *eager, attune_graph *graph) {
 }
 
 /* Each replay draws what the eager calls would draw next, also after an update, and after one that failed. */
-static void random_numbers_go_on(void **state) {
-  (void)state;
+TEST(random_numbers_go_on) {
   enum { TURNS = 6 };
   static float eager[TURNS][COUNT];
   attune_graph *graph = new_graph();
@@ -339,8 +322,7 @@ static void random_numbers_go_on(void **state) {
 }
 
 /* What a capture drew does not count for the next one, whether it was reset, dropped or broken. */
-static void draws_are_counted_anew(void **state) {
-  (void)state;
+TEST(draws_are_counted_anew) {
   static float eager[2][COUNT];
   attune_graph *graph = new_graph();
   attune_stream *other = NULL;
@@ -376,8 +358,7 @@ static void draws_are_counted_anew(void **state) {
 }
 
 /* Memory of one pool, made before any graph, serves two graphs; it goes with the last holder. */
-static void a_pool_before_any_graph(void **state) {
-  (void)state;
+TEST(a_pool_before_any_graph) {
   OK(attune_stream_synchronize(stream));
   const uint64_t before = reserved();
   static float eager[COUNT];
@@ -420,8 +401,7 @@ static void a_pool_before_any_graph(void **state) {
   assert_int_equal(reserved(), before);
 }
 
-static void pools_that_do_not_fit(void **state) {
-  (void)state;
+TEST(pools_that_do_not_fit) {
   attune_pool *pool = NULL, *other = NULL, *own = NULL;
   attune_graph *graph = new_graph(), *second = new_graph();
   attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
@@ -445,8 +425,7 @@ static void pools_that_do_not_fit(void **state) {
   attune_pool_destroy(other);
 }
 
-static void no_clone_of_a_graph_that_draws(void **state) {
-  (void)state;
+TEST(no_clone_of_a_graph_that_draws) {
   attune_graph *graph = new_graph(), *clone = NULL;
   attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
   attune_generator *drawn = NULL;
@@ -463,18 +442,5 @@ static void no_clone_of_a_graph_that_draws(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replay_is_eager),
-      cmocka_unit_test(memory_goes_with_the_last_graph),
-      cmocka_unit_test(a_failed_capture_keeps_no_memory),
-      cmocka_unit_test(a_joined_stream_allocates),
-      cmocka_unit_test(gemms_are_tuned_afterwards),
-      cmocka_unit_test(plans_may_go_first),
-      cmocka_unit_test(random_numbers_go_on),
-      cmocka_unit_test(draws_are_counted_anew),
-      cmocka_unit_test(a_pool_before_any_graph),
-      cmocka_unit_test(pools_that_do_not_fit),
-      cmocka_unit_test(no_clone_of_a_graph_that_draws),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

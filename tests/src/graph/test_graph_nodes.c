@@ -11,9 +11,7 @@ static unsigned numbers[4 * COUNT];
 
 static attune_graph *capture(attune_stream *stream, attune_capture_fn fn, int keep) {
   attune_graph *graph = new_graph();
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  options.keep_graph = keep;
-  OK(attune_graph_capture_callback(graph, stream, &options, fn, numbers));
+  OK(attune_graph_capture_callback(graph, stream, &(attune_capture_options){.keep_graph = keep}, fn, numbers));
   return graph;
 }
 
@@ -43,8 +41,7 @@ static attune_status diamond(void *user, attune_stream *stream) {
   return ATTUNE_OK;
 }
 
-static void nodes_and_edges(void **state) {
-  (void)state;
+TEST(nodes_and_edges) {
   static const attune_node_kind kinds[] = {ATTUNE_NODE_FILL, ATTUNE_NODE_KERNEL, ATTUNE_NODE_FILL, ATTUNE_NODE_COPY,
                                            ATTUNE_NODE_CALL};
   static const char *const names[] = {"fill", "work", "fill", "copy", "call"};
@@ -109,8 +106,7 @@ static void wait_for_gate(const void *args) {
   while (!atomic_load(&gate)) usleep(100);
 }
 
-static void nodes_are_left_out(void **state) {
-  (void)state;
+TEST(nodes_are_left_out) {
   attune_stream *stream = new_stream();
   attune_graph *graph = capture(stream, three_steps, 1), *clone = NULL;
   attune_node node = {0};
@@ -150,8 +146,7 @@ static void add_nine(void *user) {
   x[0] += 9;
 }
 
-static void nodes_get_new_parameters(void **state) {
-  (void)state;
+TEST(nodes_get_new_parameters) {
   attune_stream *stream = new_stream();
   attune_graph *graph = capture(stream, three_steps, 1), *clone = NULL;
   attune_node_parameters p = {0};
@@ -216,8 +211,7 @@ static attune_status fill_some(void *user, attune_stream *stream) {
   return attune_fill_2d(stream, user, 64, element, 16, 2, 3);
 }
 
-static void fills_get_new_parameters(void **state) {
-  (void)state;
+TEST(fills_get_new_parameters) {
   attune_stream *stream = new_stream();
   attune_graph *graph = capture(stream, fill_some, 1);
   attune_node_parameters p = {0};
@@ -247,9 +241,7 @@ static attune_event *started, *ended, *awaited;
 
 static attune_event *new_external(void) {
   attune_event *event = NULL;
-  attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
-  options.external = 1;
-  OK(attune_event_create(&event, host, &options));
+  OK(attune_event_create(&event, host, &(attune_event_options){.external = 1}));
   return event;
 }
 
@@ -263,8 +255,7 @@ static attune_status timed(void *user, attune_stream *stream) {
 }
 
 /* A replay's records are seen outside, and its waits are for records from outside, by the latest ones when it is given. */
-static void external_events(void **state) {
-  (void)state;
+TEST(external_events) {
   attune_stream *stream = new_stream(), *beside = new_stream();
   attune_node node = {0};
   double ns = -1;
@@ -326,8 +317,7 @@ static attune_status waits_and_records(void *user, attune_stream *stream) {
   OK(attune_fill(stream, user, 1, 64));
   return attune_event_record(ended, stream);
 }
-static void external_events_order(void **state) {
-  (void)state;
+TEST(external_events_order) {
   attune_stream *stream = new_stream(), *beside = new_stream();
   ended = new_external();
   awaited = new_external();
@@ -358,8 +348,7 @@ static void external_events_order(void **state) {
 static attune_status fill_first(void *user, attune_stream *stream) {
   return attune_fill(stream, user, 1, 64);
 }
-static void the_race_check_forgets(void **state) {
-  (void)state;
+TEST(the_race_check_forgets) {
   attune_stream *stream = new_stream(), *beside = new_stream();
   attune_node_parameters p = {0};
   OK(attune_set_race_check(1, NULL, NULL));
@@ -382,11 +371,5 @@ static void the_race_check_forgets(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nodes_and_edges),          cmocka_unit_test(nodes_are_left_out),
-      cmocka_unit_test(nodes_get_new_parameters), cmocka_unit_test(fills_get_new_parameters),
-      cmocka_unit_test(the_race_check_forgets),   cmocka_unit_test(external_events),
-      cmocka_unit_test(external_events_order),
-  };
-  return cmocka_run_group_tests(tests, find_host, NULL);
+  return RUN_TESTS(find_host, NULL);
 }

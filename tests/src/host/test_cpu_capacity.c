@@ -5,9 +5,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,8 +36,38 @@ static int run_as(const char *role, bool one_cpu) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 97;
 }
 
-static void it_is_bounded(void **state) {
-  (void)state;
+static void nothing(void *arg, const at_team *team) {
+  (void)arg, (void)team;
+}
+
+static void pause_us(long us) {
+  nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+/* Calls of a team with a millisecond between them: its threads soon learn that waiting awake does not pay. The first
+ * test: the capacity is not measured yet. */
+TEST(rare_teams_do_not_spin) {
+  enum { LEARN = 100, ROUNDS = 100 };
+  if (at_cpu_count() < 2) skip();
+  double best_us = 1e9;
+  for (int attempt = 0; attempt < 3; attempt++) {
+    for (int i = 0; i < LEARN; i++) {
+      at_parallel(2, nothing, NULL);
+      pause_us(1000);
+    }
+    const int64_t start = at_cpu_time_ns();
+    for (int i = 0; i < ROUNDS; i++) {
+      at_parallel(2, nothing, NULL);
+      pause_us(1000);
+    }
+    const double us = (double)(at_cpu_time_ns() - start) * 1e-3 / ROUNDS;
+    if (us < best_us) best_us = us;
+  }
+  print_message("CPU time of a rare team of nothing: %.1f us\n", best_us);
+  assert_true(best_us < 200.0); /* one that spins takes 200 us more than this */
+}
+
+TEST(it_is_bounded) {
   assert_true(at_cpu_capacity_known() == at_cpu_share());
   const int64_t start = at_now_ns();
   const double capacity = at_cpu_capacity();
@@ -60,14 +87,12 @@ static int play(const char *role) {
   return capacity < 9.0 ? (int)(10.0 * capacity) : 90;
 }
 
-static void one_cpu_is_one(void **state) {
-  (void)state;
+TEST(one_cpu_is_one) {
   assert_int_equal(run_as("capacity", true), 10);
   assert_int_equal(run_as("limit", true), 0);
 }
 
-static void spinning_follows_capacity(void **state) {
-  (void)state;
+TEST(spinning_follows_capacity) {
   assert_int_equal(run_as("spin", false), 0);
 }
 
@@ -91,8 +116,7 @@ static void stop_burners(const pid_t *burners, int count) {
 
 /* Three others on each CPU leave a quarter of it. The machine has as many CPUs as before, and that is what is told where
  * the kernel says how long threads waited; elsewhere it is less. */
-static void other_work_does_not_count(void **state) {
-  (void)state;
+TEST(other_work_does_not_count) {
   enum { MOST = 24, ATTEMPTS = 3 };
   const int cpus = at_cpu_count(), others = 3 * cpus;
   if (cpus < 2 || others > MOST) skip();
@@ -109,45 +133,7 @@ static void other_work_does_not_count(void **state) {
   }
 }
 
-static void nothing(void *arg, const at_team *team) {
-  (void)arg, (void)team;
-}
-
-static void pause_us(long us) {
-  nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
-}
-
-/* Calls of a team with a millisecond between them: its threads soon learn that waiting awake does not pay. */
-static void rare_teams_do_not_spin(void **state) {
-  (void)state;
-  enum { LEARN = 100, ROUNDS = 100 };
-  if (at_cpu_count() < 2) skip();
-  double best_us = 1e9;
-  for (int attempt = 0; attempt < 3; attempt++) {
-    for (int i = 0; i < LEARN; i++) {
-      at_parallel(2, nothing, NULL);
-      pause_us(1000);
-    }
-    const int64_t start = at_cpu_time_ns();
-    for (int i = 0; i < ROUNDS; i++) {
-      at_parallel(2, nothing, NULL);
-      pause_us(1000);
-    }
-    const double us = (double)(at_cpu_time_ns() - start) * 1e-3 / ROUNDS;
-    if (us < best_us) best_us = us;
-  }
-  print_message("CPU time of a rare team of nothing: %.1f us\n", best_us);
-  assert_true(best_us < 200.0); /* one that spins takes 200 us more than this */
-}
-
 int main(int argc, char **argv) {
   if (argc > 1) return play(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rare_teams_do_not_spin),
-      cmocka_unit_test(it_is_bounded),
-      cmocka_unit_test(one_cpu_is_one),
-      cmocka_unit_test(spinning_follows_capacity),
-      cmocka_unit_test(other_work_does_not_count),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -7,9 +7,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,18 +50,15 @@ static double quota(const char *membership) {
   return at_cgroup_quota(tree, path);
 }
 
-static int make_tree(void **state) {
-  (void)state;
+FIXTURE(make_tree) {
   return mkdtemp(tree) ? 0 : -1;
 }
 
-static int remove_tree(void **state) {
-  (void)state;
+FIXTURE(remove_tree) {
   return folder_remove(tree);
 }
 
-static void quotas_of_version_2(void **state) {
-  (void)state;
+TEST(quotas_of_version_2) {
   assert_true(quota("0::/\n") == 0.0);
   put("a/b/cpu.max", "max 100000\n");
   assert_true(quota("0::/a/b\n") == 0.0);
@@ -82,8 +76,7 @@ static void quotas_of_version_2(void **state) {
   assert_true(quota("no line of this kind\n") == 0.0);
 }
 
-static void quotas_of_version_1(void **state) {
-  (void)state;
+TEST(quotas_of_version_1) {
   put("cpu,cpuacct/x/y/cpu.cfs_quota_us", "-1\n");
   put("cpu,cpuacct/x/y/cpu.cfs_period_us", "100000\n");
   assert_true(quota("5:memory:/x\n4:cpu,cpuacct:/x/y\n") == 0.0);
@@ -111,8 +104,7 @@ static int team_of(int wanted) {
   return members;
 }
 
-static void the_program_bounds_the_team(void **state) {
-  (void)state;
+TEST(the_program_bounds_the_team) {
   const int all = attune_get_threads();
   assert_true(all >= 1 && all == at_cpu_count());
   assert_int_equal(team_of(3), 3);
@@ -124,8 +116,7 @@ static void the_program_bounds_the_team(void **state) {
   assert_int_equal(team_of(3), 2);
   assert_int_equal(attune_set_threads(4096), ATTUNE_OK);
   assert_int_equal(attune_get_threads(), all);
-  assert_int_equal(attune_set_threads(-1), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "threads is -1"));
+  FAILS_SAYING(attune_set_threads(-1), ATTUNE_INVALID_ARGUMENT, "threads is -1");
   assert_int_equal(attune_set_threads(4097), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_set_threads(0), ATTUNE_OK);
   assert_int_equal(attune_get_threads(), all);
@@ -156,10 +147,8 @@ static int run_as(const char *role, const char *database, const char *threads, b
 }
 
 static attune_tuner *tuner_of(const char *database) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_CACHED};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = ATTUNE_MODE_CACHED;
   return attune_tuner_create(&tuner, &options) == ATTUNE_OK ? tuner : NULL;
 }
 
@@ -187,8 +176,7 @@ static int play(const char *role, const char *database) {
   return source;
 }
 
-static void threads_of_a_child(void **state) {
-  (void)state;
+TEST(threads_of_a_child) {
   assert_int_equal(run_as("count", "", NULL, true), 1);
   assert_int_equal(run_as("count", "", "1", false), 1);
   assert_int_equal(run_as("count", "", "4000", false), attune_get_threads());
@@ -232,8 +220,7 @@ static void store_winner(const char *database, int threads) {
 }
 
 /* Winners hold for as many CPUs as they were measured with; with fewer they are guesses, of fewer threads. */
-static void winners_hold_for_their_number_of_cpus(void **state) {
-  (void)state;
+TEST(winners_hold_for_their_number_of_cpus) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other ones do */
   char one[600], two[600];
   snprintf(one, sizeof one, "%s/one.db", tree);
@@ -251,8 +238,7 @@ static void winners_hold_for_their_number_of_cpus(void **state) {
 }
 
 /* What is tuned with fewer threads is stored beside the winner of more, and replaces it not even if it is forced. */
-static void each_number_of_cpus_has_its_winner(void **state) {
-  (void)state;
+TEST(each_number_of_cpus_has_its_winner) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other ones do */
   char database[600];
   if (attune_get_threads() < 2) skip();
@@ -269,13 +255,5 @@ static void each_number_of_cpus_has_its_winner(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 2) return play(argv[1], argv[2]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(quotas_of_version_2),
-      cmocka_unit_test(quotas_of_version_1),
-      cmocka_unit_test(the_program_bounds_the_team),
-      cmocka_unit_test(threads_of_a_child),
-      cmocka_unit_test(winners_hold_for_their_number_of_cpus),
-      cmocka_unit_test(each_number_of_cpus_has_its_winner),
-  };
-  return cmocka_run_group_tests(tests, make_tree, remove_tree);
+  return RUN_TESTS(make_tree, remove_tree);
 }

@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,8 +43,7 @@ static const char *const ways[] = {"team", "stream", "handler"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 static pid_t children[WAYS];
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   for (int i = 0; i < WAYS; i++) {
     int ends[2];
     char byte;
@@ -78,26 +75,18 @@ static void assert_ends_by(int number, int status) {
   assert_int_equal(WTERMSIG(status), number);
 }
 
-static void the_team_does_not_hold_it(void **state) {
-  (void)state;
+TEST(the_team_does_not_hold_it) {
   assert_ends_by(SIGTERM, end_of(0, 50));
 }
 
-static void a_stream_does_not_hold_it(void **state) {
-  (void)state;
+TEST(a_stream_does_not_hold_it) {
   assert_ends_by(SIGTERM, end_of(1, 50));
 }
 
-static void handlers_are_not_run(void **state) {
-  (void)state;
+TEST(handlers_are_not_run) {
   assert_ends_by(SIGKILL, end_of(2, 1));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_team_does_not_hold_it),
-      cmocka_unit_test(a_stream_does_not_hold_it),
-      cmocka_unit_test(handlers_are_not_run),
-  };
-  return cmocka_run_group_tests(tests, begin, NULL);
+  return RUN_TESTS(begin, NULL);
 }

@@ -14,8 +14,7 @@
 extern const at_op at_gemm_op;
 extern const at_implementation at_gemm_host_blocked;
 
-static void large_products_have_configurations(void **state) {
-  (void)state;
+TEST(large_products_have_configurations) {
   static const char *const texts[] = {"gemm f32 nn 64x64x64 strict", "gemm f32 nn 1024x1024x1024 strict",
                                       "gemm f64 nn 2000x2000x2000 strict"};
   attune_device *host = NULL;
@@ -41,6 +40,5 @@ int main(void) {
   const int here = sched_getcpu();
   CPU_SET(here < 0 ? 0u : (size_t)here, &one);
   if (sched_setaffinity(0, sizeof one, &one) != 0) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(large_products_have_configurations)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

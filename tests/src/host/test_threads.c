@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { MOST = 8 };
@@ -30,8 +29,7 @@ static void count_rank(void *arg, const at_team *team) {
   atomic_store(&c->size, team->size);
 }
 
-static void every_rank_runs_once(void **state) {
-  (void)state;
+TEST(every_rank_runs_once) {
   static const int sizes[] = {1, 2, 3, 4, 8, 2, 1, 5};
   for (size_t i = 0; i < AT_COUNT(sizes); i++) {
     for (int round = 0; round < 200; round++) {
@@ -44,8 +42,7 @@ static void every_rank_runs_once(void **state) {
   }
 }
 
-static void no_threads_wanted(void **state) {
-  (void)state;
+TEST(no_threads_wanted) {
   census c = {0};
   at_parallel(0, count_rank, &c);
   at_parallel(-3, count_rank, &c);
@@ -65,8 +62,7 @@ static bool helped(void) {
 }
 
 /* Whether they come in time is the machine's choice, but they do come. */
-static void share_0_is_the_callers_and_others_help(void **state) {
-  (void)state;
+TEST(share_0_is_the_callers_and_others_help) {
   while (!helped()) usleep(100);
 }
 
@@ -99,8 +95,7 @@ static void mark_workers(void) {
   is_worker = false;
 }
 
-static void nobody_waits_for_a_thread_that_does_not_come(void **state) {
-  (void)state;
+TEST(nobody_waits_for_a_thread_that_does_not_come) {
   mark_workers();
   pthread_mutex_lock(&held);
   atomic_store(&hold, true);
@@ -124,8 +119,7 @@ static void run_slowly(void *arg, const at_team *team) {
 }
 
 /* Long enough that the caller goes to sleep at the end, and the others before the next round. */
-static void sleepers_wake(void **state) {
-  (void)state;
+TEST(sleepers_wake) {
   for (int round = 0; round < 10; round++) {
     atomic_int ran = 0;
     at_parallel(3, run_slowly, &ran);
@@ -141,8 +135,7 @@ static void run_nested(void *arg, const at_team *team) {
   if (inner.size == 1 && inner.seen[0] == 1) atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void a_nested_call_runs_alone(void **state) {
-  (void)state;
+TEST(a_nested_call_runs_alone) {
   atomic_int right = 0;
   at_parallel(3, run_nested, &right);
   assert_int_equal(right, 3);
@@ -166,8 +159,7 @@ static void *call_often(void *arg) {
   return NULL;
 }
 
-static void callers_share_the_pool(void **state) {
-  (void)state;
+TEST(callers_share_the_pool) {
   pthread_t threads[4];
   bool right[4] = {true, true, true, true};
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_often, &right[i]), 0);
@@ -192,8 +184,7 @@ static void *occupy(void *arg) {
   return NULL;
 }
 
-static void a_busy_pool_makes_nobody_wait(void **state) {
-  (void)state;
+TEST(a_busy_pool_makes_nobody_wait) {
   pthread_t thread;
   census c = {0};
   while (!helped()) usleep(100); /* the next team is not one that leaves the workers alone, and the pool, for a while */
@@ -215,8 +206,7 @@ static void count_signal(int number) {
   atomic_fetch_add(&signals, 1);
 }
 
-static void signals_stay_with_the_program(void **state) {
-  (void)state;
+TEST(signals_stay_with_the_program) {
   struct sigaction count = {.sa_handler = count_signal}, before;
   sigset_t mine, old;
   census c = {0};
@@ -235,23 +225,10 @@ static void signals_stay_with_the_program(void **state) {
   assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
-static void cpus_are_ours(void **state) {
-  (void)state;
+TEST(cpus_are_ours) {
   assert_true(at_cpu_count() >= 1 && at_cpu_count() <= sysconf(_SC_NPROCESSORS_CONF));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_rank_runs_once),
-      cmocka_unit_test(no_threads_wanted),
-      cmocka_unit_test(share_0_is_the_callers_and_others_help),
-      cmocka_unit_test(nobody_waits_for_a_thread_that_does_not_come),
-      cmocka_unit_test(sleepers_wake),
-      cmocka_unit_test(a_nested_call_runs_alone),
-      cmocka_unit_test(callers_share_the_pool),
-      cmocka_unit_test(a_busy_pool_makes_nobody_wait),
-      cmocka_unit_test(cpus_are_ours),
-      cmocka_unit_test(signals_stay_with_the_program),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -97,8 +97,7 @@ static inline void one_stream(int round) {
 
 static inline void one_event(int round) {
   attune_event *made = NULL;
-  const attune_event_options options = {.no_timing = round & 1, .blocking = round & 2};
-  OK(attune_event_create(&made, device, &options));
+  OK(attune_event_create(&made, device, &(attune_event_options){.no_timing = round & 1, .blocking = round & 2}));
   OK(attune_event_record(made, stream));
   if (round % 5 == 0) OK(attune_event_synchronize(made));
   attune_event_destroy(made);
@@ -178,11 +177,9 @@ static inline void one_generator(int round) {
 }
 
 static inline void one_pool(int round) {
-  attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   attune_pool *made = NULL;
   void *memory = NULL;
-  options.no_split = round & 1;
-  OK(attune_pool_create(&made, device, &options));
+  OK(attune_pool_create(&made, device, &(attune_pool_options){.no_split = round & 1}));
   OK(attune_pool_begin(made, stream));
   OK(attune_alloc(&memory, stream, (size_t)(1 + round % 3) * MIB));
   OK(attune_pool_end(made, stream));
@@ -210,11 +207,9 @@ static inline void give_segment(void *user, void *memory, size_t bytes, attune_d
 
 static inline void one_own_pool(int round) {
   const attune_allocator own = {.alloc = take_segment, .free = give_segment};
-  attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
   attune_pool *made = NULL;
   void *memory = NULL;
-  options.allocator = &own;
-  OK(attune_pool_create(&made, device, &options));
+  OK(attune_pool_create(&made, device, &(attune_pool_options){.allocator = &own}));
   OK(attune_pool_begin(made, stream));
   OK(attune_alloc(&memory, stream, 3 * MIB));
   OK(attune_pool_end(made, stream));
@@ -234,10 +229,8 @@ static inline void free_operands(void) {
 }
 
 static inline void one_plan(int round) {
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 8 + round % 16, .n = 16, .k = 16};
   attune_plan *made = NULL;
-  problem.m = 8 + round % 16;
-  problem.n = problem.k = 16;
   for (int i = 0; i < 3; i++)
     if (!operands[i]) OK(attune_alloc(&operands[i], stream, 64 * KIB));
   const attune_gemm_operands o = {.alpha = 1.0, .a = operands[0], .b = operands[1], .d = operands[2]};
@@ -250,14 +243,11 @@ static inline void one_plan(int round) {
 }
 
 static inline void one_tuner(int round) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = round & 1 ? "" : "churn.db", .mode = ATTUNE_MODE_CACHED};
   attune_tuner *made = NULL;
-  options.database = round & 1 ? "" : "churn.db";
-  options.mode = ATTUNE_MODE_CACHED;
   OK(attune_tuner_create(&made, &options));
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 8, .n = 8, .k = 8};
   void *memory = NULL;
-  problem.m = problem.n = problem.k = 8;
   OK(attune_alloc(&memory, stream, 4096));
   char *bytes = memory;
   const attune_gemm_operands o = {.alpha = 1.0, .a = bytes, .b = bytes + 1024, .d = bytes + 2048};

@@ -6,8 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -30,9 +28,8 @@ static atomic_int wrong;
 
 static void *call_often(void *arg) {
   double *memory = arg;
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = p.dtype_out = ATTUNE_F64;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldd = LARGE;
+  attune_gemm_problem p = {.dtype = ATTUNE_F64, .dtype_out = ATTUNE_F64, .m = LARGE, .n = LARGE, .k = LARGE,
+                           .lda = LARGE, .ldb = LARGE, .ldd = LARGE};
   const attune_gemm_operands o = {
       .alpha = 1.0, .a = memory, .b = memory + LARGE * LARGE, .d = memory + 2 * LARGE * LARGE};
   for (int i = 0; i < CALLS; i++)
@@ -99,8 +96,7 @@ static int first_use(rlim_t bytes) {
   return call_with_nothing_left();
 }
 
-static void every_limit(void **state) {
-  (void)state;
+TEST(every_limit) {
   int worked = 0;
   for (rlim_t mb = 20; mb <= 980; mb += mb < 500 ? 40 : 160) {
     int end = 0;
@@ -117,6 +113,5 @@ static void every_limit(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_limit)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -9,9 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,10 +20,6 @@
 static attune_device *host;
 static attune_stream *first, *second;
 static atomic_bool gate;
-
-static void says(const char *part) {
-  if (!strstr(attune_last_message(), part)) fail_msg("\"%s\" does not say \"%s\"", attune_last_message(), part);
-}
 
 static void wait_for_gate(const void *args) {
   (void)args;
@@ -56,30 +49,26 @@ static attune_memory_statistics statistics(void) {
   return s;
 }
 
-static int open_streams(void **state) {
-  (void)state;
+FIXTURE(open_streams) {
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&first, host) != ATTUNE_OK) return -1;
   return attune_stream_create(&second, host) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_streams(void **state) {
-  (void)state;
+FIXTURE(close_streams) {
   attune_stream_destroy(first);
   attune_stream_destroy(second);
   return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
 }
 
 /* Each test begins with an allocator that has nothing. */
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   if (attune_memory_set_limit(host, 0) != ATTUNE_OK || attune_memory_empty_cache(host) != ATTUNE_OK) return -1;
   if (attune_memory_configure(host, DEFAULTS) != ATTUNE_OK) return -1;
   if (attune_memory_reset_peaks(host) != ATTUNE_OK || attune_memory_reset_accumulated(host) != ATTUNE_OK) return -1;
   return statistics().reserved_bytes[0].current == 0 ? 0 : -1;
 }
 
-static void freed_memory_is_used_anew(void **state) {
-  (void)state;
+TEST(freed_memory_is_used_anew) {
   void *p = take(first, MIB);
   hold(first);
   OK(attune_free(p, first));
@@ -106,8 +95,7 @@ static int drop_all(void **state) {
   return begin(state);
 }
 
-static void another_streams_use_is_waited_for(void **state) {
-  (void)state;
+TEST(another_streams_use_is_waited_for) {
   void *p = take(first, 3 * MIB);
   OK(attune_record_use(p, second));
   OK(attune_record_use(p, second));
@@ -131,8 +119,7 @@ static void another_streams_use_is_waited_for(void **state) {
   OK(attune_free(q, first));
 }
 
-static void a_closed_streams_memory_is_used_by_others(void **state) {
-  (void)state;
+TEST(a_closed_streams_memory_is_used_by_others) {
   attune_stream *stream = NULL;
   OK(attune_memory_configure(host, "expandable_segments:false"));
   OK(attune_stream_create(&stream, host));
@@ -146,8 +133,7 @@ static void a_closed_streams_memory_is_used_by_others(void **state) {
 }
 
 /* The ladder up to its end, and that the end is not final. */
-static void memory_runs_out(void **state) {
-  (void)state;
+TEST(memory_runs_out) {
   void *p = &p;
   OK(attune_memory_configure(host, "expandable_segments:false"));
   OK(attune_memory_set_limit(host, 100 * MIB));
@@ -183,8 +169,7 @@ static int free_some(void *user, attune_device *device, size_t bytes) {
   return *block && attune_free(*block, first) == ATTUNE_OK && ((*block = NULL), 1);
 }
 
-static void the_program_is_asked_for_memory(void **state) {
-  (void)state;
+TEST(the_program_is_asked_for_memory) {
   OK(attune_memory_set_limit(host, 60 * MIB));
   void *cache = take(first, 50 * MIB);
   OK(attune_memory_add_callback(host, free_some, &cache));
@@ -197,8 +182,7 @@ static void the_program_is_asked_for_memory(void **state) {
   OK(attune_free(p, first));
 }
 
-static void old_segments_are_collected(void **state) {
-  (void)state;
+TEST(old_segments_are_collected) {
   OK(attune_memory_configure(host, "expandable_segments:false,garbage_collection_threshold:0.5"));
   OK(attune_memory_set_limit(host, 200 * MIB));
   void *old = take(first, 40 * MIB), *young = take(first, 50 * MIB);
@@ -215,8 +199,7 @@ static void old_segments_are_collected(void **state) {
   OK(attune_memory_configure(host, "garbage_collection_threshold:1.0"));
 }
 
-static void oversize_blocks_stay_whole(void **state) {
-  (void)state;
+TEST(oversize_blocks_stay_whole) {
   OK(attune_memory_configure(host, "expandable_segments:false,max_split_size_mb:30"));
   void *p = take(first, 100 * MIB);
   attune_memory_statistics s = statistics();
@@ -231,8 +214,7 @@ static void oversize_blocks_stay_whole(void **state) {
   OK(attune_free(r, first));
 }
 
-static void segments_grow_in_place(void **state) {
-  (void)state;
+TEST(segments_grow_in_place) {
   void *a = take(first, 15 * MIB), *b = take(first, 15 * MIB), *c = take(first, 15 * MIB);
   assert_true((char *)b == (char *)a + 15 * MIB && (char *)c == (char *)b + 15 * MIB);
   memset(a, 1, 45 * MIB);
@@ -256,8 +238,7 @@ static attune_status refuse_unmap(attune_device *device, void *address, size_t b
 }
 
 /* A device that does not take memory back keeps it usable. */
-static void memory_that_cannot_go_back_stays(void **state) {
-  (void)state;
+TEST(memory_that_cannot_go_back_stays) {
   const at_backend_vm *usual = host->backend.vm;
   at_backend_vm stubborn = *usual;
   stubborn.unmap = refuse_unmap;
@@ -280,8 +261,7 @@ static void a_fraction_is_a_limit(void) {
   OK(attune_memory_configure(host, "per_process_memory_fraction:1.0"));
 }
 
-static void settings(void **state) {
-  (void)state;
+TEST(settings) {
   static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},
                                        {"max_non_split_rounding_mb:20", "a whole number of MB above 20"},
                                        {"max_split_size:5", "max_split_size\""},
@@ -335,8 +315,7 @@ static void keep_warning(void *user, attune_log_level level, const char *line) {
 }
 
 /* PyTorch's keys that change nothing are told once; they do not stop the others, and a wrong key is still one. */
-static void idle_keys_of_pytorch(void **state) {
-  (void)state;
+TEST(idle_keys_of_pytorch) {
   attune_set_log(keep_warning, NULL, ATTUNE_LOG_WARNING);
   OK(attune_memory_configure(host, "graph_capture_record_stream_reuse:True,roundup_power2_divisions:4"));
   assert_int_equal(warning_count, 1);
@@ -362,8 +341,7 @@ static void idle_keys_of_pytorch(void **state) {
 }
 
 /* Less than 20 MB, as people who use PyTorch have it. */
-static void small_large_segments(void **state) {
-  (void)state;
+TEST(small_large_segments) {
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_configure(host, "expandable_segments:false,large_segment_size_mb:12"));
   void *p = take(first, 2 * MIB);
@@ -375,8 +353,7 @@ static void small_large_segments(void **state) {
   FAILS(attune_memory_configure(host, "large_segment_size_mb:1"), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void without_a_cache(void **state) {
-  (void)state;
+TEST(without_a_cache) {
   OK(attune_memory_configure(host, "backend:none"));
   void *p = take(first, 5 * MIB);
   assert_int_equal(statistics().reserved_bytes[0].current, 5 * MIB);
@@ -409,8 +386,7 @@ static void own_free(void *user, void *pointer, size_t bytes, attune_device *dev
   free(pointer);
 }
 
-static void the_programs_allocator(void **state) {
-  (void)state;
+TEST(the_programs_allocator) {
   own_memory own = {0};
   attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free}, half = {.alloc = own_alloc};
   assert_int_equal(attune_memory_set_allocator(host, &half), ATTUNE_INVALID_ARGUMENT);
@@ -421,16 +397,15 @@ static void the_programs_allocator(void **state) {
   OK(attune_memory_range(p, NULL, &range));
   assert_int_equal(range, 1000); /* there is no more */
   assert_int_equal(attune_memory_set_allocator(host, NULL), ATTUNE_BUSY);
-  assert_int_equal(attune_alloc(&q, first, 77), ATTUNE_OUT_OF_MEMORY);
-  assert_non_null(strstr(attune_last_message(), "the program's allocator of host gave no memory for 77 bytes"));
+  FAILS_SAYING(attune_alloc(&q, first, 77), ATTUNE_OUT_OF_MEMORY,
+               "the program's allocator of host gave no memory for 77 bytes");
   OK(attune_free(p, first));
   assert_true(own.frees == 1 && own.freed_bytes == 1000); /* the same number as alloc was told */
   OK(attune_memory_set_allocator(host, NULL));
 }
 
 /* What the program gives was never freed before: it is not looked at; and it goes back at once: nothing is written to it. */
-static void poison_and_the_programs_allocator(void **state) {
-  (void)state;
+TEST(poison_and_the_programs_allocator) {
   own_memory own = {0};
   const attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free};
   OK(attune_memory_empty_cache(host));
@@ -444,8 +419,7 @@ static void poison_and_the_programs_allocator(void **state) {
   OK(attune_memory_configure(host, "poison:false"));
 }
 
-static void pools_are_apart(void **state) {
-  (void)state;
+TEST(pools_are_apart) {
   own_memory own = {0};
   attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free};
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
@@ -494,8 +468,7 @@ static int pools_now(void) {
 }
 
 /* Nobody can end what was begun on it, so its own end does. */
-static void a_stream_ends_what_it_began(void **state) {
-  (void)state;
+TEST(a_stream_ends_what_it_began) {
   const int before = pools_now();
   for (int i = 0; i < 3; i++) {
     attune_stream *stream = NULL;
@@ -511,8 +484,7 @@ static void a_stream_ends_what_it_began(void **state) {
   assert_int_equal(pools_now(), before);
 }
 
-static void a_capture_has_its_pool(void **state) {
-  (void)state;
+TEST(a_capture_has_its_pool) {
   attune_pool *pool = NULL;
   void *before = take(first, MIB), *shared = take(first, MIB);
   OK(attune_record_use(shared, second));
@@ -537,8 +509,7 @@ static void a_capture_has_its_pool(void **state) {
   assert_int_equal(statistics().reserved_bytes[0].current, 0);
 }
 
-static void counters_add_up(void **state) {
-  (void)state;
+TEST(counters_add_up) {
   void *small = take(first, 1000), *large = take(second, 5 * MIB);
   OK(attune_free(small, first));
   OK(attune_free(large, second));
@@ -592,8 +563,7 @@ static void *churn(void *arg) {
   return NULL;
 }
 
-static void threads_share_the_device(void **state) {
-  (void)state;
+TEST(threads_share_the_device) {
   worker workers[THREADS];
   pthread_t threads[THREADS];
   for (size_t i = 0; i < THREADS; i++) {
@@ -633,8 +603,7 @@ static int in_child(void *inherited) {
 #define FORKS 1
 #endif
 
-static void a_child_of_fork_goes_on(void **state) {
-  (void)state;
+TEST(a_child_of_fork_goes_on) {
   if (!FORKS) {
     print_message("skipped: the sanitizers do not survive a fork beside other threads\n");
     skip();
@@ -657,31 +626,6 @@ static void a_child_of_fork_goes_on(void **state) {
   OK(attune_free(p, first));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, drop_all)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(freed_memory_is_used_anew),
-      TEST(another_streams_use_is_waited_for),
-      TEST(a_closed_streams_memory_is_used_by_others),
-      TEST(memory_runs_out),
-      TEST(the_program_is_asked_for_memory),
-      TEST(old_segments_are_collected),
-      TEST(oversize_blocks_stay_whole),
-      TEST(segments_grow_in_place),
-      TEST(memory_that_cannot_go_back_stays),
-      TEST(settings),
-      TEST(idle_keys_of_pytorch),
-      TEST(small_large_segments),
-      TEST(without_a_cache),
-      TEST(the_programs_allocator),
-      TEST(poison_and_the_programs_allocator),
-      TEST(pools_are_apart),
-      TEST(a_stream_ends_what_it_began),
-      TEST(a_capture_has_its_pool),
-      TEST(counters_add_up),
-      TEST(threads_share_the_device),
-      TEST(a_child_of_fork_goes_on),
-  };
-  return cmocka_run_group_tests(tests, open_streams, close_streams);
+  return RUN_TESTS_EACH(begin, drop_all, open_streams, close_streams);
 }

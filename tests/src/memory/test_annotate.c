@@ -6,8 +6,6 @@
 #include "src/host/host.h"
 #include "src/memory/malloc/allocator.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <attune/attune.h>
@@ -80,15 +78,13 @@ static bool may_use(const void *address) {
   return false;
 }
 
-static int listen(void **state) {
-  (void)state;
+FIXTURE(listen) {
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   host->backend.notes = &listening;
   return attune_stream_create(&first, host) == ATTUNE_OK && attune_stream_create(&second, host) == ATTUNE_OK ? 0 : -1;
 }
 
-static int stop(void **state) {
-  (void)state;
+FIXTURE(stop) {
   attune_stream_destroy(first);
   attune_stream_destroy(second);
   return 0;
@@ -105,8 +101,7 @@ static void *take(attune_stream *stream, size_t bytes) {
   return p;
 }
 
-static void what_is_held_may_be_used(void **state) {
-  (void)state;
+TEST(what_is_held_may_be_used) {
   enum { SLOTS = 64, TURNS = 20000 };
   char *blocks[SLOTS] = {0};
   uint64_t x = 1;
@@ -134,8 +129,7 @@ static void what_is_held_may_be_used(void **state) {
   OK(attune_free(p, first));
 }
 
-static void freed_memory_may_not(void **state) {
-  (void)state;
+TEST(freed_memory_may_not) {
   set("nvtx:true");
   char *p = take(first, 1000), *q = take(first, 1000);
   assert_true(may_use(p + 1023)); /* attune_memory_range says so */
@@ -156,8 +150,7 @@ static void slow_work(const void *args) {
 }
 
 /* Work that was given before the free is no use after free. */
-static void work_given_before_is_waited_for(void **state) {
-  (void)state;
+TEST(work_given_before_is_waited_for) {
   set("nvtx:true");
   char *p = take(first, 100), *other = take(first, 100);
   OK(at_host_submit(first, slow_work, &p, sizeof p));
@@ -181,8 +174,7 @@ static attune_status allocate_and_free(void *user, attune_stream *stream) {
 }
 
 /* Each replay writes to what its capture freed. */
-static void a_graphs_memory_is_its_own(void **state) {
-  (void)state;
+TEST(a_graphs_memory_is_its_own) {
   attune_graph *graph = NULL;
   void *p = NULL;
   set("nvtx:true");
@@ -195,11 +187,9 @@ static void a_graphs_memory_is_its_own(void **state) {
   set("nvtx:false");
 }
 
-static void settings(void **state) {
-  (void)state;
+TEST(settings) {
   set("nvtx:false");
-  assert_int_equal(attune_memory_configure(host, "nvtx:true,poison:true"), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "nvtx and poison"));
+  FAILS_SAYING(attune_memory_configure(host, "nvtx:true,poison:true"), ATTUNE_INVALID_ARGUMENT, "nvtx and poison");
   assert_int_equal(attune_memory_configure(host, "nvtx:1"), ATTUNE_INVALID_ARGUMENT);
   char *p = take(first, 100);
   assert_int_equal(attune_memory_configure(host, "nvtx:true"), ATTUNE_BUSY);
@@ -211,12 +201,5 @@ static void settings(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_held_may_be_used),
-      cmocka_unit_test(freed_memory_may_not),
-      cmocka_unit_test(work_given_before_is_waited_for),
-      cmocka_unit_test(a_graphs_memory_is_its_own),
-      cmocka_unit_test(settings),
-  };
-  return cmocka_run_group_tests(tests, listen, stop);
+  return RUN_TESTS(listen, stop);
 }

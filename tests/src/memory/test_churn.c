@@ -2,8 +2,7 @@
  * test_churn.c: rounds of making and destroying on the host: nothing grows. */
 #include "tests/src/memory/churn.h"
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   const char *text = getenv("ATTUNE_TEST_ROUNDS");
   rounds = text ? atoi(text) : 2000;
@@ -13,37 +12,32 @@ static int open_all(void **state) {
          attune_tuner_create(&tuner, &options) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
   return 0;
 }
 
-static void handles(void **state) {
-  (void)state;
+TEST(handles) {
   churn("streams", rounds, one_stream);
   churn("events", rounds, one_event);
   churn("generators", rounds, one_generator);
   churn("workloads", rounds / 10, one_workload);
 }
 
-static void memory(void **state) {
-  (void)state;
+TEST(memory) {
   churn("pools", rounds, one_pool);
   churn("pools with an allocator", rounds, one_own_pool);
   churn("pinned memory", rounds, one_pinned);
   churn("snapshots and histories", rounds / 10, one_text);
 }
 
-static void graphs(void **state) {
-  (void)state;
+TEST(graphs) {
   churn("graphs", rounds, one_graph);
   churn("broken captures", rounds, one_broken_graph);
 }
 
-static void other_segments(void **state) {
-  (void)state;
+TEST(other_segments) {
   OK(attune_memory_empty_cache(device));
   OK(attune_memory_configure(device, "expandable_segments:false"));
   churn("graphs, plain segments", rounds, one_graph);
@@ -56,8 +50,7 @@ static void other_segments(void **state) {
   OK(attune_memory_configure(device, "backend:caching,expandable_segments:true"));
 }
 
-static void tuners_and_plans(void **state) {
-  (void)state;
+TEST(tuners_and_plans) {
   churn("plans", rounds, one_plan);
   churn("modes", rounds, one_mode);
   churn("tuners", rounds / 4, one_tuner);
@@ -65,7 +58,5 @@ static void tuners_and_plans(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(handles), cmocka_unit_test(memory), cmocka_unit_test(graphs),
-                                     cmocka_unit_test(tuners_and_plans), cmocka_unit_test(other_segments)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

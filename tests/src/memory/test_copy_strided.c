@@ -7,32 +7,17 @@
 #include <attune/graph.h>
 #include <attune/transfer.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/cuda/memory/fill.h"
 #include "tests/support/unseen_wait.h"
+#include "tests/support/host_stream.h"
 
 enum { ROOM = 4096 };
 
-static attune_device *host;
-static attune_stream *stream;
 static unsigned seed = 1;
 
 static unsigned draw(unsigned below) {
   seed = seed * 1664525u + 1013904223u;
   return (seed >> 8) % below;
-}
-
-static int open_stream(void **state) {
-  (void)state;
-  return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
-}
-
-static int close_stream(void **state) {
-  (void)state;
-  attune_stream_destroy(stream);
-  return 0;
 }
 
 static size_t at(size_t slice, size_t slice_pitch, size_t row, size_t pitch) {
@@ -63,8 +48,7 @@ static attune_box_copy random_copy(unsigned char *memory, size_t *to, size_t *fr
 }
 
 /* Accepted and right, or refused: then they do overlap, or lie between each other's rows with other pitches. */
-static void copies_are_those_of_a_loop(void **state) {
-  (void)state;
+TEST(copies_are_those_of_a_loop) {
   static unsigned char memory[ROOM], expected[ROOM], touched[ROOM], source_touched[ROOM];
   int accepted = 0, refused = 0, between = 0;
   for (int turn = 0; turn < 4000; turn++) {
@@ -103,8 +87,7 @@ static void copies_are_those_of_a_loop(void **state) {
   assert_true(accepted > 200 && refused > 200 && between > 20);
 }
 
-static void fills_are_those_of_a_loop(void **state) {
-  (void)state;
+TEST(fills_are_those_of_a_loop) {
   static unsigned char expected[ROOM];
   static unsigned char memory[ROOM] __attribute__((aligned(16)));
   for (int turn = 0; turn < 1500; turn++) {
@@ -131,8 +114,7 @@ static void fills_are_those_of_a_loop(void **state) {
 }
 
 /* The plain forms, long rows, and an element that is a number. */
-static void rows_and_elements(void **state) {
-  (void)state;
+TEST(rows_and_elements) {
   enum { ROWS = 40, COLUMNS = 50, LONG = 100001 };
   static double matrix[ROWS][COLUMNS], part[ROWS][8], line[LONG];
   const double value = 2.5;
@@ -151,15 +133,14 @@ static void rows_and_elements(void **state) {
   for (int y = 0; y < ROWS; y++) assert_true(matrix[y][0] == value && matrix[y][1] == 0);
 }
 
-static void what_is_refused(void **state) {
-  (void)state;
+TEST(what_is_refused) {
   static char memory[ROOM] __attribute__((aligned(16)));
   char *half = memory + ROOM / 2;
   const char element[16] = {1};
   FAILS(attune_copy_2d(NULL, memory, 8, half, 8, 8, 2), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_copy_2d(stream, NULL, 8, half, 8, 8, 2), ATTUNE_INVALID_ARGUMENT);
-  FAILS(attune_copy_2d(stream, memory, 7, half, 8, 8, 2), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "destination has a pitch of 7"));
+  FAILS_SAYING(attune_copy_2d(stream, memory, 7, half, 8, 8, 2), ATTUNE_INVALID_ARGUMENT,
+               "destination has a pitch of 7");
   FAILS(attune_copy_2d(stream, memory, 8, half, 7, 8, 2), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_copy_2d(stream, memory, 8, half, 8, 8, SIZE_MAX / 4), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_copy_2d(stream, memory, 16, memory + 8, 16, 9, 2), ATTUNE_INVALID_ARGUMENT);
@@ -169,8 +150,7 @@ static void what_is_refused(void **state) {
   OK(attune_copy_2d(stream, NULL, 1, NULL, 2, 0, 8));
   FAILS(attune_copy_3d(stream, NULL), ATTUNE_INVALID_ARGUMENT);
   attune_box_copy box = {memory, 8, 16, half, 8, 15, 8, 2, 2};
-  FAILS(attune_copy_3d(stream, &box), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "source has a slice pitch of 15"));
+  FAILS_SAYING(attune_copy_3d(stream, &box), ATTUNE_INVALID_ARGUMENT, "source has a slice pitch of 15");
   FAILS(attune_fill_elements(stream, memory, element, 3, 1), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_fill_elements(stream, memory, element, 32, 1), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_fill_elements(stream, memory, NULL, 4, 1), ATTUNE_INVALID_ARGUMENT);
@@ -183,8 +163,7 @@ static void what_is_refused(void **state) {
   OK(attune_stream_synchronize(stream));
 }
 
-static void captures_write_them_down(void **state) {
-  (void)state;
+TEST(captures_write_them_down) {
   static int32_t matrix[6][8], copy[6][4];
   const int32_t value = 77;
   attune_graph *graph = NULL;
@@ -204,8 +183,7 @@ static void captures_write_them_down(void **state) {
 }
 
 /* Two streams on alternate columns of a matrix are in no order and need none; on the same one they race. */
-static void races_are_found_byte_by_byte(void **state) {
-  (void)state;
+TEST(races_are_found_byte_by_byte) {
   static int32_t matrix[16][8], other[16][4];
   const int32_t one = 1;
   attune_stream *beside = NULL;
@@ -233,8 +211,7 @@ static struct { unsigned x, y; } blockIdx, threadIdx, gridDim, blockDim;
 
 _Static_assert(sizeof(struct at_fill_arguments) == sizeof(at_fill_call), "fill.h and fill.cu agree");
 
-static void the_kernel_fills_as_the_host(void **state) {
-  (void)state;
+TEST(the_kernel_fills_as_the_host) {
   static uint64_t memory[ROOM], expected[ROOM];
   for (int turn = 0; turn < 300; turn++) {
     const unsigned each = 1 + draw(2), count = 1 + draw(20), rows = 1 + draw(4), slices = 1 + draw(3);
@@ -259,14 +236,5 @@ static void the_kernel_fills_as_the_host(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(copies_are_those_of_a_loop),
-      cmocka_unit_test(fills_are_those_of_a_loop),
-      cmocka_unit_test(rows_and_elements),
-      cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(captures_write_them_down),
-      cmocka_unit_test(races_are_found_byte_by_byte),
-      cmocka_unit_test(the_kernel_fills_as_the_host),
-  };
-  return cmocka_run_group_tests(tests, open_stream, close_stream);
+  return RUN_TESTS(open_stream, close_stream);
 }

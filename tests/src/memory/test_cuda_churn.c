@@ -11,8 +11,7 @@ static uint64_t used_bytes(void) {
   return total - available;
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   const char *text = getenv("ATTUNE_TEST_ROUNDS");
   rounds = text ? atoi(text) : 200;
@@ -22,8 +21,7 @@ static int open_all(void **state) {
   return attune_stream_create(&stream, device) != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
   return 0;
@@ -59,17 +57,15 @@ static void one_export(int round) {
   attune_event_ipc words;
   attune_event *event = NULL;
   void *memory = NULL;
-  const attune_event_options options = {.no_timing = 1, .interprocess = 1};
   OK(attune_alloc(&memory, stream, (size_t)(1 + round % 5) * 8 * MIB));
   OK(attune_memory_export(&handle, memory));
   OK(attune_free(memory, stream));
-  OK(attune_event_create(&event, device, &options));
+  OK(attune_event_create(&event, device, &(attune_event_options){.no_timing = 1, .interprocess = 1}));
   OK(attune_event_ipc_export(event, &words));
   attune_event_destroy(event);
 }
 
-static void handles(void **state) {
-  (void)state;
+TEST(handles) {
   churn("streams", rounds, one_stream);
   churn("streams with products", rounds, one_busy_stream);
   churn("wrapped streams", rounds, one_wrapped_stream);
@@ -78,28 +74,24 @@ static void handles(void **state) {
   churn("exports", rounds, one_export);
 }
 
-static void memory(void **state) {
-  (void)state;
+TEST(memory) {
   churn("pools", rounds, one_pool);
   churn("pinned memory", rounds, one_pinned);
 }
 
-static void graphs(void **state) {
-  (void)state;
+TEST(graphs) {
   churn("graphs", rounds, one_graph);
   churn("broken captures", rounds, one_broken_graph);
 }
 
-static void tuners_and_plans(void **state) {
-  (void)state;
+TEST(tuners_and_plans) {
   churn("plans", rounds, one_plan);
   churn("modes", rounds, one_mode);
   churn("tuners", rounds / 4, one_tuner);
   free_operands();
 }
 
-static void plain_segments(void **state) {
-  (void)state;
+TEST(plain_segments) {
   OK(attune_memory_empty_cache(device));
   OK(attune_memory_configure(device, "expandable_segments:false"));
   churn("graphs, plain segments", rounds, one_graph);
@@ -107,11 +99,6 @@ static void plain_segments(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(handles), cmocka_unit_test(memory), cmocka_unit_test(graphs),
-                                     cmocka_unit_test(tuners_and_plans), cmocka_unit_test(plain_segments)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
+  return RUN_TESTS(open_all, close_all);
 }

@@ -7,7 +7,6 @@
 #include "tests/support/other_process.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 
 #include <cuda_runtime_api.h>
 
@@ -89,13 +88,11 @@ static int other_process(int count, char **arguments) {
 
 /* ---- this process ---- */
 
-static int open_stream(void **state) {
-  (void)state;
+FIXTURE(open_stream) {
   return attune_stream_create(&stream, device) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_stream(void **state) {
-  (void)state;
+FIXTURE(close_stream) {
   attune_stream_destroy(stream);
   return 0;
 }
@@ -131,8 +128,7 @@ static void memory_of(const char *settings, size_t bytes, const char *what) {
   OK(attune_free(before, stream));
 }
 
-static void another_process_reads_and_writes(void **state) {
-  (void)state;
+TEST(another_process_reads_and_writes) {
   memory_of("expandable_segments:true", 4096, "use");
   memory_of("expandable_segments:true", LARGE, "use");
   memory_of("expandable_segments:false", 4096, "use");
@@ -161,8 +157,7 @@ static void keep(void *user, void *pointer, size_t bytes, attune_device *of, att
 }
 
 /* By cudaMalloc: exported with its place in the allocation around it. */
-static void memory_of_the_programs_allocator(void **state) {
-  (void)state;
+TEST(memory_of_the_programs_allocator) {
   const attune_allocator own = {.alloc = cut, .free = keep};
   attune_memory_handle handle;
   void *pool = NULL;
@@ -190,13 +185,11 @@ static void memory_of_the_programs_allocator(void **state) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void damaged_handles_are_refused(void **state) {
-  (void)state;
+TEST(damaged_handles_are_refused) {
   memory_of("expandable_segments:true", 4096, "damaged");
 }
 
-static void another_device_of_another_process(void **state) {
-  (void)state;
+TEST(another_device_of_another_process) {
   attune_device *peer = NULL;
   int can = 0;
   if (attune_device_get(&peer, "cuda:1") != ATTUNE_OK) {
@@ -212,8 +205,7 @@ static void another_device_of_another_process(void **state) {
 }
 
 /* What was given away is not held by it. */
-static void freed_memory_goes_back(void **state) {
-  (void)state;
+TEST(freed_memory_goes_back) {
   attune_memory_handle handle;
   uint64_t before = 0, after = 0;
   set("expandable_segments:true");
@@ -229,8 +221,7 @@ static void freed_memory_goes_back(void **state) {
   finish_other(start_other("freed", &handle, NULL));
 }
 
-static void an_exporter_that_ended(void **state) {
-  (void)state;
+TEST(an_exporter_that_ended) {
   attune_memory_handle handle;
   int in[2], out[2];
   char text[HANDLE_TEXT];
@@ -254,12 +245,10 @@ static void an_exporter_that_ended(void **state) {
   OK(attune_fill(stream, p, 3, 4096)); /* what is open stays */
   assert_true(has(p, 3));
   OK(attune_memory_close(p, device));
-  assert_int_equal(attune_memory_import(&p, device, &handle), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), "has ended"));
+  FAILS_SAYING(attune_memory_import(&p, device, &handle), ATTUNE_NOT_FOUND, "has ended");
 }
 
-static void a_process_refuses_its_own(void **state) {
-  (void)state;
+TEST(a_process_refuses_its_own) {
   attune_memory_handle handle;
   void *opened = NULL;
   char *p = take(4096);
@@ -271,18 +260,6 @@ static void a_process_refuses_its_own(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return other_process(argc, argv);
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(another_process_reads_and_writes),
-      cmocka_unit_test(memory_of_the_programs_allocator),
-      cmocka_unit_test(damaged_handles_are_refused),
-      cmocka_unit_test(another_device_of_another_process),
-      cmocka_unit_test(freed_memory_goes_back),
-      cmocka_unit_test(an_exporter_that_ended),
-      cmocka_unit_test(a_process_refuses_its_own),
-  };
-  return cmocka_run_group_tests(tests, open_stream, close_stream);
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  return RUN_TESTS(open_stream, close_stream);
 }

@@ -7,9 +7,6 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cuda/context/cuda.h"
 
@@ -19,14 +16,12 @@
 static attune_device *device;
 static attune_stream *first, *second;
 
-static int open_streams(void **state) {
-  (void)state;
+FIXTURE(open_streams) {
   return attune_stream_create(&first, device) == ATTUNE_OK && attune_stream_create(&second, device) == ATTUNE_OK ? 0
                                                                                                                  : -1;
 }
 
-static int close_streams(void **state) {
-  (void)state;
+FIXTURE(close_streams) {
   attune_stream_destroy(first);
   attune_stream_destroy(second);
   return 0;
@@ -80,8 +75,7 @@ static void segments_of(const char *settings) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void every_kind_of_segment(void **state) {
-  (void)state;
+TEST(every_kind_of_segment) {
   segments_of("expandable_segments:false");
   segments_of("expandable_segments:true");
   segments_of("backend:none");
@@ -89,8 +83,7 @@ static void every_kind_of_segment(void **state) {
   set("poison:false");
 }
 
-static void memory_really_goes_back(void **state) {
-  (void)state;
+TEST(memory_really_goes_back) {
   static const char *const kinds[] = {"expandable_segments:true", "expandable_segments:false"};
   for (int i = 0; i < 2; i++) {
     uint64_t before = 0, taken = 0, after = 0;
@@ -107,8 +100,7 @@ static void memory_really_goes_back(void **state) {
   }
 }
 
-static void another_streams_use_is_waited_for(void **state) {
-  (void)state;
+TEST(another_streams_use_is_waited_for) {
   void *p = NULL, *q = NULL, *r = NULL;
   set("expandable_segments:true");
   OK(attune_alloc(&p, first, LONG_BYTES));
@@ -128,8 +120,7 @@ static void another_streams_use_is_waited_for(void **state) {
 }
 
 /* Also with the program's own handle of the stream: nothing is allocated behind its capture. */
-static void captures(void **state) {
-  (void)state;
+TEST(captures) {
   cudaStream_t native = NULL;
   cudaGraph_t graph = NULL;
   attune_stream *wrapped = NULL;
@@ -157,8 +148,7 @@ static void captures(void **state) {
   assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
 }
 
-static void memory_runs_out(void **state) {
-  (void)state;
+TEST(memory_runs_out) {
   static const char *const kinds[] = {"expandable_segments:true", "expandable_segments:false"};
   for (int i = 0; i < 2; i++) {
     uint64_t available = 0;
@@ -166,8 +156,7 @@ static void memory_runs_out(void **state) {
     set(kinds[i]);
     OK(attune_device_memory_info(device, &available, NULL));
     OK(attune_alloc(&p, first, (size_t)(available / 10 * 6)));
-    assert_int_equal(attune_alloc(&q, second, (size_t)(available / 10 * 6)), ATTUNE_OUT_OF_MEMORY);
-    assert_non_null(strstr(attune_last_message(), "bytes are allocated"));
+    FAILS_SAYING(attune_alloc(&q, second, (size_t)(available / 10 * 6)), ATTUNE_OUT_OF_MEMORY, "bytes are allocated");
     OK(attune_free(p, first));
     OK(attune_alloc(&q, second, (size_t)(available / 10 * 6))); /* the other stream's cache goes */
     OK(attune_free(q, second));
@@ -176,8 +165,7 @@ static void memory_runs_out(void **state) {
   }
 }
 
-static void pinned_memory(void **state) {
-  (void)state;
+TEST(pinned_memory) {
   void *host = NULL, *again = NULL, *memory = NULL;
   struct cudaPointerAttributes found;
   unsigned flags = 0;
@@ -230,8 +218,7 @@ static void *churn(void *arg) {
   return NULL;
 }
 
-static void threads_share_the_device(void **state) {
-  (void)state;
+TEST(threads_share_the_device) {
   worker workers[THREADS];
   pthread_t threads[THREADS];
   for (size_t i = 0; i < THREADS; i++) {
@@ -246,18 +233,6 @@ static void threads_share_the_device(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_kind_of_segment),
-      cmocka_unit_test(memory_really_goes_back),
-      cmocka_unit_test(another_streams_use_is_waited_for),
-      cmocka_unit_test(captures),
-      cmocka_unit_test(memory_runs_out),
-      cmocka_unit_test(pinned_memory),
-      cmocka_unit_test(threads_share_the_device),
-  };
-  return cmocka_run_group_tests(tests, open_streams, close_streams);
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  return RUN_TESTS(open_streams, close_streams);
 }

@@ -9,13 +9,11 @@ enum { ROWS = 37, COLUMNS = 53, SLICES = 5, PITCH = 256, SLICE = PITCH * 41, ROO
 
 static attune_stream *stream;
 
-static int open_stream(void **state) {
-  (void)state;
+FIXTURE(open_stream) {
   return attune_stream_create(&stream, device) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_stream(void **state) {
-  (void)state;
+FIXTURE(close_stream) {
   attune_stream_destroy(stream);
   return 0;
 }
@@ -33,8 +31,7 @@ static void wait_for_it(void) {
 }
 
 /* A box, to the device in one layout, on it to another one, back in a third: each way at once and slice by slice. */
-static void boxes_go_all_ways(void **state) {
-  (void)state;
+TEST(boxes_go_all_ways) {
   static unsigned char from[ROOM], to[ROOM];
   unsigned char *a = device_memory(ROOM), *b = device_memory(ROOM);
   for (size_t odd = 0; odd < 2; odd++) { /* a slice pitch that is no multiple of the pitch */
@@ -75,8 +72,7 @@ static void assert_box(const unsigned char *memory, const attune_box_fill *f, si
 }
 
 /* Every size of element, in rows and slices that lie close and apart; also from a graph. */
-static void fills_of_any_element(void **state) {
-  (void)state;
+TEST(fills_of_any_element) {
   static unsigned char host[ROOM];
   unsigned char *memory = device_memory(ROOM);
   for (size_t bytes = 1; bytes <= 16; bytes *= 2)
@@ -122,8 +118,7 @@ static void *fill_there(void *memory) {
   if (attune_fill_elements(stream, memory, &value, sizeof value, 100) != ATTUNE_OK) return (void *)1;
   return attune_stream_synchronize(stream) == ATTUNE_OK ? NULL : (void *)1;
 }
-static void fills_of_a_new_thread(void **state) {
-  (void)state;
+TEST(fills_of_a_new_thread) {
   float *memory = device_memory(400), host[100];
   pthread_t thread;
   void *failed = NULL;
@@ -149,8 +144,7 @@ static void assert_info(const void *pointer, attune_memory_kind kind, attune_dev
   assert_int_equal(info.held, held);
 }
 
-static void pointers_are_told_apart(void **state) {
-  (void)state;
+TEST(pointers_are_told_apart) {
   char *own = device_memory(3000), *pinned = NULL, *foreign = NULL, *managed = NULL, *locked = NULL;
   char *plain = malloc(100);
   assert_non_null(plain);
@@ -185,8 +179,7 @@ static void pointers_are_told_apart(void **state) {
 }
 
 /* A copy from it is asynchronous: the error mode of attune_set_sync_debug refuses it while it is pageable. */
-static void registered_memory(void **state) {
-  (void)state;
+TEST(registered_memory) {
   const size_t bytes = (size_t)8 << 20;
   char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   char *there = device_memory(bytes);
@@ -215,8 +208,7 @@ static void registered_memory(void **state) {
 
 /* ---- managed memory ---- */
 
-static void managed_memory(void **state) {
-  (void)state;
+TEST(managed_memory) {
   attune_pool *pool = NULL;
   attune_device *host = NULL, *both[2];
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
@@ -293,8 +285,7 @@ static void managed_memory(void **state) {
 
 /* ---- copies that convert ---- */
 
-static void converted_copies(void **state) {
-  (void)state;
+TEST(converted_copies) {
   enum { NUMBERS = 100000 };
   static double doubles[NUMBERS], back[NUMBERS];
   static float floats[NUMBERS];
@@ -327,20 +318,9 @@ static void converted_copies(void **state) {
 }
 
 int main(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(boxes_go_all_ways),     cmocka_unit_test(fills_of_any_element),
-      cmocka_unit_test(fills_of_a_new_thread), cmocka_unit_test(pointers_are_told_apart),
-      cmocka_unit_test(registered_memory),     cmocka_unit_test(managed_memory),
-      cmocka_unit_test(converted_copies),
-  };
-  const int failed = cmocka_run_group_tests(tests, open_stream, close_stream);
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  if (attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}) != ATTUNE_OK) return 1;
+  const int failed = RUN_TESTS(open_stream, close_stream);
   attune_tuner_destroy(tuner);
   return failed;
 }

@@ -6,10 +6,9 @@
 #include "tests/src/memory/memfd_backend.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
-#include "src/memory/ipc/ipc_socket.h"
+#include "src/memory/ipc/ipc.h"
 
 #define MIB ((size_t)1 << 20)
 #define PAGE (20 * MIB)
@@ -18,10 +17,6 @@
 
 static attune_device *host;
 static attune_stream *stream;
-
-static void says(const char *part) {
-  if (!strstr(attune_last_message(), part)) fail_msg("\"%s\" does not say \"%s\"", attune_last_message(), part);
-}
 
 /* ---- the other process: its exit status says what failed ---- */
 
@@ -113,8 +108,7 @@ static void assert_descriptors(int count) {
 static int quiet = -1; /* sockets while no client is connected; -1: nothing was exported yet */
 
 /* The clients of the test before are gone from the service too. */
-static int settle(void **state) {
-  (void)state;
+FIXTURE(settle) {
   for (int i = 0; i < 6000 && quiet >= 0 && count_descriptors(true) > quiet; i++) usleep(10000);
   return 0;
 }
@@ -125,14 +119,12 @@ static unsigned char *take(size_t bytes) {
   return p;
 }
 
-static int open_stream(void **state) {
-  (void)state;
+FIXTURE(open_stream) {
   host = memfd_host();
   return host && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_stream(void **state) {
-  (void)state;
+FIXTURE(close_stream) {
   attune_stream_destroy(stream);
   return 0;
 }
@@ -144,8 +136,7 @@ static void empty(void) {
   assert_int_equal(s.reserved_bytes[0].current, 0);
 }
 
-static void another_process_reads_and_writes(void **state) {
-  (void)state;
+TEST(another_process_reads_and_writes) {
   attune_memory_handle first, second;
   unsigned char *before = take(4096), *p = take(4096);
   memset(p, 1, 4096);
@@ -167,8 +158,7 @@ static void another_process_reads_and_writes(void **state) {
   empty();
 }
 
-static void memory_of_many_pages(void **state) {
-  (void)state;
+TEST(memory_of_many_pages) {
   attune_memory_handle handle;
   pid_t children[8];
   unsigned char *p = take(PAGES * PAGE - 4096);
@@ -184,8 +174,7 @@ static void memory_of_many_pages(void **state) {
   empty();
 }
 
-static void freed_memory_is_refused(void **state) {
-  (void)state;
+TEST(freed_memory_is_refused) {
   attune_memory_handle handle, later;
   unsigned char *p = take(3 * MIB), *neighbour = take(3 * MIB);
   OK(attune_memory_export(&handle, p));
@@ -202,8 +191,7 @@ static void freed_memory_is_refused(void **state) {
   empty();
 }
 
-static void a_process_refuses_its_own(void **state) {
-  (void)state;
+TEST(a_process_refuses_its_own) {
   attune_memory_handle handle;
   void *opened = host;
   unsigned char *p = take(100);
@@ -251,8 +239,7 @@ static exporter_process start_exporter(void) {
   return other;
 }
 
-static void an_exporter_that_ends(void **state) {
-  (void)state;
+TEST(an_exporter_that_ends) {
   void *p = NULL, *again = NULL;
   const int descriptors = count_descriptors(false);
   exporter_process other = start_exporter();
@@ -308,8 +295,7 @@ static void wait_until_asked(pid_t process, int sockets) {
 }
 
 /* A stopped process accepts nothing and answers nothing; one that is killed meanwhile is noticed. */
-static void an_exporter_that_dies_while_asked(void **state) {
-  (void)state;
+TEST(an_exporter_that_dies_while_asked) {
   void *p = NULL;
   int end = 0;
   const int descriptors = count_descriptors(false);
@@ -333,8 +319,7 @@ static void an_exporter_that_dies_while_asked(void **state) {
   assert_int_equal(count_descriptors(false), descriptors);
 }
 
-static void another_user_is_refused(void **state) {
-  (void)state;
+TEST(another_user_is_refused) {
   attune_memory_handle handle;
   if (geteuid() != 0) skip(); /* only root can be another user */
   unsigned char *p = take(100);
@@ -355,8 +340,7 @@ static int connect_raw(const attune_memory_handle *handle) {
   return connection;
 }
 
-static void strange_clients_do_no_harm(void **state) {
-  (void)state;
+TEST(strange_clients_do_no_harm) {
   enum { CLIENTS = 100 };
   attune_memory_handle handle;
   char byte = 1;
@@ -378,15 +362,5 @@ static void strange_clients_do_no_harm(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return other_process(argc, argv);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(another_process_reads_and_writes, settle),
-      cmocka_unit_test_setup(memory_of_many_pages, settle),
-      cmocka_unit_test_setup(freed_memory_is_refused, settle),
-      cmocka_unit_test_setup(a_process_refuses_its_own, settle),
-      cmocka_unit_test_setup(an_exporter_that_ends, settle),
-      cmocka_unit_test_setup(an_exporter_that_dies_while_asked, settle),
-      cmocka_unit_test_setup(another_user_is_refused, settle),
-      cmocka_unit_test_setup(strange_clients_do_no_harm, settle),
-  };
-  return cmocka_run_group_tests(tests, open_stream, close_stream);
+  return RUN_TESTS_EACH(settle, NULL, open_stream, close_stream);
 }

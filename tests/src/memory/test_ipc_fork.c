@@ -5,8 +5,6 @@
 
 #include "tests/src/memory/memfd_backend.h"
 
-#include <stdlib.h>
-
 static attune_device *host;
 
 typedef struct exchange {
@@ -38,8 +36,7 @@ static int in_child(const exchange *with) {
   return read(with->to_child, &byte, 1) == 0 ? 0 : 16;
 }
 
-static void the_child_has_no_service(void **state) {
-  (void)state;
+TEST(the_child_has_no_service) {
   exchange with;
   attune_memory_handle theirs;
   void *p = NULL;
@@ -71,6 +68,5 @@ static void the_child_has_no_service(void **state) {
 int main(void) {
   host = memfd_host();
   if (!host) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_child_has_no_service)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,10 +4,7 @@
 
 #include <attune/attune.h>
 
-#include <stdlib.h>
-
-static void the_variable_sets_what_a_call_changes(void **state) {
-  (void)state;
+TEST(the_variable_sets_what_a_call_changes) {
   attune_device *host = NULL;
   attune_stream *stream = NULL;
   const char *backend = NULL;
@@ -34,6 +31,5 @@ static void the_variable_sets_what_a_call_changes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_variable_sets_what_a_call_changes)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

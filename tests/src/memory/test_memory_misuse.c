@@ -10,9 +10,6 @@
 #include "src/memory/malloc/allocator.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -20,10 +17,6 @@
 static attune_device *host;
 static attune_device other; /* as good as a second device: an allocator of its own */
 static attune_stream *first, *second, *elsewhere;
-
-static void says(const char *part) {
-  if (!strstr(attune_last_message(), part)) fail_msg("\"%s\" does not say \"%s\"", attune_last_message(), part);
-}
 
 static void *take(attune_stream *stream, size_t bytes) {
   void *p = NULL;
@@ -46,7 +39,7 @@ static void next_call_works(void) {
   OK(attune_free(p, first));
 }
 
-#define FAILS_SAYING(call, status, part)  \
+#define REFUSED(call, status, part)  \
   do {                                    \
     uint64_t before = held(host);         \
     assert_int_equal((call), status);     \
@@ -55,56 +48,51 @@ static void next_call_works(void) {
     next_call_works();                    \
   } while (0)
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   other = (attune_device){.backend = host->backend, .index = 1, .name = "other", .properties = host->properties};
   if (attune_stream_create(&first, host) != ATTUNE_OK || attune_stream_create(&second, host) != ATTUNE_OK) return -1;
   return attune_stream_create(&elsewhere, &other) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_stream_destroy(first);
   attune_stream_destroy(second);
   attune_stream_destroy(elsewhere);
   return 0;
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   if (attune_memory_empty_cache(host) != ATTUNE_OK) return -1;
   return attune_memory_configure(host, "expandable_segments:true,backend:caching") == ATTUNE_OK ? 0 : -1;
 }
 
-static void freed_twice(void **state) {
-  (void)state;
+TEST(freed_twice) {
   void *p = take(first, 5000);
   void *guard = take(first, 512); /* what is freed keeps its place */
   OK(attune_free(p, first));
   assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front's bin */
   says("was freed already, and is cached");
-  FAILS_SAYING(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS_SAYING(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  REFUSED(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  REFUSED(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  REFUSED(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
   OK(attune_free(guard, first));
   char *one = take(first, 512), *two = take(first, 512), *late = one > two ? one : two;
   OK(attune_free(one, first));
   OK(attune_free(two, first));
-  FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
                "freed already, or never allocated: it lies in"); /* merged */
   OK(attune_memory_empty_cache(host));
-  FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
                "was freed already, or never allocated"); /* unmapped */
 }
 
-static void freed_twice_and_given_back(void **state) {
-  (void)state;
+TEST(freed_twice_and_given_back) {
   OK(attune_memory_configure(host, "expandable_segments:false"));
   void *p = take(first, 30 * MIB);
   OK(attune_free(p, first));
   OK(attune_memory_empty_cache(host));
-  FAILS_SAYING(attune_free(p, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  REFUSED(attune_free(p, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
 }
 
 static atomic_bool gate;
@@ -114,149 +102,140 @@ static void wait_for_gate(const void *args) {
   while (!atomic_load(&gate)) usleep(100);
 }
 
-static void freed_while_another_stream_uses_it(void **state) {
-  (void)state;
+TEST(freed_while_another_stream_uses_it) {
   char *p = take(first, 5000);
   OK(attune_record_use(p, second));
   atomic_store(&gate, false);
   OK(at_host_submit(second, wait_for_gate, NULL, 0));
   OK(attune_free(p, first));
-  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
-  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
+  REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
+  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
   atomic_store(&gate, true);
   OK(attune_stream_synchronize(second));
 }
 
-static void inside_an_allocation(void **state) {
-  (void)state;
+TEST(inside_an_allocation) {
   char *p = take(first, 5000), start[40];
   snprintf(start, sizeof start, "begins at %p on host", (void *)p);
-  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
                "lies 512 bytes inside the allocation of 5000 bytes");
-  FAILS_SAYING(attune_free(p + 1, second), ATTUNE_INVALID_ARGUMENT, start);
-  FAILS_SAYING(attune_record_use(p + 4096, second), ATTUNE_INVALID_ARGUMENT, "lies 4096 bytes inside the allocation");
-  FAILS_SAYING(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_free(p + 1, second), ATTUNE_INVALID_ARGUMENT, start);
+  REFUSED(attune_record_use(p + 4096, second), ATTUNE_INVALID_ARGUMENT, "lies 4096 bytes inside the allocation");
+  REFUSED(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT,
                "lies 512 bytes inside the allocation");
-  FAILS_SAYING(attune_memory_range(p + 7, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 7 bytes inside the allocation");
+  REFUSED(attune_memory_range(p + 7, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 7 bytes inside the allocation");
   OK(attune_free(p, first));
-  FAILS_SAYING(attune_free(p + 3, first), ATTUNE_INVALID_ARGUMENT, "in free memory, where no allocation can begin");
+  REFUSED(attune_free(p + 3, first), ATTUNE_INVALID_ARGUMENT, "in free memory, where no allocation can begin");
 }
 
-static void not_of_attune(void **state) {
-  (void)state;
+TEST(not_of_attune) {
   char local[64] = {0};
   void *libc = malloc(100);
-  FAILS_SAYING(attune_free(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS_SAYING(attune_free(libc, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS_SAYING(attune_record_use(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS_SAYING(attune_memory_range(local, NULL, NULL), ATTUNE_NOT_FOUND, "is not memory of attune; should");
+  REFUSED(attune_free(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  REFUSED(attune_free(libc, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  REFUSED(attune_record_use(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  REFUSED(attune_memory_range(local, NULL, NULL), ATTUNE_NOT_FOUND, "is not memory of attune; should");
   free(libc);
 }
 
-static void of_another_device(void **state) {
-  (void)state;
+TEST(of_another_device) {
   char *here = take(first, 5000), *there = take(elsewhere, 5000);
-  FAILS_SAYING(attune_free(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
-  FAILS_SAYING(attune_free(here, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
-  FAILS_SAYING(attune_free(here + 512, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
-  FAILS_SAYING(attune_record_use(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
+  REFUSED(attune_free(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
+  REFUSED(attune_free(here, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
+  REFUSED(attune_free(here + 512, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
+  REFUSED(attune_record_use(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
   assert_int_equal(held(&other), 1);
   OK(attune_free(there, elsewhere));
   OK(attune_free(here, first));
 }
 
-static void no_such_size(void **state) {
-  (void)state;
+TEST(no_such_size) {
   void *p = &p, *cached = take(first, 200 * MIB);
   uint64_t bytes = host->properties.memory_bytes;
   OK(attune_free(cached, first));
-  FAILS_SAYING(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "is -1 converted to size_t");
+  REFUSED(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "is -1 converted to size_t");
   assert_null(p);
-  FAILS_SAYING(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
                "is -9223372036854775808 converted to size_t");
-  FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
-  FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  REFUSED(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  REFUSED(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   assert_null(p);
   attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
-  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");
-  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
+  REFUSED(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");
+  REFUSED(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
                "there is no machine with as much");
   assert_null(p);
 }
 
-static void null_arguments(void **state) {
-  (void)state;
+TEST(null_arguments) {
   void *p = take(first, 100), *out = NULL;
-  FAILS_SAYING(attune_alloc(NULL, first, 8), ATTUNE_INVALID_ARGUMENT, "out is NULL");
-  FAILS_SAYING(attune_alloc(&out, NULL, 8), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS_SAYING(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS_SAYING(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
-  FAILS_SAYING(attune_record_use(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS_SAYING(attune_memory_range(NULL, &out, NULL), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  REFUSED(attune_alloc(NULL, first, 8), ATTUNE_INVALID_ARGUMENT, "out is NULL");
+  REFUSED(attune_alloc(&out, NULL, 8), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  REFUSED(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  REFUSED(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  REFUSED(attune_record_use(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  REFUSED(attune_memory_range(NULL, &out, NULL), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_free(NULL, first));
   OK(attune_free(p, first));
 }
 
-static void pinned_memory(void **state) {
-  (void)state;
+TEST(pinned_memory) {
   char *p = NULL, local[8];
   void *device = take(first, 100);
   OK(attune_pinned_alloc((void **)&p, host, 5000));
-  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
                "is pinned host memory; should be given to attune_pinned_free");
-  FAILS_SAYING(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
                "is memory of a device; should be given to attune_free");
-  FAILS_SAYING(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
-  FAILS_SAYING(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
+  REFUSED(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
                "lies 512 bytes inside the pinned memory that begins at");
-  FAILS_SAYING(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT,
+  REFUSED(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT,
                "is pinned for host, stream is of other");
-  FAILS_SAYING(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  REFUSED(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_pinned_free(p));
-  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
-  FAILS_SAYING(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  REFUSED(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  REFUSED(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
   OK(attune_pinned_empty_cache(host));
-  FAILS_SAYING(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
+  REFUSED(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   OK(attune_free(device, first));
 }
 
-static void pools(void **state) {
-  (void)state;
+TEST(pools) {
   attune_pool *pool = NULL, *inner = NULL;
   attune_allocator half = {0};
   attune_pool_options options = {.allocator = &half};
-  FAILS_SAYING(attune_pool_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT, "out is NULL");
-  FAILS_SAYING(attune_pool_create(&pool, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "device is NULL");
-  FAILS_SAYING(attune_pool_create(&pool, host, &options), ATTUNE_INVALID_ARGUMENT, "allocator has no alloc function");
+  REFUSED(attune_pool_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT, "out is NULL");
+  REFUSED(attune_pool_create(&pool, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "device is NULL");
+  REFUSED(attune_pool_create(&pool, host, &options), ATTUNE_INVALID_ARGUMENT, "allocator has no alloc function");
   OK(attune_pool_create(&pool, host, NULL));
   OK(attune_pool_create(&inner, host, NULL));
-  FAILS_SAYING(attune_pool_begin(NULL, first), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
-  FAILS_SAYING(attune_pool_begin(pool, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS_SAYING(attune_pool_begin(pool, elsewhere), ATTUNE_INVALID_ARGUMENT, "pool is of device host, stream of other");
-  FAILS_SAYING(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "stream uses no pool");
+  REFUSED(attune_pool_begin(NULL, first), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
+  REFUSED(attune_pool_begin(pool, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  REFUSED(attune_pool_begin(pool, elsewhere), ATTUNE_INVALID_ARGUMENT, "pool is of device host, stream of other");
+  REFUSED(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "stream uses no pool");
   OK(attune_pool_begin(pool, first));
   OK(attune_pool_begin(inner, first));
-  FAILS_SAYING(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
+  REFUSED(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
   OK(attune_pool_end(inner, first));
   for (int i = 1; i < AT_POOL_DEPTH; i++) OK(attune_pool_begin(pool, first));
-  FAILS_SAYING(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
+  REFUSED(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
   for (int i = 0; i < AT_POOL_DEPTH; i++) OK(attune_pool_end(pool, first));
   attune_pool_destroy(inner);
   attune_pool_destroy(pool);
 }
 
 /* The other device stays usable. The last test: nothing brings a lost device back. */
-static void on_a_lost_device(void **state) {
-  (void)state;
+TEST(on_a_lost_device) {
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
-  FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS_SAYING(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS_SAYING(attune_memory_empty_cache(&other), ATTUNE_DEVICE_ERROR, "other is lost");
+  REFUSED(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
+  REFUSED(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
+  REFUSED(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
+  REFUSED(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
+  REFUSED(attune_memory_empty_cache(&other), ATTUNE_DEVICE_ERROR, "other is lost");
   assert_null(out);
 }
 

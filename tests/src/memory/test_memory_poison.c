@@ -6,26 +6,21 @@
 #include <attune/graph.h>
 #include <attune/memory.h>
 
-#include <string.h>
-
 enum { POISON = 0xfa, BYTES = 3000 };
 
 static attune_device *host;
 static attune_stream *first;
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   return attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&first, host) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   attune_stream_destroy(first);
   return 0;
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   if (attune_memory_empty_cache(host) != ATTUNE_OK) return -1;
   return attune_memory_configure(host, "expandable_segments:true,poison:true") == ATTUNE_OK ? 0 : -1;
 }
@@ -38,10 +33,8 @@ static unsigned char *take(size_t bytes) {
 
 static attune_graph *begin_capture(attune_graph *share) {
   attune_graph *graph = NULL;
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  options.share = share;
   OK(attune_graph_create(&graph, host));
-  OK(attune_graph_capture_begin(graph, first, &options));
+  OK(attune_graph_capture_begin(graph, first, &(attune_capture_options){.share = share}));
   return graph;
 }
 
@@ -60,8 +53,7 @@ static void all_are(const unsigned char *p, int value) {
     if (p[i] != value) fail_msg("byte %zu is 0x%02x; should be 0x%02x", i, p[i], (unsigned)value);
 }
 
-static void use_after_free_is_seen(void **state) {
-  (void)state;
+TEST(use_after_free_is_seen) {
   unsigned char *p = take(BYTES);
   memset(p, 1, BYTES);
   OK(attune_free(p, first));
@@ -72,16 +64,14 @@ static void use_after_free_is_seen(void **state) {
   OK(attune_stream_synchronize(first));
   p[17] = 3;
   void *q = NULL;
-  assert_int_equal(attune_alloc(&q, first, BYTES), ATTUNE_BAD_DATA);
-  assert_non_null(strstr(attune_last_message(), "byte 17"));
+  FAILS_SAYING(attune_alloc(&q, first, BYTES), ATTUNE_BAD_DATA, "byte 17");
   assert_null(q);
   q = take(BYTES); /* seen once */
   OK(attune_free(q, first));
 }
 
 /* A replay poisons what the capture freed, where it freed it. */
-static void a_replay_poisons_what_the_graph_freed(void **state) {
-  (void)state;
+TEST(a_replay_poisons_what_the_graph_freed) {
   unsigned char *before = take(BYTES), *after = take(BYTES);
   attune_graph *graph = begin_capture(NULL);
   unsigned char *p = take(BYTES);
@@ -104,8 +94,7 @@ static void a_replay_poisons_what_the_graph_freed(void **state) {
 
 /* The common pool's memory, freed while a graph is captured, is not the graph's: its replays leave it alone, and it is
  * poisoned once the capture is over. */
-static void memory_freed_in_a_capture_is_not_the_graphs(void **state) {
-  (void)state;
+TEST(memory_freed_in_a_capture_is_not_the_graphs) {
   unsigned char *out = take(64), *p = take(BYTES);
   memset(p, 1, BYTES);
   attune_graph *graph = begin_capture(NULL);
@@ -124,8 +113,7 @@ static void memory_freed_in_a_capture_is_not_the_graphs(void **state) {
 
 /* Waits for the capture's end, also when the other stream is gone by then, and is filled at once: the graph is complete
  * and takes no more work. */
-static void the_graphs_memory_used_by_another_stream(void **state) {
-  (void)state;
+TEST(the_graphs_memory_used_by_another_stream) {
   for (int gone = 0; gone < 2; gone++) {
     attune_stream *other = NULL;
     OK(attune_stream_create(&other, host));
@@ -146,8 +134,7 @@ static void the_graphs_memory_used_by_another_stream(void **state) {
   }
 }
 
-static void memory_freed_in_a_failed_capture(void **state) {
-  (void)state;
+TEST(memory_freed_in_a_failed_capture) {
   unsigned char *p = take(BYTES);
   attune_graph *graph = begin_capture(NULL);
   OK(attune_free(p, first));
@@ -160,8 +147,7 @@ static void memory_freed_in_a_failed_capture(void **state) {
 }
 
 /* Segments that a capture maps are shared by the graphs of its pool. */
-static void a_replay_leaves_other_graphs_memory_alone(void **state) {
-  (void)state;
+TEST(a_replay_leaves_other_graphs_memory_alone) {
   attune_graph *one = begin_capture(NULL);
   unsigned char *p = take(BYTES);
   OK(attune_fill(first, p, 1, BYTES));
@@ -186,8 +172,7 @@ static void a_replay_leaves_other_graphs_memory_alone(void **state) {
 }
 
 /* Freed in the capture of a graph with another pool, and then a third graph's. */
-static void memory_of_another_graphs_pool(void **state) {
-  (void)state;
+TEST(memory_of_another_graphs_pool) {
   attune_graph *one = begin_capture(NULL);
   unsigned char *p = take(BYTES);
   OK(attune_fill(first, p, 1, BYTES));
@@ -216,8 +201,7 @@ static void memory_of_another_graphs_pool(void **state) {
 }
 
 /* Work of a stream that ends is done before its memory is filled. */
-static void a_stream_that_ends(void **state) {
-  (void)state;
+TEST(a_stream_that_ends) {
   attune_stream *stream = NULL;
   void *p = NULL;
   OK(attune_memory_configure(host, "expandable_segments:false"));
@@ -231,16 +215,5 @@ static void a_stream_that_ends(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-  const struct CMUnitTest tests[] = {
-      TEST(use_after_free_is_seen),
-      TEST(a_replay_poisons_what_the_graph_freed),
-      TEST(memory_freed_in_a_capture_is_not_the_graphs),
-      TEST(the_graphs_memory_used_by_another_stream),
-      TEST(memory_freed_in_a_failed_capture),
-      TEST(a_replay_leaves_other_graphs_memory_alone),
-      TEST(memory_of_another_graphs_pool),
-      TEST(a_stream_that_ends),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(begin, NULL, open_all, close_all);
 }

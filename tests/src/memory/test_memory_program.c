@@ -8,28 +8,12 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "tests/support/host_stream.h"
+
 #define MIB ((size_t)1 << 20)
-
-static attune_device *host;
-static attune_stream *stream;
-
-static int set_up(void **state) {
-  (void)state;
-  return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  attune_stream_destroy(stream);
-  return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
-}
 
 typedef struct heard {
   int calls, bad;
@@ -50,8 +34,7 @@ static void hear(void *user, attune_device *device, const attune_memory_failure 
   free(text);
 }
 
-static void a_failed_request_is_told(void **state) {
-  (void)state;
+TEST(a_failed_request_is_told) {
   heard first = {0}, second = {0};
   void *p = NULL, *q = NULL;
   OK(attune_alloc(&p, stream, 3 * MIB));
@@ -119,8 +102,7 @@ static void *let_go(void *user) {
 }
 
 /* Functions of the C library know no streams. */
-static void freed_when_the_work_is_done(void **state) {
-  (void)state;
+TEST(freed_when_the_work_is_done) {
   ordered o = {.early = false};
   const attune_allocator own = {.user = &o, .alloc = take_plain, .free = free_plain};
   void *p = NULL;
@@ -160,18 +142,16 @@ static void *empty_cache(void *user) {
   return NULL;
 }
 
-static void a_stream_that_free_is_told_of_stays(void **state) {
-  (void)state;
+TEST(a_stream_that_free_is_told_of_stays) {
   slow s = {.gone = false};
   const attune_allocator own = {.user = &s, .alloc = take_plain, .free = free_slowly};
-  const attune_pool_options options = {.allocator = &own};
   attune_pool *pool = NULL;
   attune_stream *other = NULL;
   attune_status status = ATTUNE_INTERNAL;
   void *p = NULL;
   pthread_t thread;
   OK(attune_stream_create(&other, host));
-  OK(attune_pool_create(&pool, host, &options));
+  OK(attune_pool_create(&pool, host, &(attune_pool_options){.allocator = &own}));
   OK(attune_pool_begin(pool, other));
   OK(attune_alloc(&p, other, 1000));
   OK(attune_free(p, other));
@@ -187,8 +167,7 @@ static void a_stream_that_free_is_told_of_stays(void **state) {
   attune_pool_destroy(pool);
 }
 
-static void there_are_at_most_eight(void **state) {
-  (void)state;
+TEST(there_are_at_most_eight) {
   heard h[9];
   for (int i = 0; i < 8; i++) OK(attune_memory_add_observer(host, hear, &h[i]));
   assert_int_equal(attune_memory_add_observer(host, hear, &h[8]), ATTUNE_BUSY);
@@ -207,8 +186,7 @@ static void look(int *live, ssize_t *bytes, int *device) {
   (void)dlclose(library);
 }
 
-static void an_allocator_comes_from_a_shared_object(void **state) {
-  (void)state;
+TEST(an_allocator_comes_from_a_shared_object) {
   attune_allocator own = {0}, again = {0};
   int live = 0, device = 0;
   ssize_t bytes = 0;
@@ -242,8 +220,7 @@ static void an_allocator_comes_from_a_shared_object(void **state) {
   OK(attune_memory_set_allocator(host, NULL));
 }
 
-static void a_pool_may_use_it(void **state) {
-  (void)state;
+TEST(a_pool_may_use_it) {
   attune_allocator own = {0};
   attune_pool *pool = NULL;
   attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
@@ -265,22 +242,18 @@ static void a_pool_may_use_it(void **state) {
   assert_int_equal(live, 0);
 }
 
-static void shared_objects_that_will_not_do(void **state) {
-  (void)state;
+TEST(shared_objects_that_will_not_do) {
   attune_allocator own = {0};
-  assert_int_equal(attune_allocator_load(&own, "/tmp/attune_none.so", "a", "b"), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), "attune_none.so"));
+  FAILS_SAYING(attune_allocator_load(&own, "/tmp/attune_none.so", "a", "b"), ATTUNE_NOT_FOUND, "attune_none.so");
   assert_null(own.alloc);
-  assert_int_equal(attune_allocator_load(&own, AT_PLUGIN, "plugin_alloc", "no_such"), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), "no_such"));
+  FAILS_SAYING(attune_allocator_load(&own, AT_PLUGIN, "plugin_alloc", "no_such"), ATTUNE_NOT_FOUND, "no_such");
   assert_int_equal(attune_allocator_load(&own, AT_PLUGIN, NULL, "plugin_free"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_allocator_load(&own, "", "a", "b"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_allocator_load(NULL, AT_PLUGIN, "a", "b"), ATTUNE_INVALID_ARGUMENT);
 }
 
 /* All of the range may be used, and no two ranges meet. */
-static void ranges_are_the_programs(void **state) {
-  (void)state;
+TEST(ranges_are_the_programs) {
   static const size_t sizes[] = {1, 511, 512, 513, 100000, 3 * MIB + 1};
   enum { COUNT = sizeof sizes / sizeof *sizes };
   char *p[COUNT];
@@ -316,8 +289,7 @@ static uint64_t reserved(void) {
 }
 
 /* What counts as a piece stays when the cache is emptied; what is free of expandable segments goes and never counts. */
-static void pieces_cannot_be_given_back(void **state) {
-  (void)state;
+TEST(pieces_cannot_be_given_back) {
   void *p = NULL, *q = NULL;
   for (int expandable = 0; expandable < 2; expandable++) {
     OK(attune_memory_empty_cache(host));
@@ -343,16 +315,5 @@ static void pieces_cannot_be_given_back(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_failed_request_is_told),
-      cmocka_unit_test(freed_when_the_work_is_done),
-      cmocka_unit_test(a_stream_that_free_is_told_of_stays),
-      cmocka_unit_test(there_are_at_most_eight),
-      cmocka_unit_test(an_allocator_comes_from_a_shared_object),
-      cmocka_unit_test(a_pool_may_use_it),
-      cmocka_unit_test(shared_objects_that_will_not_do),
-      cmocka_unit_test(ranges_are_the_programs),
-      cmocka_unit_test(pieces_cannot_be_given_back),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS(open_stream, close_stream);
 }

@@ -5,29 +5,12 @@
 
 #include <attune/attune.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/host_stream.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-static attune_device *host;
-static attune_stream *stream;
-
-static int set_up(void **state) {
-  (void)state;
-  return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  attune_stream_destroy(stream);
-  return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
-}
-
-static void the_fraction_is_told(void **state) {
-  (void)state;
+TEST(the_fraction_is_told) {
   attune_device_properties p = {0};
   double fraction = 0.0;
   OK(attune_memory_get_fraction(host, &fraction));
@@ -52,8 +35,7 @@ static size_t lines_of(const char *text) {
   return lines;
 }
 
-static void a_summary_may_be_brief(void **state) {
-  (void)state;
+TEST(a_summary_may_be_brief) {
   char *all = NULL, *brief = NULL;
   OK(attune_memory_summary(&all, host, 0));
   OK(attune_memory_summary(&brief, host, 1));
@@ -79,8 +61,7 @@ static uint64_t reserved(void) {
 }
 
 /* What is held stays valid; what was taken without a cache is as small as it was asked for, and never serves another. */
-static void the_cache_goes_off_and_on(void **state) {
-  (void)state;
+TEST(the_cache_goes_off_and_on) {
   char *before = NULL, *without = NULL, *after = NULL, *more = NULL;
   void *cached = NULL;
   OK(attune_memory_empty_cache(host));
@@ -116,8 +97,7 @@ static void the_cache_goes_off_and_on(void **state) {
 
 /* Memory freed while a capture is under way waits for its end, and serves others of its size meanwhile, but not if it was taken
  * for one request alone. */
-static void exact_memory_serves_no_other(void **state) {
-  (void)state;
+TEST(exact_memory_serves_no_other) {
   attune_stream *other = NULL;
   attune_graph *graph = NULL;
   char *small = NULL, *large = NULL;
@@ -140,10 +120,9 @@ static void exact_memory_serves_no_other(void **state) {
   assert_int_equal(reserved(), 0);
 }
 
-static void what_the_host_has_not(void **state) {
-  (void)state;
-  FAILS(attune_memory_configure(host, "backend:cudaMallocAsync"), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "backend is cudaMallocAsync"));
+TEST(what_the_host_has_not) {
+  FAILS_SAYING(attune_memory_configure(host, "backend:cudaMallocAsync"), ATTUNE_UNSUPPORTED,
+               "backend is cudaMallocAsync");
   FAILS(attune_memory_configure(host, "backend:cudaMallocAsync,poison:true"), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_memory_configure(host, "backend:jemalloc"), ATTUNE_INVALID_ARGUMENT);
   assert_string_equal(backend(), "caching");
@@ -154,8 +133,7 @@ static void what_the_host_has_not(void **state) {
   FAILS(attune_stream_blas(NULL, &blas), ATTUNE_INVALID_ARGUMENT);
 }
 
-static void refusals_of_the_limit_are_counted(void **state) {
-  (void)state;
+TEST(refusals_of_the_limit_are_counted) {
   attune_memory_statistics s = {0};
   void *p = NULL;
   OK(attune_memory_empty_cache(host));
@@ -189,8 +167,7 @@ static attune_status take_in_capture(void *user, attune_stream *in) {
   return status == ATTUNE_OK ? attune_fill(in, *(void **)user, 5, 2 * MIB) : status;
 }
 
-static void pools_are_listed(void **state) {
-  (void)state;
+TEST(pools_are_listed) {
   attune_pool *pool = NULL;
   attune_graph *graph = NULL;
   attune_pool_info info = {0};
@@ -227,8 +204,7 @@ static void pools_are_listed(void **state) {
   attune_pool_destroy(pool);
 }
 
-static void a_pool_has_its_snapshot(void **state) {
-  (void)state;
+TEST(a_pool_has_its_snapshot) {
   attune_pool *pool = NULL;
   attune_pool_info info = {0};
   char *of_pool = NULL, *of_all = NULL, id[64];
@@ -284,8 +260,7 @@ static void reset(void *user, attune_device *device) {
   ((own *)user)->resets += device == host;
 }
 
-static void an_allocator_starts_and_resets(void **state) {
-  (void)state;
+TEST(an_allocator_starts_and_resets) {
   own mine = {.start = ATTUNE_IO_ERROR};
   const attune_allocator functions = {.user = &mine, .alloc = give, .free = take, .init = start, .reset = reset};
   attune_allocator found = {0};
@@ -315,16 +290,5 @@ static void an_allocator_starts_and_resets(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_fraction_is_told),
-      cmocka_unit_test(a_summary_may_be_brief),
-      cmocka_unit_test(the_cache_goes_off_and_on),
-      cmocka_unit_test(exact_memory_serves_no_other),
-      cmocka_unit_test(what_the_host_has_not),
-      cmocka_unit_test(refusals_of_the_limit_are_counted),
-      cmocka_unit_test(pools_are_listed),
-      cmocka_unit_test(a_pool_has_its_snapshot),
-      cmocka_unit_test(an_allocator_starts_and_resets),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS(open_stream, close_stream);
 }

@@ -5,8 +5,6 @@
 #include <attune/memory.h>
 #include <attune/pool.h>
 
-#include <stdbool.h>
-
 #define MIB ((size_t)1 << 20)
 #define KIB ((size_t)1 << 10)
 enum { HELD_MAX = 64 };
@@ -46,28 +44,24 @@ static void drop_all(void) {
   while (held_count > 0) OK(attune_free(held[--held_count], stream));
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   if (!host && attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   if (!stream && attune_stream_create(&stream, host) != ATTUNE_OK) return -1;
   return attune_memory_configure(host, "max_split_size_mb:1000000,expandable_segments:true") == ATTUNE_OK ? 0 : -1;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   drop_all();
   if (attune_memory_set_limit(host, 0) != ATTUNE_OK) return -1;
   return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_stream(void **state) {
-  (void)state;
+FIXTURE(close_stream) {
   attune_stream_destroy(stream);
   return 0;
 }
 
-static void a_wide_segment_serves_all_that_is_not_tiny(void **state) {
-  (void)state;
+TEST(a_wide_segment_serves_all_that_is_not_tiny) {
   assert_true(is_served_small(512 * KIB)); /* two MiB are enough for a program that has little */
   assert_int_equal(statistics().reserved_bytes[ATTUNE_MEMORY_ALL].current, 2 * MIB);
   for (int i = 0; i < 5; i++) (void)take(63 * MIB);
@@ -82,8 +76,7 @@ static void a_wide_segment_serves_all_that_is_not_tiny(void **state) {
 }
 
 /* Before more is taken, what either range has is used. */
-static void a_request_between_looks_in_both_ranges(void **state) {
-  (void)state;
+TEST(a_request_between_looks_in_both_ranges) {
   (void)take(19 * MIB);
   (void)take(2 * KIB);
   assert_int_equal(statistics().reserved_bytes[ATTUNE_MEMORY_ALL].current, 22 * MIB);
@@ -93,8 +86,7 @@ static void a_request_between_looks_in_both_ranges(void **state) {
   assert_int_equal(statistics().reserved_bytes[ATTUNE_MEMORY_ALL].current, 22 * MIB);
 }
 
-static void plain_segments_grow_with_their_heap(void **state) {
-  (void)state;
+TEST(plain_segments_grow_with_their_heap) {
   OK(attune_memory_configure(host, "expandable_segments:false"));
   assert_int_equal(taken_for(3 * MIB), 20 * MIB);
   assert_int_equal(taken_for(300 * MIB), 300 * MIB);
@@ -105,21 +97,17 @@ static void plain_segments_grow_with_their_heap(void **state) {
   assert_int_equal(taken_for(4 * KIB), 2 * MIB);
 }
 
-static void plain_segments_do_not_grow_over_the_limit(void **state) {
-  (void)state;
+TEST(plain_segments_do_not_grow_over_the_limit) {
   OK(attune_memory_configure(host, "expandable_segments:false"));
   (void)take(1024 * MIB);
   OK(attune_memory_set_limit(host, 1024 * MIB + 40 * MIB));
   assert_int_equal(taken_for(30 * MIB), 30 * MIB);
 }
 
-static void segments_without_splitting_do_not_grow(void **state) {
-  (void)state;
+TEST(segments_without_splitting_do_not_grow) {
   attune_pool *pool = NULL;
-  attune_pool_options options = ATTUNE_POOL_OPTIONS_INIT;
-  options.no_split = 1;
   OK(attune_memory_configure(host, "expandable_segments:false"));
-  OK(attune_pool_create(&pool, host, &options));
+  OK(attune_pool_create(&pool, host, &(attune_pool_options){.no_split = 1}));
   OK(attune_pool_begin(pool, stream));
   (void)take(1024 * MIB);
   assert_int_equal(taken_for(30 * MIB), 30 * MIB);
@@ -131,11 +119,5 @@ static void segments_without_splitting_do_not_grow(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-  const struct CMUnitTest tests[] = {
-      TEST(a_wide_segment_serves_all_that_is_not_tiny), TEST(a_request_between_looks_in_both_ranges),
-      TEST(plain_segments_grow_with_their_heap),        TEST(plain_segments_do_not_grow_over_the_limit),
-      TEST(segments_without_splitting_do_not_grow),
-  };
-  return cmocka_run_group_tests(tests, NULL, close_stream);
+  return RUN_TESTS_EACH(begin, end, NULL, close_stream);
 }

@@ -7,26 +7,11 @@
 #include <attune/memory.h>
 #include <attune/snapshot.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 
+#include "tests/support/host_stream.h"
+
 #define MIB ((size_t)1 << 20)
-
-static attune_device *host;
-static attune_stream *stream;
-
-static int open_stream(void **state) {
-  (void)state;
-  return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
-}
-
-static int close_stream(void **state) {
-  (void)state;
-  attune_stream_destroy(stream);
-  return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
-}
 
 static json_t *snapshot(void) {
   char *text = NULL;
@@ -48,8 +33,7 @@ static const char *string(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
 }
 
-static void sizes_add_up(void **state) {
-  (void)state;
+TEST(sizes_add_up) {
   void *small = NULL, *large = NULL, *freed = NULL;
   attune_memory_statistics s = {0};
   json_int_t total = 0, allocated = 0, requested = 0, live = 0;
@@ -93,8 +77,7 @@ static void has_numbers(const json_t *object, const char *const *keys) {
 }
 
 /* What torch/cuda/_memory_viz.py and MemoryViz.js read, with the types they read it as. */
-static void the_visualiser_finds_its_keys(void **state) {
-  (void)state;
+TEST(the_visualiser_finds_its_keys) {
   static const char *const of_segments[] = {"device",      "address",        "total_size", "allocated_size",
                                             "active_size", "requested_size", "stream",     NULL};
   static const char *const of_blocks[] = {"address", "size", "requested_size", NULL};
@@ -134,8 +117,7 @@ static void the_visualiser_finds_its_keys(void **state) {
 }
 
 /* The visualiser adds sizes up from a segment's address: a stretch without memory must not lie in one. */
-static void a_gap_ends_a_segment(void **state) {
-  (void)state;
+TEST(a_gap_ends_a_segment) {
   void *p[3];
   OK(attune_memory_empty_cache(host));
   for (int i = 0; i < 3; i++) OK(attune_alloc(&p[i], stream, 60 * MIB));
@@ -165,8 +147,7 @@ static void a_gap_ends_a_segment(void **state) {
 }
 
 /* Freed, and in use by another stream: drawn with the size that was asked. */
-static void pending_memory_keeps_its_size(void **state) {
-  (void)state;
+TEST(pending_memory_keeps_its_size) {
   attune_graph *graph = NULL;
   void *p = NULL;
   OK(attune_alloc(&p, stream, 1000));
@@ -191,8 +172,7 @@ static void pending_memory_keeps_its_size(void **state) {
   attune_stream_destroy(other);
 }
 
-static void history_is_in_order(void **state) {
-  (void)state;
+TEST(history_is_in_order) {
   static const char *const expected[] = {"segment_map",   "alloc", "free_requested", "free_completed",
                                          "segment_unmap", "oom",   "snapshot"};
   void *p = NULL;
@@ -220,8 +200,7 @@ static void history_is_in_order(void **state) {
   json_decref(root);
 }
 
-static void the_ring_keeps_the_latest(void **state) {
-  (void)state;
+TEST(the_ring_keeps_the_latest) {
   OK(attune_memory_record_history(host, &(attune_history_options){.entries = 4}));
   for (int i = 0; i < 10; i++) {
     void *p = NULL;
@@ -241,8 +220,7 @@ static void the_ring_keeps_the_latest(void **state) {
   json_decref(root);
 }
 
-static void wrong_arguments(void **state) {
-  (void)state;
+TEST(wrong_arguments) {
   char *text = NULL;
   assert_int_equal(attune_memory_snapshot(NULL, host), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_memory_snapshot(&text, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -252,11 +230,5 @@ static void wrong_arguments(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_add_up),         cmocka_unit_test(the_visualiser_finds_its_keys),
-      cmocka_unit_test(a_gap_ends_a_segment), cmocka_unit_test(pending_memory_keeps_its_size),
-      cmocka_unit_test(history_is_in_order),  cmocka_unit_test(the_ring_keeps_the_latest),
-      cmocka_unit_test(wrong_arguments),
-  };
-  return cmocka_run_group_tests(tests, open_stream, close_stream);
+  return RUN_TESTS(open_stream, close_stream);
 }

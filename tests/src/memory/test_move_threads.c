@@ -8,8 +8,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { THREADS = 4, TURNS = 25, ROWS = 13, WIDTH = 37, PITCH = 64 };
 
@@ -150,8 +148,7 @@ static int look(void *user, const attune_pool_info *info) {
   return info->allocated_bytes > info->reserved_bytes;
 }
 
-static void many_threads_at_once(void **state) {
-  (void)state;
+TEST(many_threads_at_once) {
   pthread_t threads[THREADS];
   int failed[THREADS];
   atomic_store(&running, THREADS);
@@ -172,7 +169,6 @@ static void many_threads_at_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(many_threads_at_once)};
   if (attune_device_get(&host, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -6,8 +6,6 @@
 #include "tests/support/check.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { MIB = 1024 * 1024 };
@@ -70,8 +68,7 @@ static void give(attune_pool *pool, void *memory, attune_stream *stream) {
   attune_pool_destroy(pool);
 }
 
-static void pools_of_streams(void **state) {
-  (void)state;
+TEST(pools_of_streams) {
   for (int kind = 0; kind < 2; kind++) {
     attune_pool *pool = NULL, *other = NULL, *own = NULL;
     begin(kind);
@@ -112,8 +109,7 @@ static void *capture(attune_graph **out, attune_stream *stream) {
 }
 
 /* The next graph gets the memory of one that was destroyed; not while a replay of that is still to come. */
-static void graphs(void **state) {
-  (void)state;
+TEST(graphs) {
   for (int kind = 0; kind < 2; kind++) {
     attune_graph *first = NULL, *second = NULL, *third = NULL;
     begin(kind);
@@ -138,8 +134,7 @@ static void graphs(void **state) {
 }
 
 /* Memory that the program still holds stays; what is freed later is waited for again. */
-static void memory_that_outlives_its_pool(void **state) {
-  (void)state;
+TEST(memory_that_outlives_its_pool) {
   for (int kind = 0; kind < 2; kind++) {
     attune_pool *pool = NULL, *other = NULL, *third = NULL;
     begin(kind);
@@ -167,8 +162,7 @@ static void memory_that_outlives_its_pool(void **state) {
 }
 
 /* A pool that goes while a capture is under way. */
-static void in_a_capture(void **state) {
-  (void)state;
+TEST(in_a_capture) {
   for (int kind = 0; kind < 2; kind++) {
     attune_graph *graph = NULL, *next = NULL;
     attune_pool *pool = NULL;
@@ -191,12 +185,6 @@ static void in_a_capture(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pools_of_streams),
-      cmocka_unit_test(graphs),
-      cmocka_unit_test(in_a_capture),
-      cmocka_unit_test(memory_that_outlives_its_pool),
-  };
   if (attune_device_get(&host, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

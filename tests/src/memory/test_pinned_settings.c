@@ -6,14 +6,12 @@
 #include <attune/attune.h>
 
 #include <pthread.h>
-#include <string.h>
 
 #define MIB ((size_t)1 << 20)
 
 static attune_device *host;
 
-static int set_up(void **state) {
-  (void)state;
+FIXTURE(set_up) {
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
@@ -30,8 +28,19 @@ static void *take(size_t bytes) {
   return p;
 }
 
-static void large_blocks_go_back(void **state) {
-  (void)state;
+/* The first test: the pool's threads take no other thread's stack. */
+TEST(memory_of_the_process_is_pinned) {
+  OK(attune_memory_configure(host, "pinned_use_cuda_host_register:True,pinned_num_register_threads:4"));
+  char *p = take(8 * MIB);
+  for (size_t i = 0; i < 8 * MIB; i += 4096) assert_int_equal(p[i], 1);
+  OK(attune_pinned_free(p));
+  assert_int_equal(now().reserved_bytes.current, 8 * MIB);
+  OK(attune_memory_configure(host, "pinned_use_cuda_host_register:False,pinned_num_register_threads:1"));
+  OK(attune_pinned_empty_cache(host)); /* it knows how each block was taken */
+  assert_int_equal(now().reserved_bytes.current, 0);
+}
+
+TEST(large_blocks_go_back) {
   OK(attune_pinned_reset_accumulated(host));
   OK(attune_memory_configure(host, "pinned_max_cached_size_mb:2"));
   void *small = take(MIB), *large = take(4 * MIB);
@@ -47,8 +56,7 @@ static void large_blocks_go_back(void **state) {
   OK(attune_pinned_empty_cache(host));
 }
 
-static void large_blocks_wait_for_a_capture(void **state) {
-  (void)state;
+TEST(large_blocks_wait_for_a_capture) {
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
   OK(attune_memory_configure(host, "pinned_max_cached_size_mb:2"));
@@ -68,8 +76,7 @@ static void large_blocks_wait_for_a_capture(void **state) {
   assert_int_equal(now().reserved_bytes.current, 0);
 }
 
-static void large_requests_are_rounded_to_pages(void **state) {
-  (void)state;
+TEST(large_requests_are_rounded_to_pages) {
   OK(attune_memory_configure(host, "pinned_max_round_threshold_mb:1"));
   void *odd = take(3 * MIB + 1);
   assert_int_equal(now().allocated_bytes.current, 3 * MIB + 4096);
@@ -85,18 +92,6 @@ static void large_requests_are_rounded_to_pages(void **state) {
   OK(attune_pinned_empty_cache(host));
 }
 
-static void memory_of_the_process_is_pinned(void **state) {
-  (void)state;
-  OK(attune_memory_configure(host, "pinned_use_cuda_host_register:True,pinned_num_register_threads:4"));
-  char *p = take(8 * MIB);
-  for (size_t i = 0; i < 8 * MIB; i += 4096) assert_int_equal(p[i], 1);
-  OK(attune_pinned_free(p));
-  assert_int_equal(now().reserved_bytes.current, 8 * MIB);
-  OK(attune_memory_configure(host, "pinned_use_cuda_host_register:False,pinned_num_register_threads:1"));
-  OK(attune_pinned_empty_cache(host)); /* it knows how each block was taken */
-  assert_int_equal(now().reserved_bytes.current, 0);
-}
-
 static void *take_many(void *unused) {
   (void)unused;
   for (int i = 0; i < 200; i++) {
@@ -109,8 +104,7 @@ static void *take_many(void *unused) {
 }
 
 /* The last test: the segment stays. */
-static void a_segment_is_taken_ahead(void **state) {
-  (void)state;
+TEST(a_segment_is_taken_ahead) {
   OK(attune_pinned_reset_accumulated(host));
   OK(attune_memory_configure(host, "pinned_reserve_segment_size_mb:4"));
   pthread_t threads[4];
@@ -137,12 +131,5 @@ static void a_segment_is_taken_ahead(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(memory_of_the_process_is_pinned), /* first: the pool's threads take no other thread's stack */
-      cmocka_unit_test(large_blocks_go_back),
-      cmocka_unit_test(large_blocks_wait_for_a_capture),
-      cmocka_unit_test(large_requests_are_rounded_to_pages),
-      cmocka_unit_test(a_segment_is_taken_ahead),
-  };
-  return cmocka_run_group_tests(tests, set_up, NULL);
+  return RUN_TESTS(set_up, NULL);
 }

@@ -13,9 +13,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -98,9 +95,7 @@ static attune_device *host_device(void) {
 
 static attune_tuner *tuner_in(attune_mode mode) {
   attune_tuner *tuner = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.mode = mode;
-  WANT(attune_tuner_create(&tuner, &options) == ATTUNE_OK);
+  WANT(attune_tuner_create(&tuner, &(attune_tuner_options){.mode = mode}) == ATTUNE_OK);
   return tuner;
 }
 
@@ -130,8 +125,7 @@ static int run_command(void *words) {
   return 126;
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   snprintf(base, sizeof base, "/tmp/attune-read-only-XXXXXX");
   if (!mkdtemp(base)) return -1;
   snprintf(made, sizeof made, "%s/made.db", base);
@@ -161,13 +155,11 @@ static int run_shell(const char *format, const char *one, const char *two) {
   return system(command);
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   return run_shell("chmod -R u+rwX %s && rm -rf %s", base, base);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   setenv("ATTUNE_DB", database, 1);
   unsetenv("ATTUNE_LOG");
   unsetenv("ATTUNE_MODE");
@@ -178,8 +170,7 @@ static int fresh(void **state) {
 
 #define COMMAND(...) in_child(run_command, (char *[]){"attune", __VA_ARGS__, NULL}, true)
 
-static void the_command_reads(void **state) {
-  (void)state;
+TEST(the_command_reads) {
   expect(0, COMMAND("show"));
   expect_in(out_text, PROBLEM);
   assert_string_equal(err_text, "");
@@ -193,8 +184,7 @@ static void the_command_reads(void **state) {
 }
 
 /* What would be measured could not be stored. */
-static void the_command_refuses_to_tune(void **state) {
-  (void)state;
+TEST(the_command_refuses_to_tune) {
   FILE *file = fopen(in_base("w.csv"), "w");
   fputs("dtype,m,n,k\nf32,8,8,8\n", file);
   fclose(file);
@@ -237,8 +227,7 @@ static int use_winners(void *user) {
   return 0;
 }
 
-static void a_program_uses_its_winners(void **state) {
-  (void)state;
+TEST(a_program_uses_its_winners) {
   expect(0, in_child(use_winners, NULL, true));
 }
 
@@ -252,8 +241,7 @@ static void change(const char *sql) {
 }
 
 /* Its journal would have to be played back first, and without that its pages may be half of one state, half of another. */
-static void what_a_crash_left_is_not_read(void **state) {
-  (void)state;
+TEST(what_a_crash_left_is_not_read) {
   char journal[160];
   assert_int_equal(chmod(closed, 0700), 0);
   snprintf(journal, sizeof journal, "%s-journal", database);
@@ -270,8 +258,7 @@ static void what_a_crash_left_is_not_read(void **state) {
 }
 
 /* attune makes no such database; another program may have changed one. */
-static void a_write_ahead_log_needs_its_folder(void **state) {
-  (void)state;
+TEST(a_write_ahead_log_needs_its_folder) {
   change("PRAGMA journal_mode = WAL; PRAGMA user_version = 3");
   assert_int_equal(close_folder(), 0);
   expect(2, COMMAND("show"));
@@ -305,8 +292,7 @@ static void expect_told(const char *mode, const char *log, size_t lines, const c
   if (lines) expect_in(err_text, text);
 }
 
-static void a_database_that_cannot_be_made_is_told_once(void **state) {
-  (void)state;
+TEST(a_database_that_cannot_be_made_is_told_once) {
   setenv("ATTUNE_DB", in_base("absent/t.db"), 1);
   expect_told("record", NULL, 1, "attune: error: mode record, but no call is recorded: ");
   expect_told("tune", NULL, 1, "attune: error: mode tune, but winners are kept in memory only: ");
@@ -332,8 +318,7 @@ static int lose_the_database(void *user) {
   return 0;
 }
 
-static void a_write_that_fails_is_told_once(void **state) {
-  (void)state;
+TEST(a_write_that_fails_is_told_once) {
   for (int tune = 0; tune < 2; tune++) {
     assert_int_equal(fresh(NULL), 0);
     assert_int_equal(chmod(closed, 0700) | chmod(database, 0600), 0);
@@ -345,15 +330,5 @@ static void a_write_that_fails_is_told_once(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(the_command_reads),
-      TEST(the_command_refuses_to_tune),
-      TEST(a_program_uses_its_winners),
-      TEST(what_a_crash_left_is_not_read),
-      TEST(a_write_ahead_log_needs_its_folder),
-      TEST(a_database_that_cannot_be_made_is_told_once),
-      TEST(a_write_that_fails_is_told_once),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
+  return RUN_TESTS_EACH(fresh, NULL, begin, end);
 }

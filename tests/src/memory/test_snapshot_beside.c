@@ -8,8 +8,6 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 enum { THREADS = 3, SNAPSHOTS = 150, HELD = 16 };
 
@@ -53,8 +51,7 @@ static void check_segment(const json_t *segment) {
   assert_int_equal(requested, number(segment, "requested_size"));
 }
 
-static void snapshots_are_of_one_moment(void **state) {
-  (void)state;
+TEST(snapshots_are_of_one_moment) {
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)), 0);
@@ -86,7 +83,6 @@ static void snapshots_are_of_one_moment(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(snapshots_are_of_one_moment)};
   if (attune_device_get(&host, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -5,10 +5,6 @@
 
 #include <attune/attune.h>
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -19,15 +15,13 @@ static attune_device *host;
 static attune_stream *stream;
 static char path[] = "/tmp/attune_snapshot_XXXXXX";
 
-static int set_up(void **state) {
-  (void)state;
+FIXTURE(set_up) {
   const int file = mkstemp(path);
   if (file < 0 || close(file) != 0) return -1;
   return attune_device_get(&host, "host") == ATTUNE_OK && attune_stream_create(&stream, host) == ATTUNE_OK ? 0 : -1;
 }
 
-static int tear_down(void **state) {
-  (void)state;
+FIXTURE(tear_down) {
   attune_stream_destroy(stream);
   return unlink(path);
 }
@@ -57,8 +51,7 @@ static json_t *load(void) {
 }
 
 /* Nothing is written for what is no snapshot. */
-static void other_files_are_refused(void **state) {
-  (void)state;
+TEST(other_files_are_refused) {
   static const char *const texts[] = {"", "[1]", "{\"segments\": []}", "\377"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     char command[1024], said[512] = "";
@@ -124,8 +117,7 @@ static int64_t of_pinned(const char *name) {
 }
 
 /* Each name has the figure of the structure's field. */
-static void names_are_those_of_fields(void **state) {
-  (void)state;
+TEST(names_are_those_of_fields) {
   attune_memory_statistics s = {0};
   void *p = NULL;
   OK(attune_alloc(&p, stream, 3000 * KIB));
@@ -160,8 +152,7 @@ static void names_are_those_of_fields(void **state) {
   OK(attune_free(p, stream));
 }
 
-static void names_of_pinned_memory(void **state) {
-  (void)state;
+TEST(names_of_pinned_memory) {
   attune_pinned_statistics s = {0};
   void *p = NULL;
   OK(attune_pinned_alloc(&p, host, 3000 * KIB));
@@ -187,8 +178,7 @@ static void names_of_pinned_memory(void **state) {
   assert_int_equal(of_pinned("reserved_bytes.peak"), s.reserved_bytes.peak);
 }
 
-static void statistics_have_names(void **state) {
-  (void)state;
+TEST(statistics_have_names) {
   void *small = NULL, *large = NULL, *pinned = NULL;
   const int64_t before = of_memory("allocation.all.allocated");
   OK(attune_alloc(&small, stream, 1000));
@@ -252,11 +242,9 @@ static bool names(const json_t *frames, const char *function) {
   return false;
 }
 
-static void a_file_has_frames(void **state) {
-  (void)state;
-  const attune_history_options options = {.entries = 1000, .frames = 20};
+TEST(a_file_has_frames) {
   void *p = NULL;
-  OK(attune_memory_record_history(host, &options));
+  OK(attune_memory_record_history(host, &(attune_history_options){.entries = 1000, .frames = 20}));
   allocate_here(&p, 12345);
   OK(attune_memory_snapshot_save(path, host));
   json_t *root = load(), *one = NULL, *block = NULL;
@@ -286,12 +274,10 @@ static void a_file_has_frames(void **state) {
 }
 
 /* Long lists, large numbers, and the devices' places: the host is behind the others. */
-static void a_long_history_is_whole(void **state) {
-  (void)state;
-  const attune_history_options options = {.entries = 10000};
+TEST(a_long_history_is_whole) {
   attune_device *first = NULL;
   void *p = NULL;
-  OK(attune_memory_record_history(host, &options));
+  OK(attune_memory_record_history(host, &(attune_history_options){.entries = 10000}));
   for (size_t i = 0; i < 1500; i++) {
     OK(attune_alloc(&p, stream, i < 1000 ? 1 + 100 * i : 1 + 5000 * i));
     OK(attune_free(p, stream));
@@ -313,8 +299,7 @@ static void a_long_history_is_whole(void **state) {
   OK(attune_memory_record_history(host, NULL));
 }
 
-static void what_is_skipped_is_not_recorded(void **state) {
-  (void)state;
+TEST(what_is_skipped_is_not_recorded) {
   attune_history_options options = {0}; /* as many entries as are usual */
   options.skip = ATTUNE_HISTORY_EVERY & ~(unsigned)ATTUNE_HISTORY_FREE_REQUESTED;
   void *p = NULL;
@@ -337,16 +322,14 @@ static void what_is_skipped_is_not_recorded(void **state) {
   assert_int_equal(attune_memory_record_history(host, &options), ATTUNE_OUT_OF_MEMORY);
 }
 
-static void pinned_memory_has_a_history(void **state) {
-  (void)state;
+TEST(pinned_memory_has_a_history) {
   static const char *const expected[] = {"segment_alloc",  "alloc",        "free_requested",
                                          "free_completed", "alloc",        "free_requested",
                                          "free_completed", "segment_free", "snapshot"};
-  const attune_history_options options = {.entries = 100, .frames = 4};
   void *p = NULL, *kept = NULL;
   OK(attune_pinned_empty_cache(host));
   OK(attune_pinned_alloc(&kept, host, 5000));
-  OK(attune_pinned_record_history(host, &options));
+  OK(attune_pinned_record_history(host, &(attune_history_options){.entries = 100, .frames = 4}));
   attune_memory_annotate("staging");
   for (int i = 0; i < 2; i++) {
     OK(attune_pinned_alloc(&p, host, 100 * KIB));
@@ -371,12 +354,11 @@ static void pinned_memory_has_a_history(void **state) {
   OK(attune_pinned_free(kept));
 }
 
-static void files_that_cannot_be_written(void **state) {
-  (void)state;
+TEST(files_that_cannot_be_written) {
   assert_int_equal(attune_memory_snapshot_save(NULL, host), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_pinned_snapshot_save("", host), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_memory_snapshot_save("/tmp/attune_no_such_folder/file", host), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), "attune_no_such_folder"));
+  FAILS_SAYING(attune_memory_snapshot_save("/tmp/attune_no_such_folder/file", host), ATTUNE_NOT_FOUND,
+               "attune_no_such_folder");
   assert_int_equal(attune_memory_snapshot_save("/dev/full", host), ATTUNE_IO_ERROR);
   assert_int_equal(access("/dev/full", F_OK), 0);
   assert_int_equal(attune_memory_each_statistic(host, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -386,16 +368,6 @@ static void files_that_cannot_be_written(void **state) {
 }
 
 int main(void) {
-  if (system("python3 -c 'import pickle'") != 0) {
-    printf("skipped: no python3, which reads the files\n");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_are_those_of_fields),   cmocka_unit_test(names_of_pinned_memory),
-      cmocka_unit_test(statistics_have_names),       cmocka_unit_test(a_file_has_frames),
-      cmocka_unit_test(a_long_history_is_whole),     cmocka_unit_test(what_is_skipped_is_not_recorded),
-      cmocka_unit_test(pinned_memory_has_a_history), cmocka_unit_test(files_that_cannot_be_written),
-      cmocka_unit_test(other_files_are_refused),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  if (system("python3 -c 'import pickle'") != 0) return skip_all("no python3, which reads the files");
+  return RUN_TESTS(set_up, tear_down);
 }

@@ -7,9 +7,6 @@
 #include <attune/attune.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cuda/jit/jit.h"
 #include "src/base/half.h"
@@ -87,8 +84,7 @@ static void check_equal(kind k, attune_dtype dtype, size_t count, size_t shift, 
                ((ptrdiff_t)i - (ptrdiff_t)shift) / (ptrdiff_t)size);
 }
 
-static void portable_numbers_are_the_hosts(void **state) {
-  (void)state;
+TEST(portable_numbers_are_the_hosts) {
   OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_PORTABLE));
   const size_t counts[] = {1, 7, 8, 9, 1000, 1025, 65537, MOST - 3, MOST - 3};
   /* The last: the counter's low half wraps around in a call, within a tile. */
@@ -104,8 +100,7 @@ static void portable_numbers_are_the_hosts(void **state) {
 }
 
 /* From 2^24 on, kernels with larger tiles; the counter wraps around in one. */
-static void large_calls_are_the_hosts(void **state) {
-  (void)state;
+TEST(large_calls_are_the_hosts) {
   const size_t large = ((size_t)1 << 24) + 4099;
   const kind kinds[] = {NORMAL, STANDARD, LOG_NORMAL, EXPONENTIAL};
   OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_PORTABLE));
@@ -117,8 +112,7 @@ static void large_calls_are_the_hosts(void **state) {
 }
 
 /* The host's model of torch's kernels, for this GPU's size. */
-static void torch_numbers_are_the_models(void **state) {
-  (void)state;
+TEST(torch_numbers_are_the_models) {
   OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_TORCH));
   const size_t counts[] = {1, 255, 1000, 270336, 1081344, 1081345, MOST - 3};
   for (int k = 0; k < PERMUTATION; k++)
@@ -136,8 +130,7 @@ static double value_at(const void *data, attune_dtype dtype, size_t i) {
 }
 
 /* Fast sines on the GPU are good to 2^-21, and a half may fall to the next value. */
-static void torch_transforms_are_close_to_the_models(void **state) {
-  (void)state;
+TEST(torch_transforms_are_close_to_the_models) {
   OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_TORCH));
   const kind kinds[] = {NORMAL, STANDARD, LOG_NORMAL, EXPONENTIAL};
   for (size_t k = 0; k < 4; k++)
@@ -176,8 +169,7 @@ static char *read_file(const char *path) {
   return text;
 }
 
-static void square_roots_are_correctly_rounded(void **state) {
-  (void)state;
+TEST(square_roots_are_correctly_rounded) {
   char *parts[] = {read_file(AT_SOURCE_DIR "/src/random/philox.h"),
                    read_file(AT_SOURCE_DIR "/src/random/transforms.h")};
   char *text = calloc(1, strlen(parts[0]) + strlen(parts[1]) + sizeof sqrt_text);
@@ -207,10 +199,7 @@ static void square_roots_are_correctly_rounded(void **state) {
 
 int main(void) {
   attune_device *host = NULL;
-  if (attune_device_get(&gpu, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&gpu, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   OK(attune_device_get(&host, "host"));
   host_stream = attune_stream_default(host);
   OK(attune_stream_create(&stream, gpu));
@@ -218,14 +207,7 @@ int main(void) {
   OK(attune_alloc((void **)&device_memory, stream, MOST * 8 + 16 + GUARD));
   ours = malloc(MOST * 8 + 16 + GUARD);
   theirs = malloc(MOST * 8 + 16 + GUARD);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(square_roots_are_correctly_rounded),
-      cmocka_unit_test(portable_numbers_are_the_hosts),
-      cmocka_unit_test(large_calls_are_the_hosts),
-      cmocka_unit_test(torch_numbers_are_the_models),
-      cmocka_unit_test(torch_transforms_are_close_to_the_models),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   free(ours);
   free(theirs);
   attune_generator_destroy(generator);

@@ -23,8 +23,7 @@ static uint64_t join(uint32_t low, uint32_t high) {
   return (uint64_t)high << 32 | low;
 }
 
-static void known_answers(void **state) {
-  (void)state;
+TEST(known_answers) {
   for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
     const answer *a = &answers[i];
     const at_philox_block block =
@@ -34,8 +33,7 @@ static void known_answers(void **state) {
 }
 
 /* Carries of the counter, all lengths of a rest, the upper half of the counter. */
-static void vectors_agree(void **state) {
-  (void)state;
+TEST(vectors_agree) {
   const uint64_t starts[] = {0, 5, 0xfffffff8, UINT64_MAX - 3, 0x0123456789abcdef};
   const at_fill_isa *all[4];
   at_fill_all(all);
@@ -56,6 +54,5 @@ static void vectors_agree(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(known_answers), cmocka_unit_test(vectors_agree)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

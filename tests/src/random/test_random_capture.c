@@ -5,9 +5,6 @@
 
 #include <attune/attune.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/base/backend.h"
 
 #define COUNT 10001
@@ -91,13 +88,11 @@ static void replays_draw_fresh_numbers(attune_random_mode mode) {
   free(replayed);
 }
 
-static void replays_in_mode_portable(void **state) {
-  (void)state;
+TEST(replays_in_mode_portable) {
   replays_draw_fresh_numbers(ATTUNE_RANDOM_PORTABLE);
 }
 
-static void replays_in_mode_torch(void **state) {
-  (void)state;
+TEST(replays_in_mode_torch) {
   replays_draw_fresh_numbers(ATTUNE_RANDOM_TORCH);
 }
 
@@ -108,8 +103,7 @@ static attune_status permute(void *user, attune_stream *stream) {
                              : status;
 }
 
-static void permutations_replay(void **state) {
-  (void)state;
+TEST(permutations_replay) {
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE);
   attune_graph *graph = NULL;
   float *eager = calloc(2 * COUNT, sizeof *eager), *replayed = calloc(2 * COUNT, sizeof *replayed);
@@ -133,8 +127,7 @@ static void permutations_replay(void **state) {
 
 /* An unregistered generator breaks nothing, and a registered one keeps its seed and offset until the capture is over,
  * also one that failed. */
-static void misuse_is_refused(void **state) {
-  (void)state;
+TEST(misuse_is_refused) {
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE);
   attune_graph *graph = NULL;
   unsigned char saved[16] = {0};
@@ -164,8 +157,7 @@ static void misuse_is_refused(void **state) {
 }
 
 /* The graph holds the generator: the program may let go of it. */
-static void a_graph_outlives_the_programs_hold(void **state) {
-  (void)state;
+TEST(a_graph_outlives_the_programs_hold) {
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE);
   attune_graph *graph = NULL;
   OK(attune_graph_create(&graph, device));
@@ -193,8 +185,7 @@ static attune_status count_free(attune_device *of, void *pointer) {
 }
 
 /* The device is not asked, which waits for its work and which a capture forbids; the next generator takes the place. */
-static void generators_leave_in_a_capture(void **state) {
-  (void)state;
+TEST(generators_leave_in_a_capture) {
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE), other = open_scene(ATTUNE_RANDOM_PORTABLE);
   attune_graph *graphs[100], *captured = NULL;
   float numbers[2][2 * COUNT];
@@ -235,19 +226,11 @@ static void generators_leave_in_a_capture(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replays_in_mode_portable),
-      cmocka_unit_test(replays_in_mode_torch),
-      cmocka_unit_test(permutations_replay),
-      cmocka_unit_test(misuse_is_refused),
-      cmocka_unit_test(a_graph_outlives_the_programs_hold),
-      cmocka_unit_test(generators_leave_in_a_capture),
-  };
   int failed = 0;
   for (int i = 0; i < attune_device_count(); i++) {
     if (attune_device_at(&device, i) != ATTUNE_OK) return 1;
     print_message("%s\n", attune_device_name(device));
-    failed += cmocka_run_group_tests(tests, NULL, NULL);
+    failed += RUN_TESTS(NULL, NULL);
   }
   return failed;
 }

@@ -7,8 +7,6 @@
 #include <attune/attune.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/base/half.h"
 
@@ -143,8 +141,7 @@ static double exponential_f(double x) {
   return x <= 0 ? 0 : -expm1(-2.0 * x);
 }
 
-static void uniform_is_uniform(void **state) {
-  (void)state;
+TEST(uniform_is_uniform) {
   for (int d = 0; d < 4; d++) {
     OK(attune_random_uniform(generator, stream, raw, floats[d], COUNT, 0, 1));
     check("uniform", floats[d], uniform_f, 1);
@@ -156,8 +153,7 @@ static void uniform_is_uniform(void **state) {
   }
 }
 
-static void halves_stay_within_their_bounds(void **state) {
-  (void)state;
+TEST(halves_stay_within_their_bounds) {
   const double bounds[][2] = {{-2, -1}, {-1, 0}, {-1, 1}, {1, 1.015625}, {1000, 1024}, {-0.25, 3}};
   for (int d = 2; d < 4; d++)
     for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
@@ -174,8 +170,7 @@ static void halves_stay_within_their_bounds(void **state) {
     }
 }
 
-static void normal_is_normal(void **state) {
-  (void)state;
+TEST(normal_is_normal) {
   for (int d = 0; d < 4; d++) {
     OK(attune_random_normal(generator, stream, raw, floats[d], COUNT, 0, 1));
     check("normal", floats[d], normal_f, 0);
@@ -186,8 +181,7 @@ static void normal_is_normal(void **state) {
 }
 
 /* The two samples of a pair are independent: so are signs, and sizes. */
-static void pairs_are_independent(void **state) {
-  (void)state;
+TEST(pairs_are_independent) {
   for (int d = 0; d < 4; d++) {
     OK(attune_random_normal(generator, stream, raw, floats[d], COUNT, 0, 1));
     double quadrants[4] = {0}, product = 0, squares = 0;
@@ -204,16 +198,14 @@ static void pairs_are_independent(void **state) {
   }
 }
 
-static void log_normal_is_log_normal(void **state) {
-  (void)state;
+TEST(log_normal_is_log_normal) {
   for (int d = 0; d < 4; d++) {
     OK(attune_random_log_normal(generator, stream, raw, floats[d], COUNT, 0.25, 0.75));
     check("log-normal", floats[d], log_normal_f, 0);
   }
 }
 
-static void exponential_is_exponential(void **state) {
-  (void)state;
+TEST(exponential_is_exponential) {
   for (int d = 0; d < 4; d++) {
     OK(attune_random_exponential(generator, stream, raw, floats[d], COUNT, 2));
     check("exponential", floats[d], exponential_f, 0);
@@ -221,8 +213,7 @@ static void exponential_is_exponential(void **state) {
   }
 }
 
-static void bernoulli_has_its_probability(void **state) {
-  (void)state;
+TEST(bernoulli_has_its_probability) {
   const double ps[] = {0.0, 1e-4, 0.1, 0.5, 0.875, 1.0};
   for (int d = 0; d < 6; d++)
     for (size_t k = 0; k < sizeof ps / sizeof *ps; k++) {
@@ -237,8 +228,7 @@ static void bernoulli_has_its_probability(void **state) {
     }
 }
 
-static void integers_are_uniform(void **state) {
-  (void)state;
+TEST(integers_are_uniform) {
   for (int d = 0; d < 6; d++) {
     const int64_t from = -37, to = all[d] == ATTUNE_BF16 ? 200 : 963;
     size_t counts[1000] = {0};
@@ -255,8 +245,7 @@ static void integers_are_uniform(void **state) {
 }
 
 /* All of a type's range, and its ends. */
-static void integers_reach_their_ends(void **state) {
-  (void)state;
+TEST(integers_reach_their_ends) {
   OK(attune_random_integers(generator, stream, raw, ATTUNE_I64, COUNT, INT64_MIN, INT64_MAX));
   for (size_t i = 0; i < COUNT; i++) values[i] = ((double)((const int64_t *)raw)[i] + 0x1p63) * 0x1p-64;
   qsort(values, COUNT, sizeof *values, by_value);
@@ -270,8 +259,7 @@ static void integers_reach_their_ends(void **state) {
 }
 
 /* Small permutations: all 24 orders of 4; large: each place gets each number about as often. */
-static void permutations_are_even(void **state) {
-  (void)state;
+TEST(permutations_are_even) {
   enum { TRIES = 24000 };
   int64_t p[4];
   size_t orders[256] = {0};
@@ -302,19 +290,7 @@ int main(void) {
   OK(attune_generator_create(&generator, 20261121));
   raw = malloc(COUNT * 8);
   values = malloc(COUNT * sizeof *values);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(uniform_is_uniform),
-      cmocka_unit_test(halves_stay_within_their_bounds),
-      cmocka_unit_test(normal_is_normal),
-      cmocka_unit_test(pairs_are_independent),
-      cmocka_unit_test(log_normal_is_log_normal),
-      cmocka_unit_test(exponential_is_exponential),
-      cmocka_unit_test(bernoulli_has_its_probability),
-      cmocka_unit_test(integers_are_uniform),
-      cmocka_unit_test(integers_reach_their_ends),
-      cmocka_unit_test(permutations_are_even),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   free(raw);
   free(values);
   attune_generator_destroy(generator);

@@ -3,10 +3,6 @@
  * spilling. Needs no GPU. Of the two ways of a portable kernel one in turn, with ATTUNE_TEST_ALL both. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/cuda/jit/kernel_compile.h"
 #include "src/random/call.h"
 
@@ -61,8 +57,7 @@ static int compile_fill(const char *text, const char *entry, const char *archite
   return compile(text, entry, architecture, macros);
 }
 
-static void portable_kernels(void **state) {
-  (void)state;
+TEST(portable_kernels) {
   const int all = getenv("ATTUNE_TEST_ALL") != NULL;
   char *text = with_headers(at_random_samples_h, at_random_cu);
   for (int kind = AT_UNIFORM; kind <= AT_INTEGERS; kind++)
@@ -75,8 +70,7 @@ static void portable_kernels(void **state) {
   free(text);
 }
 
-static void all_architectures(void **state) {
-  (void)state;
+TEST(all_architectures) {
   const char *all[] = {"sm_80", "sm_90a", "sm_100", "sm_120", "compute_80"};
   char *text = with_headers(at_random_samples_h, at_random_cu), *torch = with_headers("", at_torch_cu),
        *permutation = with_headers("", at_permutation_cu);
@@ -101,8 +95,7 @@ static void all_architectures(void **state) {
   free(permutation);
 }
 
-static void torch_kernels(void **state) {
-  (void)state;
+TEST(torch_kernels) {
   char *text = with_headers("", at_torch_cu);
   for (int kind = AT_UNIFORM; kind <= AT_INTEGERS; kind++)
     for (int type = AT_F64; type <= AT_I64; type++)
@@ -120,7 +113,5 @@ static void torch_kernels(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(portable_kernels), cmocka_unit_test(torch_kernels),
-                                     cmocka_unit_test(all_architectures)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

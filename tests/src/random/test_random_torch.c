@@ -6,8 +6,6 @@
 #include <attune/attune.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/base/half.h"
 #include "src/random/philox.h"
@@ -17,8 +15,7 @@ static attune_generator *generator;
 
 /* What torch.rand and torch.randn print after torch.manual_seed, on any CUDA device: see the documentation and forum of
  * PyTorch. */
-static void known_numbers(void **state) {
-  (void)state;
+TEST(known_numbers) {
   static const struct {
     uint64_t seed;
     float uniform[3], normal[3];
@@ -95,8 +92,7 @@ static attune_status draw(kind k, attune_dtype dtype, void *out, size_t count) {
   }
 }
 
-static void the_kernels_loops(void **state) {
-  (void)state;
+TEST(the_kernels_loops) {
   const struct {
     kind k;
     attune_dtype dtype;
@@ -124,8 +120,7 @@ static void the_kernels_loops(void **state) {
 }
 
 /* Normal samples from the uniform ones of the same words: sine first, radius of the first word. */
-static void normal_samples_follow_the_words(void **state) {
-  (void)state;
+TEST(normal_samples_follow_the_words) {
   enum { COUNT = 1024 };
   float x[COUNT];
   double y[COUNT];
@@ -150,12 +145,7 @@ int main(void) {
   stream = attune_stream_default(host);
   OK(attune_generator_create(&generator, 0));
   OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_TORCH));
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(known_numbers),
-      cmocka_unit_test(the_kernels_loops),
-      cmocka_unit_test(normal_samples_follow_the_words),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_generator_destroy(generator);
   return failed;
 }

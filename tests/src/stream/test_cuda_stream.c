@@ -11,9 +11,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,16 +78,14 @@ static int looks_create_no_context(void) {
   return 0;
 }
 
-static void no_context_until_needed(void **state) {
-  (void)state;
+TEST(no_context_until_needed) {
   if (has_context() < 0) skip();
   assert_exit(run_self("--lazy", NULL), 0);
 }
 
 /* ---- pools ---- */
 
-static void pooled_streams(void **state) {
-  (void)state;
+TEST(pooled_streams) {
   attune_stream *taken[33], *high = NULL;
   int least = 0, greatest = 0, given = 1;
   assert_int_equal(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
@@ -111,8 +106,7 @@ static void pooled_streams(void **state) {
   assert_no_stale_error();
 }
 
-static void memory_info(void **state) {
-  (void)state;
+TEST(memory_info) {
   uint64_t available = 0, total = 0;
   attune_device_properties p = {0};
   OK(attune_device_get_properties(device, &p));
@@ -120,8 +114,7 @@ static void memory_info(void **state) {
   assert_true(available > 0 && available <= total && total <= p.memory_bytes);
 }
 
-static void peers(void **state) {
-  (void)state;
+TEST(peers) {
   attune_device *host = NULL, *other = NULL;
   int can = 1, expected = 0;
   OK(attune_device_get(&host, "host"));
@@ -156,8 +149,7 @@ static void peers(void **state) {
 
 /* ---- events ---- */
 
-static void options_of_events(void **state) {
-  (void)state;
+TEST(options_of_events) {
   attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
   attune_event *event = NULL, *timed = NULL;
   attune_event_ipc words;
@@ -174,8 +166,7 @@ static void options_of_events(void **state) {
   FAILS(attune_event_elapsed_ns(&ns, timed, event), ATTUNE_INVALID_ARGUMENT);
   attune_event *never = NULL;
   OK(attune_event_create(&never, device, NULL));
-  FAILS(attune_event_elapsed_ns(&ns, timed, never), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "never recorded"));
+  FAILS_SAYING(attune_event_elapsed_ns(&ns, timed, never), ATTUNE_INVALID_ARGUMENT, "never recorded");
   attune_event_destroy(never);
   FAILS(attune_event_ipc_export(event, &words), ATTUNE_INVALID_ARGUMENT);
   attune_event_destroy(event);
@@ -212,15 +203,13 @@ static int use_event(const char *hex) {
   return 0;
 }
 
-static void events_of_other_processes(void **state) {
-  (void)state;
-  attune_event_options options = {.no_timing = 1, .interprocess = 1};
+TEST(events_of_other_processes) {
   attune_event *event = NULL;
   attune_stream *stream = NULL;
   attune_event_ipc words;
   char hex[2 * sizeof words.bytes + 1];
   OK(attune_stream_create(&stream, device));
-  OK(attune_event_create(&event, device, &options));
+  OK(attune_event_create(&event, device, &(attune_event_options){.no_timing = 1, .interprocess = 1}));
   OK(attune_event_record(event, stream));
   const attune_status status = attune_event_ipc_export(event, &words);
   if (status == ATTUNE_UNSUPPORTED) skip(); /* containers may forbid it */
@@ -233,8 +222,7 @@ static void events_of_other_processes(void **state) {
 }
 
 /* An event of the program's is recorded and waited for through attune, and stays the program's. */
-static void events_are_wrapped(void **state) {
-  (void)state;
+TEST(events_are_wrapped) {
   cudaEvent_t native = NULL;
   attune_event *event = NULL;
   attune_stream *stream = NULL, *other = NULL;
@@ -257,8 +245,7 @@ static void events_are_wrapped(void **state) {
 
 /* ---- implicit synchronization ---- */
 
-static void pageable_copies_are_told(void **state) {
-  (void)state;
+TEST(pageable_copies_are_told) {
   static char host[4096];
   attune_stream *stream = NULL;
   void *memory = NULL, *pinned = NULL;
@@ -280,8 +267,7 @@ static void pageable_copies_are_told(void **state) {
 }
 
 /* Asking whose a stream is disturbs no capture, its own or another's. */
-static void a_stream_is_wrapped_in_its_capture(void **state) {
-  (void)state;
+TEST(a_stream_is_wrapped_in_its_capture) {
   cudaStream_t native = NULL;
   cudaGraph_t graph = NULL;
   attune_stream *wrapped = NULL;
@@ -301,8 +287,7 @@ static void count_wait(void *user, attune_log_level level, const char *line) {
 }
 
 /* The program's stream is waited for too, and page-locked memory goes back after the device's work. */
-static void waits_are_told(void **state) {
-  (void)state;
+TEST(waits_are_told) {
   int told = 0;
   cudaStream_t native = NULL;
   attune_stream *wrapped = NULL;
@@ -328,8 +313,7 @@ static void waits_are_told(void **state) {
 
 /* ---- processes ---- */
 
-static void a_child_of_fork_is_told(void **state) {
-  (void)state;
+TEST(a_child_of_fork_is_told) {
   attune_stream *stream = NULL;
   int end = 0;
   OK(attune_stream_create(&stream, device));
@@ -400,8 +384,7 @@ static int end_by(const char *way) {
   return 0;
 }
 
-static void processes_end_with_work_in_flight(void **state) {
-  (void)state;
+TEST(processes_end_with_work_in_flight) {
   const char *const clean[] = {"return", "exit", "_exit", "thread"};
   for (size_t i = 0; i < AT_COUNT(clean); i++) assert_exit(run_self("--end", clean[i]), 0);
   int status = run_self("--end", "term");
@@ -411,26 +394,9 @@ static void processes_end_with_work_in_flight(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
   if (argc > 1 && strcmp(argv[1], "--lazy") == 0) return looks_create_no_context();
   if (argc > 2 && strcmp(argv[1], "--event") == 0) return use_event(argv[2]);
   if (argc > 2 && strcmp(argv[1], "--end") == 0) return end_by(argv[2]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(no_context_until_needed),
-      cmocka_unit_test(pooled_streams),
-      cmocka_unit_test(memory_info),
-      cmocka_unit_test(peers),
-      cmocka_unit_test(options_of_events),
-      cmocka_unit_test(events_of_other_processes),
-      cmocka_unit_test(events_are_wrapped),
-      cmocka_unit_test(pageable_copies_are_told),
-      cmocka_unit_test(a_stream_is_wrapped_in_its_capture),
-      cmocka_unit_test(waits_are_told),
-      cmocka_unit_test(a_child_of_fork_is_told),
-      cmocka_unit_test(processes_end_with_work_in_flight),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

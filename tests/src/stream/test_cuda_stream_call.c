@@ -9,8 +9,6 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { COUNT = 256 };
 
@@ -58,8 +56,7 @@ static int value_of(const step *s, attune_stream *stream) {
   return back[0];
 }
 
-static void in_order(void **state) {
-  (void)state;
+TEST(in_order) {
   attune_stream *made = NULL, *all[2];
   OK(attune_stream_create(&made, device));
   all[0] = made;
@@ -75,8 +72,7 @@ static void in_order(void **state) {
   attune_stream_destroy(made);
 }
 
-static void in_a_graph(void **state) {
-  (void)state;
+TEST(in_a_graph) {
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
   int in_place = 0;
@@ -102,8 +98,7 @@ static void in_a_graph(void **state) {
 }
 
 /* The program captures its own stream, which attune only wraps. */
-static void in_a_capture_of_the_program(void **state) {
-  (void)state;
+TEST(in_a_capture_of_the_program) {
   cudaStream_t native = NULL;
   cudaGraph_t captured = NULL;
   cudaGraphExec_t executable = NULL;
@@ -128,16 +123,13 @@ static void in_a_capture_of_the_program(void **state) {
 }
 
 /* A disk that is full is told, as on the host. */
-static void dumps(void **state) {
-  (void)state;
+TEST(dumps) {
   attune_stream *stream = NULL;
   attune_graph *graph = NULL;
-  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  options.keep_graph = 1;
   OK(attune_stream_create(&stream, device));
   step s = new_step(stream, 1);
   OK(attune_graph_create(&graph, device));
-  OK(attune_graph_capture_callback(graph, stream, &options, give_step, &s));
+  OK(attune_graph_capture_callback(graph, stream, &(attune_capture_options){.keep_graph = 1}, give_step, &s));
   assert_int_equal(attune_graph_debug_dump(graph, "/dev/full", 0), ATTUNE_IO_ERROR);
   assert_int_equal(attune_graph_debug_dump(graph, "/nonexistent/x.dot", 0), ATTUNE_NOT_FOUND);
   assert_int_equal(attune_graph_debug_dump(graph, "/tmp", 0), ATTUNE_IO_ERROR);
@@ -149,11 +141,6 @@ static void dumps(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(in_a_graph),
-                                     cmocka_unit_test(in_a_capture_of_the_program), cmocka_unit_test(dumps)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return skip_all("no CUDA device");
+  return RUN_TESTS(NULL, NULL);
 }

@@ -8,16 +8,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static attune_device *host;
 
-static int open_device(void **state) {
-  (void)state;
+FIXTURE(open_device) {
   return attune_device_get(&host, "host") != ATTUNE_OK;
 }
 
@@ -45,8 +40,7 @@ static void increment(void *user) {
   n->calls++;
 }
 
-static void at_once_on_the_default_stream(void **state) {
-  (void)state;
+TEST(at_once_on_the_default_stream) {
   notes n = {.calls = 0};
   OK(attune_stream_call(attune_stream_default(host), note, &n));
   assert_int_equal(n.calls, 1);
@@ -60,8 +54,7 @@ static void wait_at_gate(void *user) {
 }
 
 /* The call returns before the function runs; what comes before it is done, what comes after waits. */
-static void in_order_on_another_thread(void **state) {
-  (void)state;
+TEST(in_order_on_another_thread) {
   unsigned char first[64] = {0}, second[64] = {0}, third[64] = {0};
   attune_stream *stream = new_stream();
   notes n = {.source = first, .copy = second};
@@ -81,8 +74,7 @@ static void in_order_on_another_thread(void **state) {
 }
 
 /* More calls than the queue has room for. */
-static void many(void **state) {
-  (void)state;
+TEST(many) {
   attune_stream *stream = new_stream();
   notes n = {.calls = 0};
   for (int i = 0; i < 5000; i++) OK(attune_stream_call(stream, note, &n));
@@ -97,8 +89,7 @@ static attune_status give_step(void *user, attune_stream *stream) {
   return status == ATTUNE_OK ? attune_copy(stream, n->source, n->copy, 64) : status;
 }
 
-static void in_a_graph(void **state) {
-  (void)state;
+TEST(in_a_graph) {
   unsigned char x[64] = {0}, y[64] = {0}, z[64] = {0};
   char path[] = "/tmp/attune-call-XXXXXX", text[4096] = "";
   attune_stream *stream = new_stream();
@@ -144,20 +135,14 @@ typedef struct product {
 
 static void multiply(void *user) {
   product *p = user;
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.dtype = ATTUNE_F64;
-  problem.m = problem.n = problem.k = 4;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F64, .m = 4, .n = 4, .k = 4};
   const attune_gemm_operands o = {.alpha = 1.0, .a = p->a, .b = p->b, .d = p->d};
   p->status = attune_gemm(p->tuner, attune_stream_default(host), &problem, &o);
 }
 
-static void that_uses_attune(void **state) {
-  (void)state;
+TEST(that_uses_attune) {
   product p = {.status = ATTUNE_INTERNAL};
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
-  OK(attune_tuner_create(&p.tuner, &options));
+  OK(attune_tuner_create(&p.tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_CACHED}));
   for (int i = 0; i < 16; i++) {
     p.a[i] = i % 5 == 0;
     p.b[i] = i;
@@ -181,8 +166,7 @@ static void *give_calls(void *arg) {
   return NULL;
 }
 
-static void from_several_threads(void **state) {
-  (void)state;
+TEST(from_several_threads) {
   pthread_t threads[4];
   notes n[4] = {{.calls = 0}};
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, give_calls, &n[i]), 0);
@@ -225,8 +209,7 @@ static void wait_for_itself(void *user) {
   snprintf(w->message, sizeof w->message, "%s", attune_last_message());
 }
 
-static void waits_for_itself_are_told(void **state) {
-  (void)state;
+TEST(waits_for_itself_are_told) {
   waits w = {.stream = new_stream()};
   attune_stream *other = w.other = new_stream();
   OK(attune_event_create(&w.before, host, NULL));
@@ -274,8 +257,7 @@ static void allocate(void *user) {
   if (*status == ATTUNE_OK) *status = attune_free(memory, attune_stream_default(host));
 }
 
-static void a_free_waits_for_no_room(void **state) {
-  (void)state;
+TEST(a_free_waits_for_no_room) {
   attune_stream *full = new_stream(), *own = new_stream();
   attune_status status = ATTUNE_INTERNAL;
   void *memory = NULL;
@@ -294,25 +276,11 @@ static void a_free_waits_for_no_room(void **state) {
   attune_stream_destroy(full);
 }
 
-static void wrong_arguments(void **state) {
-  (void)state;
-  FAILS(attune_stream_call(NULL, note, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "stream"));
-  FAILS(attune_stream_call(attune_stream_default(host), NULL, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "fn"));
+TEST(wrong_arguments) {
+  FAILS_SAYING(attune_stream_call(NULL, note, NULL), ATTUNE_INVALID_ARGUMENT, "stream");
+  FAILS_SAYING(attune_stream_call(attune_stream_default(host), NULL, NULL), ATTUNE_INVALID_ARGUMENT, "fn");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(at_once_on_the_default_stream),
-      cmocka_unit_test(in_order_on_another_thread),
-      cmocka_unit_test(many),
-      cmocka_unit_test(in_a_graph),
-      cmocka_unit_test(that_uses_attune),
-      cmocka_unit_test(from_several_threads),
-      cmocka_unit_test(waits_for_itself_are_told),
-      cmocka_unit_test(a_free_waits_for_no_room),
-      cmocka_unit_test(wrong_arguments),
-  };
-  return cmocka_run_group_tests(tests, open_device, NULL);
+  return RUN_TESTS(open_device, NULL);
 }

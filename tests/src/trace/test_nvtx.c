@@ -5,9 +5,6 @@
 
 #include "src/cuda/memory/memory.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #ifdef AT_CUDA_NVTX
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtMem.h>
@@ -76,8 +73,7 @@ static int take_the_calls(nvtxExtModuleInfo_t *module) {
 extern NvtxExtInitializeInjectionFunc_t InitializeInjectionNvtxExtension_fnptr;
 NvtxExtInitializeInjectionFunc_t InitializeInjectionNvtxExtension_fnptr = take_the_calls;
 
-static void a_tool_is_told(void **state) {
-  (void)state;
+TEST(a_tool_is_told) {
   attune_device device = {.name = "cuda:7"};
   void *note = at_cuda_backend.notes->segment(&device, memory, sizeof memory);
   assert_ptr_equal(note, memory);
@@ -91,8 +87,7 @@ static void a_tool_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_tool_is_told)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }
 #else
 int main(void) {

@@ -3,9 +3,6 @@
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *program;
@@ -36,14 +33,13 @@ static int calls(void) {
   attune_graph *graph = NULL;
   attune_stream *created = NULL;
   float x[64] = {0};
-  const attune_tuner_options options = {.database = ":memory:", .mode = ATTUNE_MODE_OFF};
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   const attune_gemm_operands o = {.alpha = 1.0, .a = x, .b = x + 16, .d = x + 32};
   const attune_tensor t = {.name = "t", .data = x, .dtype = ATTUNE_F32, .dims = 1, .sizes = {8}};
   const attune_elementwise_operands e = {.outputs = &t, .output_count = 1, .inputs = &t, .input_count = 1};
   p.m = p.n = p.k = 2;
   OK(attune_device_get(&host, "host"));
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:", .mode = ATTUNE_MODE_OFF}));
   OK(attune_generator_create(&generator, 1));
   attune_stream *stream = attune_stream_default(host);
   OK(attune_fill(stream, x, 0, 32));
@@ -93,8 +89,7 @@ static void run(const char *variables, const char *way, int with_profiler) {
   fclose(log);
 }
 
-static void the_program_s_own(void **state) {
-  (void)state;
+TEST(the_program_s_own) {
   run("", "marks", 1);
   assert_string_equal(told, "mark here\npush outer\npush inner\npop\npop\nstart wide\nend 7\n");
   assert_string_equal(printed, "0 1 -2 1 0 7\n");
@@ -104,7 +99,7 @@ static void the_program_s_own(void **state) {
 }
 
 /* In their order, each followed by its end. */
-static void every_call_has_a_name(void **state) {
+TEST(every_call_has_a_name) {
   static const char *const names[] = {"domain attune\n",
                                       "call attune_fill 32 bytes\ndone\n",
                                       "call attune_copy 64 bytes\ndone\n",
@@ -119,7 +114,6 @@ static void every_call_has_a_name(void **state) {
                                       ", host_",
                                       "call attune_fill 64 bytes\ndone\n",
                                       "call attune_graph_replay 1 nodes\ndone\n"};
-  (void)state;
   run("ATTUNE_NVTX=1", "calls", 1);
   assert_string_equal(printed, "now 0\n");
   const char *at = told;
@@ -131,8 +125,7 @@ static void every_call_has_a_name(void **state) {
   assert_null(strstr(at, "call")); /* switched off before the last fill */
 }
 
-static void off_says_nothing(void **state) {
-  (void)state;
+TEST(off_says_nothing) {
   run("ATTUNE_NVTX=0", "calls", 1);
   assert_string_equal(printed, "now 1\n");
   assert_string_equal(told, "domain attune\ncall attune_fill 16 bytes\ndone\n");
@@ -141,16 +134,14 @@ static void off_says_nothing(void **state) {
 }
 
 /* Names and the race check at the same time. */
-static void with_the_race_check(void **state) {
-  (void)state;
+TEST(with_the_race_check) {
   run("ATTUNE_NVTX=1 ATTUNE_CHECK=races", "calls", 1);
   assert_non_null(strstr(told, "call attune_gemm: gemm f32 nn 2x2x2 strict"));
   assert_string_equal(printed, "now 0\n");
 }
 
-static void a_profiler_needs_a_gpu(void **state) {
+TEST(a_profiler_needs_a_gpu) {
   attune_device *device = NULL;
-  (void)state;
   OK(attune_device_get(&device, NULL));
   if (strcmp(attune_device_name(device), "host") == 0) {
     FAILS(attune_profiler_start(), ATTUNE_UNSUPPORTED);
@@ -161,14 +152,12 @@ static void a_profiler_needs_a_gpu(void **state) {
   }
 }
 
-static int start(void **state) {
-  (void)state;
+FIXTURE(start) {
   return mkdtemp(folder) ? 0 : -1;
 }
 
-static int stop(void **state) {
+FIXTURE(stop) {
   char command[64];
-  (void)state;
   snprintf(command, sizeof command, "rm -r '%s'", folder);
   return system(command);
 }
@@ -177,8 +166,5 @@ int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "marks") == 0) return marks();
   if (argc == 2 && strcmp(argv[1], "calls") == 0) return calls();
   program = argv[0];
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_program_s_own), cmocka_unit_test(every_call_has_a_name),
-                                     cmocka_unit_test(off_says_nothing), cmocka_unit_test(with_the_race_check),
-                                     cmocka_unit_test(a_profiler_needs_a_gpu)};
-  return cmocka_run_group_tests(tests, start, stop);
+  return RUN_TESTS(start, stop);
 }

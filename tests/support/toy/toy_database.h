@@ -24,11 +24,8 @@ static inline void remove_database(void) {
 }
 
 static inline attune_tuner *tuner_of(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = ATTUNE_MODE_CACHED;
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = database, .mode = ATTUNE_MODE_CACHED}, toy_ops, 1));
   OK(attune_tuner_database_status(tuner));
   return tuner;
 }

@@ -6,8 +6,6 @@
 #include "bench/gemm/gemm.h"
 #include "bench/common/tool.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { PLAN = 2, OTHER = 3, WAYS = 4, ROUNDS = 3 };
@@ -79,8 +77,7 @@ static void measure_all(bench_platform *p, bench_row rows[3]) {
   }
 }
 
-static void a_best_peer_is_the_least_ratio(void **state) {
-  (void)state;
+TEST(a_best_peer_is_the_least_ratio) {
   made m = {0};
   bench_row rows[3];
   bench_platform p = made_platform(&m);
@@ -109,8 +106,7 @@ static void has(const char *text, const char *words) {
   if (!strstr(text, words)) fail_msg("lacks: %s\n%s", words, text);
 }
 
-static void the_report_has_both_ratios(void **state) {
-  (void)state;
+TEST(the_report_has_both_ratios) {
   made m = {0};
   bench_row rows[3];
   bench_summary summary = {0};
@@ -140,8 +136,7 @@ static void the_report_has_both_ratios(void **state) {
   bench_random_release(p.stream);
 }
 
-static void without_peers_the_report_says_so(void **state) {
-  (void)state;
+TEST(without_peers_the_report_says_so) {
   made m = {0};
   char path[] = "test_bench_gemm_XXXXXX";
   const bench_summary summary = {0};
@@ -156,8 +151,7 @@ static void without_peers_the_report_says_so(void **state) {
   remove(path);
 }
 
-static void the_csv_has_the_best_peer(void **state) {
-  (void)state;
+TEST(the_csv_has_the_best_peer) {
   made m = {0};
   bench_row rows[3];
   char path[] = "test_bench_gemm_XXXXXX";
@@ -182,11 +176,5 @@ static void the_csv_has_the_best_peer(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_best_peer_is_the_least_ratio),
-      cmocka_unit_test(the_report_has_both_ratios),
-      cmocka_unit_test(without_peers_the_report_says_so),
-      cmocka_unit_test(the_csv_has_the_best_peer),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

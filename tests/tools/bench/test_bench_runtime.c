@@ -33,8 +33,7 @@ static bool start_pool(void) {
   return done;
 }
 
-static void cases_work_and_leave_nothing(void **state) {
-  (void)state;
+TEST(cases_work_and_leave_nothing) {
   assert_true(attune_bench_size(bench) >= LEAST_CASES);
   const uint64_t before = allocated();
   const int calls = getenv("AT_UNDER_VALGRIND") ? 1 : 3;
@@ -52,8 +51,7 @@ static void cases_work_and_leave_nothing(void **state) {
   }
 }
 
-static void each_gives_a_time(void **state) {
-  (void)state;
+TEST(each_gives_a_time) {
   bench_client c;
   bench_client_start(&c, bench);
   for (int i = 0; i < (int)attune_bench_size(bench); i++) {
@@ -66,25 +64,18 @@ static void each_gives_a_time(void **state) {
   OK(bench_client_end(&c));
 }
 
-static void names_are_taken_once(void **state) {
-  (void)state;
+TEST(names_are_taken_once) {
   assert_false(suite_runtime_add(bench, tuner, device));
   assert_non_null(strstr(attune_last_message(), "runtime/"));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cases_work_and_leave_nothing),
-      cmocka_unit_test(each_gives_a_time),
-      cmocka_unit_test(names_are_taken_once),
-  };
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
+  attune_tuner_options options = {.database = ""};
   if (attune_device_get(&device, "host") != ATTUNE_OK || !start_pool() ||
       attune_tuner_create(&tuner, &options) != ATTUNE_OK || attune_bench_create(&bench) != ATTUNE_OK ||
       !suite_runtime_add(bench, tuner, device))
     return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_bench_destroy(bench);
   attune_tuner_destroy(tuner);
   return failed;

@@ -14,8 +14,7 @@ static attune_device *host(void) {
 
 /* ---- what there is ---- */
 
-static void cases_are_listed(void **state) {
-  (void)state;
+TEST(cases_are_listed) {
   work w = {.ns = 1000};
   attune_bench_case cases[] = {case_of("a\\b c", &w), case_of("\xc3\xbc", &w), case_of("graph", &w)};
   cases[0].bytes = 4e6;
@@ -41,8 +40,7 @@ static void cases_are_listed(void **state) {
 
 /* ---- times ---- */
 
-static void samples_tell_the_time_of_a_call(void **state) {
-  (void)state;
+TEST(samples_tell_the_time_of_a_call) {
   enum { COUNT = 3 };
   work w = {.ns = 1000};
   const attune_bench_case one = case_of("one", &w);
@@ -70,8 +68,7 @@ static void samples_tell_the_time_of_a_call(void **state) {
 }
 
 /* Times are of one of the repeats in a call. */
-static void repeats_are_counted(void **state) {
-  (void)state;
+TEST(repeats_are_counted) {
   work w = {.ns = 1000}, other = {.ns = 1000};
   attune_bench_case cases[] = {case_of("many", &w), case_of("peer", &other)};
   cases[0].repeats = 50;
@@ -98,8 +95,7 @@ static void repeats_are_counted(void **state) {
 }
 
 /* As many calls as a sample has room for, one at least; what is slow at first is waited for. */
-static void calls_fit_into_a_sample(void **state) {
-  (void)state;
+TEST(calls_fit_into_a_sample) {
   const struct {
     int64_t ns;
     int slow_runs;
@@ -140,8 +136,7 @@ static attune_status spend_alone(void *arg, attune_stream *stream) {
   return ATTUNE_OK;
 }
 
-static void threads_that_spin_on_are_waited_for(void **state) {
-  (void)state;
+TEST(threads_that_spin_on_are_waited_for) {
   work w = {.ns = 1000};
   attune_bench_case cases[] = {case_of("team", &w), case_of("alone", &w)};
   cases[1].run = spend_alone;
@@ -181,8 +176,7 @@ void __wrap_at_caches_empty(void *memory, size_t bytes) {
   virtual_clock_pass(9000, 1.0);
 }
 
-static void cold_calls_follow_empty_caches(void **state) {
-  (void)state;
+TEST(cold_calls_follow_empty_caches) {
   const uint64_t cache = host()->properties.cache_bytes;
   work w = {.ns = 1000};
   attune_bench_case one = case_of("one", &w);
@@ -262,8 +256,7 @@ static void check_stream_work(unsigned flags, double least) {
   attune_bench_destroy(bench);
 }
 
-static void streams_are_timed_by_events(void **state) {
-  (void)state;
+TEST(streams_are_timed_by_events) {
   check_stream_work(0, 90);
   check_stream_work(ATTUNE_BENCH_GRAPH, 90);
   check_stream_work(ATTUNE_BENCH_COLD, 1);
@@ -271,8 +264,7 @@ static void streams_are_timed_by_events(void **state) {
 }
 
 /* However few calls a sample has, one runs before it, so that the stream is busy while they are queued. */
-static void a_stream_is_busy_before_a_sample(void **state) {
-  (void)state;
+TEST(a_stream_is_busy_before_a_sample) {
   work w = {.ns = LONG_NS};
   attune_bench_case one = case_of("one", &w);
   one.run = give;
@@ -293,8 +285,7 @@ static void a_stream_is_busy_before_a_sample(void **state) {
 
 /* ---- what fails ---- */
 
-static void a_case_that_fails_is_told(void **state) {
-  (void)state;
+TEST(a_case_that_fails_is_told) {
   work fine = {.ns = 1000}, no_set_up = {.ns = 1000, .no_set_up = true}, at_once = {.ns = 1000, .fails_at = 1},
        later = {.ns = 1000};
   const attune_bench_case cases[] = {case_of("no set-up", &no_set_up), case_of("at once", &at_once),
@@ -338,8 +329,7 @@ static attune_status speak(void *arg) {
 }
 
 /* A backslash comes as two. */
-static void messages_are_escaped(void **state) {
-  (void)state;
+TEST(messages_are_escaped) {
   work w = {.ns = 1000};
   attune_bench_case one = case_of("one", &w);
   one.set_up = speak;
@@ -354,21 +344,9 @@ static void messages_are_escaped(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cases_are_listed),
-      cmocka_unit_test(samples_tell_the_time_of_a_call),
-      cmocka_unit_test(repeats_are_counted),
-      cmocka_unit_test(a_stream_is_busy_before_a_sample),
-      cmocka_unit_test(calls_fit_into_a_sample),
-      cmocka_unit_test(cold_calls_follow_empty_caches),
-      cmocka_unit_test(threads_that_spin_on_are_waited_for),
-      cmocka_unit_test(streams_are_timed_by_events),
-      cmocka_unit_test(a_case_that_fails_is_told),
-      cmocka_unit_test(messages_are_escaped),
-  };
   virtual_clock_start();
   attune_device *device = NULL;
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   device->properties.cache_bytes = (uint64_t)6 << 20; /* soon emptied */
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

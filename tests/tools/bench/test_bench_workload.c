@@ -35,10 +35,8 @@ static attune_workload *workload_of(const char *text, const at_workload_ops *ops
 }
 
 static attune_tuner *tuner_without_database(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = "";
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
   return tuner;
 }
 
@@ -47,6 +45,47 @@ static attune_bench *bench_with(attune_tuner *tuner, const attune_workload *work
   OK(attune_bench_create(&bench));
   OK(attune_bench_add_workload(bench, tuner, device, workload, flags));
   return bench;
+}
+
+/* ---- what runs ---- */
+
+static double sample_of(attune_bench *bench, int index, long long *calls) {
+  bench_client c;
+  bench_client_sample samples[2];
+  bench_client_start(&c, bench);
+  *calls = bench_client_open(&c, index, SAMPLE_NS);
+  assert_true(*calls >= 1);
+  bench_client_samples(&c, 2, samples, "end\t0\t0");
+  for (int i = 0; i < 2; i++)
+    if (!(samples[i].ns > 0.0 && isfinite(samples[i].ns) && samples[i].cpu_ns >= 0.0))
+      fail_msg("%s takes %g ns, %g ns of CPU", attune_bench_at(bench, (size_t)index)->name, samples[i].ns,
+               samples[i].cpu_ns);
+  bench_client_close(&c);
+  OK(bench_client_end(&c));
+  return samples[1].ns;
+}
+
+/* The stored winner takes 100 us, the default 200. First of all, and the last on the virtual clock. */
+TEST(winners_run) {
+  static const char *const spins[] = {"ns=100000", NULL};
+  const at_op *const *each = toy_ops;
+  const at_workload_ops ops = {each, 1, each[0]};
+  long long calls = 0;
+  toy_reset();
+  at_copy_text(toy_base, sizeof toy_base, "ns=200000");
+  toy_spins = spins;
+  attune_workload *workload = workload_of("name,problem\ntoy," TOY_PROBLEM "\n", &ops);
+  for (int tuned = 0; tuned < 2; tuned++) {
+    if (tuned) (void)tune(0.0, 0);
+    attune_tuner *tuner = tuner_of();
+    attune_bench *bench = bench_with(tuner, workload, 0);
+    const double ns = sample_of(bench, 0, &calls), right = tuned ? 100000.0 : 200000.0;
+    if (!(fabs(ns - right) < 0.01 * right)) fail_msg("it takes %g ns, not %g", ns, right);
+    attune_bench_destroy(bench);
+    attune_tuner_destroy(tuner);
+  }
+  attune_workload_destroy(workload);
+  virtual_clock_stop();
 }
 
 /* ---- cases ---- */
@@ -74,8 +113,7 @@ static attune_workload *some_problems(void) {
                      NULL);
 }
 
-static void problems_are_cases(void **state) {
-  (void)state;
+TEST(problems_are_cases) {
   char arithmetic[AT_BENCH_ARITHMETIC_CHARS];
   attune_workload *workload = some_problems();
   attune_tuner *tuner = tuner_without_database();
@@ -100,24 +138,6 @@ static void problems_are_cases(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* ---- what runs ---- */
-
-static double sample_of(attune_bench *bench, int index, long long *calls) {
-  bench_client c;
-  bench_client_sample samples[2];
-  bench_client_start(&c, bench);
-  *calls = bench_client_open(&c, index, SAMPLE_NS);
-  assert_true(*calls >= 1);
-  bench_client_samples(&c, 2, samples, "end\t0\t0");
-  for (int i = 0; i < 2; i++)
-    if (!(samples[i].ns > 0.0 && isfinite(samples[i].ns) && samples[i].cpu_ns >= 0.0))
-      fail_msg("%s takes %g ns, %g ns of CPU", attune_bench_at(bench, (size_t)index)->name, samples[i].ns,
-               samples[i].cpu_ns);
-  bench_client_close(&c);
-  OK(bench_client_end(&c));
-  return samples[1].ns;
-}
-
 typedef struct wanted {
   const char *problem;
   uint64_t calls;
@@ -130,8 +150,7 @@ static int count_calls(void *user, const attune_profile_entry *entry) {
 }
 
 /* The tuner counts every call of the public function; a graph's only when it is captured. */
-static void every_kind_of_sample(void **state) {
-  (void)state;
+TEST(every_kind_of_sample) {
   static const unsigned flags[] = {0, ATTUNE_BENCH_COLD, ATTUNE_BENCH_GRAPH, ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH};
   const uint64_t cache = device->properties.cache_bytes;
   device->properties.cache_bytes = 1 << 20; /* soon emptied */
@@ -157,30 +176,6 @@ static void every_kind_of_sample(void **state) {
   for (int way = 0; way < 4; way++) attune_tuner_destroy(tuners[way]);
   attune_workload_destroy(workload);
   device->properties.cache_bytes = cache;
-}
-
-/* The stored winner takes 100 us, the default 200. First of all, and the last on the virtual clock. */
-static void winners_run(void **state) {
-  (void)state;
-  static const char *const spins[] = {"ns=100000", NULL};
-  const at_op *const *each = toy_ops;
-  const at_workload_ops ops = {each, 1, each[0]};
-  long long calls = 0;
-  toy_reset();
-  at_copy_text(toy_base, sizeof toy_base, "ns=200000");
-  toy_spins = spins;
-  attune_workload *workload = workload_of("name,problem\ntoy," TOY_PROBLEM "\n", &ops);
-  for (int tuned = 0; tuned < 2; tuned++) {
-    if (tuned) (void)tune(0.0, 0);
-    attune_tuner *tuner = tuner_of();
-    attune_bench *bench = bench_with(tuner, workload, 0);
-    const double ns = sample_of(bench, 0, &calls), right = tuned ? 100000.0 : 200000.0;
-    if (!(fabs(ns - right) < 0.01 * right)) fail_msg("it takes %g ns, not %g", ns, right);
-    attune_bench_destroy(bench);
-    attune_tuner_destroy(tuner);
-  }
-  attune_workload_destroy(workload);
-  virtual_clock_stop();
 }
 
 /* ---- the calls that are timed ---- */
@@ -214,8 +209,7 @@ static bool asks_for_huge_pages(const void *address) {
 }
 
 /* What is measured lies in memory such as a program has; attune's own asks for huge pages. */
-static void operands_are_in_plain_memory(void **state) {
-  (void)state;
+TEST(operands_are_in_plain_memory) {
   uint64_t problem[AT_PROBLEM_BYTES / 8];
   void *own = NULL;
   at_operand_set *set = NULL;
@@ -255,8 +249,7 @@ static void check_calls(attune_tuner *tuner, const at_op_test *op_test, const vo
   at_operand_set_destroy(row);
 }
 
-static void calls_are_the_public_ones(void **state) {
-  (void)state;
+TEST(calls_are_the_public_ones) {
   enum { BYTES = 1 << 18, EVERY = 7 };
   uint64_t problem[AT_PROBLEM_BYTES / 8];
   attune_tuner *tuner = tuner_without_database();
@@ -287,8 +280,7 @@ static void refused(attune_status status, attune_status wanted_status, const cha
   if (!strstr(attune_last_message(), words)) fail_msg("\"%s\" lacks \"%s\"", attune_last_message(), words);
 }
 
-static void bad_input_is_refused(void **state) {
-  (void)state;
+TEST(bad_input_is_refused) {
   attune_workload *workload = some_problems();
   attune_tuner *gemm = tuner_without_database(), *toys = tuner_of();
   attune_bench *bench = bench_with(gemm, workload, 0);
@@ -307,8 +299,7 @@ static void bad_input_is_refused(void **state) {
 }
 
 /* A later problem of several is of no known operation: none of them is added. */
-static void all_or_none(void **state) {
-  (void)state;
+TEST(all_or_none) {
   const at_op *const both[] = {at_ops[AT_OP_GEMM], &toy_op};
   const at_workload_ops ops = {both, 2, both[0]};
   attune_workload *workload = workload_of("problem\ngemm f32 nn 4x4x4 strict\n" TOY_PROBLEM "\n", &ops);
@@ -323,8 +314,7 @@ static void all_or_none(void **state) {
 }
 
 /* It is told as failed, and the next one is timed. */
-static void a_problem_too_large_fails(void **state) {
-  (void)state;
+TEST(a_problem_too_large_fails) {
   attune_workload *workload = workload_of(
       "name,problem\nhuge,gemm f64 nn 4000000x4000000x4000000 strict\nsmall,gemm f32 nn 4x4x4 strict\n", NULL);
   attune_tuner *tuner = tuner_without_database();
@@ -342,17 +332,7 @@ static void a_problem_too_large_fails(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(winners_run),
-      cmocka_unit_test(problems_are_cases),
-      cmocka_unit_test(every_kind_of_sample),
-      cmocka_unit_test(operands_are_in_plain_memory),
-      cmocka_unit_test(calls_are_the_public_ones),
-      cmocka_unit_test(bad_input_is_refused),
-      cmocka_unit_test(all_or_none),
-      cmocka_unit_test(a_problem_too_large_fails),
-  };
   if (!mkdtemp(folder) || !open_toy_database()) return 1;
-  const int failed = close_toy_database(cmocka_run_group_tests(tests, NULL, NULL));
+  const int failed = close_toy_database(RUN_TESTS(NULL, NULL));
   return rmdir(folder) == 0 ? failed : 1;
 }

@@ -50,8 +50,7 @@ static attune_status copy(void *arg, attune_stream *stream) {
 }
 
 /* A copy is not faster than any memory; one of much more takes longer; one that finds the L2 empty is not faster. */
-static void copies_take_their_time(void **state) {
-  (void)state;
+TEST(copies_take_their_time) {
   static const size_t sizes[] = {(size_t)8 << 20, (size_t)512 << 20};
   const double most_bytes_a_ns = 20e3; /* L2's, and more */
   attune_stream *stream = attune_stream_default(device);
@@ -115,8 +114,7 @@ static attune_workload *some_problems(void) {
   return workload;
 }
 
-static void problems_are_timed(void **state) {
-  (void)state;
+TEST(problems_are_timed) {
   attune_workload *workload = some_problems();
   for (int way = 0; way < WAYS; way++) {
     attune_bench *bench = NULL;
@@ -137,8 +135,7 @@ static void problems_are_timed(void **state) {
   attune_workload_destroy(workload);
 }
 
-static void the_runtime_is_timed(void **state) {
-  (void)state;
+TEST(the_runtime_is_timed) {
   attune_bench *bench = NULL;
   bench_client c;
   OK(attune_bench_create(&bench));
@@ -155,19 +152,9 @@ static void the_runtime_is_timed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(copies_take_their_time),
-      cmocka_unit_test(problems_are_timed),
-      cmocka_unit_test(the_runtime_is_timed),
-  };
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    printf("skipped: %s\n", attune_last_message());
-    return 77;
-  }
-  if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  if (attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}) != ATTUNE_OK) return 1;
+  const int failed = RUN_TESTS(NULL, NULL);
   attune_tuner_destroy(tuner);
   return failed;
 }

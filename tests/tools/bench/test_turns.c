@@ -4,8 +4,6 @@
 
 #include "bench/common/turns.h"
 
-#include <string.h>
-
 typedef struct log {
   int count, rounds[64], ways[64];
 } log;
@@ -18,8 +16,7 @@ static double note(void *arg, int way, int round) {
 }
 
 /* Each way comes first in turn, and the rounds that warm up are thrown away. */
-static void ways_rotate(void **state) {
-  (void)state;
+TEST(ways_rotate) {
   static bench_turns t;
   log l = {.count = 0};
   bench_take_turns(&t, 3, 1, 4, BENCH_ROTATED, note, &l);
@@ -36,8 +33,7 @@ static void ways_rotate(void **state) {
 }
 
 /* All ways once a round, in orders that differ; each time goes to its own way. */
-static void orders_are_drawn(void **state) {
-  (void)state;
+TEST(orders_are_drawn) {
   static bench_turns t;
   log l = {.count = 0};
   int unlike_first = 0;
@@ -54,8 +50,7 @@ static void orders_are_drawn(void **state) {
 }
 
 /* Medians of pairs are not those of the columns. */
-static void pairs_come_before_medians(void **state) {
-  (void)state;
+TEST(pairs_come_before_medians) {
   static bench_turns t = {.ways = 2, .rounds = 3, .ns = {{10, 40, 30}, {20, 40, 90}}};
   assert_true(bench_turns_ratio(&t, 1, 0) == 2.0);
   assert_true(bench_turns_above(&t, 1, 0) == 10.0);
@@ -65,8 +60,7 @@ static void pairs_come_before_medians(void **state) {
   assert_true(t.ns[0][1] == 40.0);               /* nothing was sorted in place */
 }
 
-static void medians(void **state) {
-  (void)state;
+TEST(medians) {
   double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
   assert_true(bench_median(odd, 3) == 2.0);
   assert_true(bench_median(even, 4) == 2.5);
@@ -74,7 +68,5 @@ static void medians(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ways_rotate), cmocka_unit_test(orders_are_drawn),
-                                     cmocka_unit_test(pairs_come_before_medians), cmocka_unit_test(medians)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

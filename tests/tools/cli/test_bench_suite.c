@@ -8,10 +8,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,8 +34,7 @@ static attune_bench *new_bench(void) {
 
 /* ---- the list ---- */
 
-static void cases_are_copied(void **state) {
-  (void)state;
+TEST(cases_are_copied) {
   enum { COUNT = 100 };
   attune_bench *bench = new_bench();
   int args[COUNT];
@@ -68,8 +63,7 @@ static void cases_are_copied(void **state) {
 }
 
 /* So many that a walk through the list for each would take minutes. */
-static void many_cases(void **state) {
-  (void)state;
+TEST(many_cases) {
   const int count = getenv("AT_UNDER_VALGRIND") ? 2000 : 10000;
   attune_bench *bench = new_bench();
   char name[32];
@@ -103,8 +97,7 @@ static void refuses(attune_bench *bench, const attune_bench_case *c, const char 
     refuses(bench, &wrong, words);            \
   } while (0)
 
-static void what_is_wrong_is_named(void **state) {
-  (void)state;
+TEST(what_is_wrong_is_named) {
   char longest[201];
   attune_bench *bench = new_bench();
   memset(longest, 'n', 200);
@@ -133,12 +126,7 @@ static void what_is_wrong_is_named(void **state) {
   attune_bench_destroy(bench);
 }
 
-static void says(const char *words) {
-  if (!strstr(attune_last_message(), words)) fail_msg("\"%s\"", attune_last_message());
-}
-
-static void a_peer_names_a_case_before(void **state) {
-  (void)state;
+TEST(a_peer_names_a_case_before) {
   char of[] = "mine";
   attune_bench *bench = new_bench();
   const attune_bench_case mine = case_of("mine");
@@ -196,8 +184,7 @@ static int finish(program *p, char *text, size_t size) {
   return WEXITSTATUS(end);
 }
 
-static void by_hand_it_lists(void **state) {
-  (void)state;
+TEST(by_hand_it_lists) {
   program p;
   char text[512];
   start(&p, NULL, NULL);
@@ -219,8 +206,7 @@ static void ask(int fd, const char *text) {
 }
 
 /* All its cases, as a runner would, and the end of its main. */
-static void as_a_worker_it_serves(void **state) {
-  (void)state;
+TEST(as_a_worker_it_serves) {
   int pair[2];
   char argument[64], text[512];
   program p;
@@ -254,8 +240,7 @@ static void as_a_worker_it_serves(void **state) {
   close(pair[0]);
 }
 
-static void a_bad_descriptor_is_told(void **state) {
-  (void)state;
+TEST(a_bad_descriptor_is_told) {
   static const char *const wrong[] = {AT_BENCH_ARGUMENT, AT_BENCH_ARGUMENT "x", AT_BENCH_ARGUMENT "-1",
                                       AT_BENCH_ARGUMENT "99999999999", AT_BENCH_ARGUMENT "1"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -268,11 +253,5 @@ static void a_bad_descriptor_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cases_are_copied),       cmocka_unit_test(many_cases),
-      cmocka_unit_test(what_is_wrong_is_named), cmocka_unit_test(by_hand_it_lists),
-      cmocka_unit_test(as_a_worker_it_serves),  cmocka_unit_test(a_bad_descriptor_is_told),
-      cmocka_unit_test(a_peer_names_a_case_before),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

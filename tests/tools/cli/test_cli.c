@@ -47,8 +47,7 @@ static int claim_much(void *store, const char *fingerprint, const attune_decisio
 }
 
 /* What was stored stands beside what is measured, also when the last look marked it as unsure. */
-static void verify_tells_the_claim_each_time(void **state) {
-  (void)state;
+TEST(verify_tells_the_claim_each_time) {
   at_store *store = NULL;
   expect_run(0, TUNE);
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
@@ -62,8 +61,7 @@ static void verify_tells_the_claim_each_time(void **state) {
   }
 }
 
-static void tunes_once(void **state) {
-  (void)state;
+TEST(tunes_once) {
   expect_run(0, TUNE);
   expect_out("3 tuned, 0 already stored, 0 failed, 0 left");
   expect_out("geomean speedup");
@@ -87,8 +85,7 @@ static void tunes_once(void **state) {
   expect_out("0 failed, 0 left");
 }
 
-static void shows_and_explains(void **state) {
-  (void)state;
+TEST(shows_and_explains) {
   expect_run(0, TUNE);
   expect_run(0, "show", "--db", database);
   expect_out("gemm f32 nn 80x80x80 strict");
@@ -125,8 +122,7 @@ static void shows_and_explains(void **state) {
   expect_out("no trials of the problem are stored");
 }
 
-static void warm_wants_a_database_with_something_in_it(void **state) {
-  (void)state;
+TEST(warm_wants_a_database_with_something_in_it) {
   write_file(database, "");
   expect_run(1, "warm", database, "--device", "host");
   expect_error("is empty; should be a database that `attune tune' made");
@@ -138,8 +134,7 @@ static void warm_wants_a_database_with_something_in_it(void **state) {
   expect_out("nothing to compile: no stored winner is valid on host");
 }
 
-static void goes_on_after_a_failure(void **state) {
-  (void)state;
+TEST(goes_on_after_a_failure) {
   /* No machine has the memory for the second one. */
   write_file(workload, "name,dtype,m,n,k\nsmall,f32,64,64,64\nhuge,f32,10000000,10000000,10000000\nagain,f32,64,64,"
                        "64\nlast,f32,60,60,60\n");
@@ -152,8 +147,7 @@ static void goes_on_after_a_failure(void **state) {
   json_decref(report);
 }
 
-static void holds_the_budget(void **state) {
-  (void)state;
+TEST(holds_the_budget) {
   FILE *file = fopen(workload, "w");
   assert_non_null(file);
   fputs("dtype,m,n,k\n", file);
@@ -184,8 +178,7 @@ static int lines_in(const char *path) {
 /* A problem ends soon enough on a busy machine, too: the run waits a few seconds for the present one. */
 #define TUNE_SHORT "tune", workload, "--db", database, "--device", "host", "--problem-budget", "100"
 
-static void resumes_after_an_interrupt(void **state) {
-  (void)state;
+TEST(resumes_after_an_interrupt) {
   FILE *file = fopen(workload, "w");
   assert_non_null(file);
   fputs("dtype,m,n,k\n", file);
@@ -218,14 +211,11 @@ static void resumes_after_an_interrupt(void **state) {
 
 /* A program's calls in mode record. */
 static void record(int size, int calls) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = database;
-  options.mode = ATTUNE_MODE_RECORD;
+  attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_RECORD};
   attune_tuner *tuner = NULL;
   attune_device *host = NULL;
   _Alignas(128) static float a[200 * 200], b[200 * 200], d[200 * 200];
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = size;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = size, .n = size, .k = size};
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
@@ -234,8 +224,7 @@ static void record(int size, int calls) {
   attune_tuner_destroy(tuner);
 }
 
-static void tunes_what_was_recorded(void **state) {
-  (void)state;
+TEST(tunes_what_was_recorded) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the command does */
   expect_run(1, "tune", "recorded", "--db", database, "--device", "host");
   expect_error("no problems recorded for host");
@@ -247,8 +236,7 @@ static void tunes_what_was_recorded(void **state) {
 }
 
 /* What takes longest in all its calls comes first, and its calls weigh in the speedup that is told. */
-static void weighs_by_calls_and_time(void **state) {
-  (void)state;
+TEST(weighs_by_calls_and_time) {
   if (getenv("AT_UNDER_VALGRIND")) skip();
   record(8, 30);
   record(200, 10);
@@ -282,8 +270,7 @@ static void weighs_by_calls_and_time(void **state) {
 }
 
 /* A winner measured elsewhere is shown only on demand, and is not used. */
-static void tells_elsewhere_from_here(void **state) {
-  (void)state;
+TEST(tells_elsewhere_from_here) {
   at_store *store = NULL;
   const attune_decision winner = {.problem = "gemm f32 nn 24x24x24 strict",
                                   .device = "host",
@@ -317,8 +304,7 @@ static void tells_elsewhere_from_here(void **state) {
 }
 
 /* A winner that holds, but was compared with another version of an implementation than is here. */
-static void tells_what_has_changed(void **state) {
-  (void)state;
+TEST(tells_what_has_changed) {
   at_store *store = NULL;
   attune_device *host = NULL;
   char fingerprint[AT_FINGERPRINT_CHARS];
@@ -356,8 +342,7 @@ static void tells_what_has_changed(void **state) {
 }
 
 /* What a full disk does not take is an error. */
-static void says_when_it_cannot_print(void **state) {
-  (void)state;
+TEST(says_when_it_cannot_print) {
   if (access("/dev/full", W_OK) != 0) skip();
   expect_code(1, start((const char *const[]){"devices", NULL}, "/dev/full"));
   expect_error("standard output cannot be written");
@@ -388,8 +373,7 @@ static char *tune_on_terminal(void) {
   return text;
 }
 
-static void draws_a_bar_on_a_terminal(void **state) {
-  (void)state;
+TEST(draws_a_bar_on_a_terminal) {
   setenv("TERM", "xterm", 1);
   unsetenv("NO_COLOR");
   char *text = tune_on_terminal();
@@ -405,20 +389,5 @@ static void draws_a_bar_on_a_terminal(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(verify_tells_the_claim_each_time, fresh),
-      cmocka_unit_test_setup(tunes_once, fresh),
-      cmocka_unit_test_setup(shows_and_explains, fresh),
-      cmocka_unit_test_setup(warm_wants_a_database_with_something_in_it, fresh),
-      cmocka_unit_test_setup(goes_on_after_a_failure, fresh),
-      cmocka_unit_test_setup(holds_the_budget, fresh),
-      cmocka_unit_test_setup(resumes_after_an_interrupt, fresh),
-      cmocka_unit_test_setup(tunes_what_was_recorded, fresh),
-      cmocka_unit_test_setup(weighs_by_calls_and_time, fresh),
-      cmocka_unit_test_setup(tells_elsewhere_from_here, fresh),
-      cmocka_unit_test_setup(tells_what_has_changed, fresh),
-      cmocka_unit_test_setup(says_when_it_cannot_print, fresh),
-      cmocka_unit_test_setup(draws_a_bar_on_a_terminal, fresh),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS_EACH(fresh, NULL, set_up, tear_down);
 }

@@ -8,8 +8,7 @@
 
 /* --- what is timed --- */
 
-static void a_programs_cases(void **state) {
-  (void)state;
+TEST(a_programs_cases) {
   expect_run(0, "bench", "--program", AT_WORKER " a=time:1500 b=time:2500000", ROUNDS);
   expect_out("case");
   expect_out("1.50 us");
@@ -31,8 +30,7 @@ static void a_programs_cases(void **state) {
   json_decref(report);
 }
 
-static void peers_beside(void **state) {
-  (void)state;
+TEST(peers_beside) {
   char path[96], text[4096] = "";
   expect_run(0, "bench", "--program", AT_WORKER " mine=time:1000 b@mine=time:1250 alone=time:5", ROUNDS);
   expect_out("beside");
@@ -71,8 +69,7 @@ static void peers_beside(void **state) {
   assert_null(strstr(out_text, "1 case;"));
 }
 
-static void problems_and_suites(void **state) {
-  (void)state;
+TEST(problems_and_suites) {
   expect_run(0, "bench", workload, "--device", "host", "--rounds", "1", "--json");
   json_t *report = parse_out();
   const json_t *cases = json_object_get(report, "cases");
@@ -93,8 +90,7 @@ static void problems_and_suites(void **state) {
   expect_out("runtime/");
 }
 
-static void the_winners_of_a_database(void **state) {
-  (void)state;
+TEST(the_winners_of_a_database) {
   write_file(workload, "dtype,m,n,k\nf32,64,64,64\n");
   expect_run(0, "tune", workload, "--db", database, "--device", "host", "--problem-budget", "300");
   expect_run(0, "bench", "--db", database, "--device", "host", "--rounds", "1", "--save", results);
@@ -105,8 +101,7 @@ static void the_winners_of_a_database(void **state) {
   gate_run_free(&run);
 }
 
-static void commands(void **state) {
-  (void)state;
+TEST(commands) {
   expect_run(1, "bench", "--command", "good=/bin/true", "--command", "bad=echo no words >&2; exit 3", "--command",
              "gone=/no/such/program", ROUNDS);
   expect_out("process");
@@ -118,8 +113,7 @@ static void commands(void **state) {
 
 /* --- the result file --- */
 
-static void runs_append(void **state) {
-  (void)state;
+TEST(runs_append) {
   char host[65] = "";
   expect_run(0, "bench", "--program", AT_WORKER " a=time:1500", ROUNDS, "--save", results, "--label", "one");
   expect_out("saved in ");
@@ -149,8 +143,7 @@ static void shell(const char *command) {
 }
 
 /* The revision is that of the folder of the build, and whether it has changes. */
-static void the_revision(void **state) {
-  (void)state;
+TEST(the_revision) {
   char command[768];
   if (system("git --version >/dev/null 2>&1") != 0) skip(); /* then it is "", which the other tests see */
   const char *new = build("new", "a=time:1000");
@@ -180,8 +173,7 @@ static void the_revision(void **state) {
   gate_run_free(&run);
 }
 
-static void files_that_are_none(void **state) {
-  (void)state;
+TEST(files_that_are_none) {
   write_file(results, "no database, whatever its name\n");
   expect_run(2, "bench", "--program", AT_WORKER " a=time:1500", ROUNDS, "--save", results);
   expect_error("has 31 bytes and is not a result file of attune bench; it is left as it is");
@@ -197,8 +189,7 @@ static void files_that_are_none(void **state) {
 /* --- stopped --- */
 
 /* SIGINT while a case hangs: the worker is gone, the run is saved and marked. */
-static void interrupted(void **state) {
-  (void)state;
+TEST(interrupted) {
   char words[256], log_path[96];
   long worker = 0;
   snprintf(log_path, sizeof log_path, "%s/log", folder);
@@ -236,8 +227,7 @@ static void refused(const char *words, ...) {
   assert_string_equal(out_text, "");
 }
 
-static void wrong_usage(void **state) {
-  (void)state;
+TEST(wrong_usage) {
   const char *old = build("old", "a=time:1");
   refused("nothing to time; should be a WORKLOAD, --suite, --program, --command or --db", NULL);
   refused("--suite is \"jazz\"; should be runtime", "--suite", "jazz", NULL);
@@ -281,8 +271,7 @@ static void wrong_usage(void **state) {
 }
 
 /* What is started gets none of their numbers. */
-static void closed_standard_files(void **state) {
-  (void)state;
+TEST(closed_standard_files) {
   static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-"};
   for (int i = 0; i < 3; i++) {
     char command[2048], line[256] = "";
@@ -297,13 +286,6 @@ static void closed_standard_files(void **state) {
   }
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, empty_builds)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(a_programs_cases),          TEST(peers_beside), TEST(problems_and_suites), TEST(closed_standard_files),
-      TEST(the_winners_of_a_database), TEST(commands),     TEST(runs_append),         TEST(the_revision),
-      TEST(files_that_are_none),       TEST(interrupted),  TEST(wrong_usage),
-  };
-  return cmocka_run_group_tests(tests, set_up, remove_all);
+  return RUN_TESTS_EACH(empty_builds, NULL, set_up, remove_all);
 }

@@ -112,8 +112,7 @@ static void stopped_by(int number) {
   expect_out(", interrupted");
 }
 
-static void each_signal_saves_and_marks(void **state) {
-  (void)state;
+TEST(each_signal_saves_and_marks) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) stopped_by(numbers[i]);
 }
@@ -161,8 +160,7 @@ static void worker_ends_with(const char *const *words) {
   while (waitpid(-1, NULL, WNOHANG) > 0) continue;
 }
 
-static void a_killed_runner_leaves_no_worker(void **state) {
-  (void)state;
+TEST(a_killed_runner_leaves_no_worker) {
   worker_ends_with((const char *const[]){"bench", workload, "--device", "host", "--rounds", "1", "--samples", "10000",
                                          "--save", results, NULL});
 #ifdef EXAMPLE
@@ -174,8 +172,7 @@ static void a_killed_runner_leaves_no_worker(void **state) {
 /* --- hung --- */
 
 /* A second is too short for a busy machine to start a process in: then that is what hung. Without the option it is two minutes. */
-static void hang_is_how_long_an_answer_may_take(void **state) {
-  (void)state;
+TEST(hang_is_how_long_an_answer_may_take) {
   const int code = finish(
       start((const char *const[]){"bench", "--program", AT_WORKER " a=hang", "--rounds", "1", "--hang", "1", NULL},
             out_path));
@@ -186,8 +183,7 @@ static void hang_is_how_long_an_answer_may_take(void **state) {
 
 /* --- what cannot be a file, or cannot grow --- */
 
-static void a_fifo_is_no_side(void **state) {
-  (void)state;
+TEST(a_fifo_is_no_side) {
   char fifo[96];
   snprintf(fifo, sizeof fifo, "%s/fifo", folder);
   assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -217,8 +213,7 @@ static void limited(rlim_t bytes, int wanted) {
   expect_error("cannot grow: this process may not write larger files; raise the limit (ulimit -f)");
 }
 
-static void a_limit_on_files_is_named(void **state) {
-  (void)state;
+TEST(a_limit_on_files_is_named) {
   struct stat info;
   limited(8192, 2);
   (void)unlink(results);
@@ -228,13 +223,6 @@ static void a_limit_on_files_is_named(void **state) {
   expect_run(0, "compare", results, results); /* what was there is */
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, begin)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(each_signal_saves_and_marks),         TEST(a_killed_runner_leaves_no_worker),
-      TEST(hang_is_how_long_an_answer_may_take), TEST(a_fifo_is_no_side),
-      TEST(a_limit_on_files_is_named),
-  };
-  return cmocka_run_group_tests(tests, set_up, end);
+  return RUN_TESTS_EACH(begin, NULL, set_up, end);
 }

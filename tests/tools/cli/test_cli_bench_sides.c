@@ -7,8 +7,7 @@
 #define FEW "--rounds", "13", "--samples", "2"
 
 /* A pair's Markdown has the column that the terminal has. */
-static void peers_of_a_pair(void **state) {
-  (void)state;
+TEST(peers_of_a_pair) {
   char path[96];
   snprintf(path, sizeof path, "%s/pair.md", folder);
   const char *new = build("new", "mine=time:1000 b@mine=time:1250 gone@mine=failed"),
@@ -32,8 +31,7 @@ static void peers_of_a_pair(void **state) {
   free(text);
 }
 
-static void slower_and_same(void **state) {
-  (void)state;
+TEST(slower_and_same) {
   const char *new = build("new", "slow=time:1100 same=time:1000 fast=time:900 only=time:5"),
              *old = build("old", "slow=time:1000 same=time:1000 fast=time:1000 gone=time:5");
   expect_run(1, "bench", "--program", program, "--build", new, "--against", old, "--save", results, "--label", "mine");
@@ -81,8 +79,7 @@ static void remove_program(const char *path, const char *name) {
 }
 
 /* A program that only the head has, or only the base: its cases are missing on the other side, and the rest goes on. */
-static void programs_of_one_side(void **state) {
-  (void)state;
+TEST(programs_of_one_side) {
   char report[96];
   snprintf(report, sizeof report, "%s/report.md", folder);
   const char *new = build("new", "slow=time:1100"), *old = build("old", "slow=time:1000");
@@ -114,8 +111,7 @@ static void programs_of_one_side(void **state) {
 }
 
 /* Where the head has nothing of it, or no side has, nothing can be told: wrong usage. So is a program that is there, and is none. */
-static void programs_of_no_side(void **state) {
-  (void)state;
+TEST(programs_of_no_side) {
   const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
   expect_run(2, "bench", FEW, "--program", "{build}/gone", "--build", new, "--against", old);
   expect_error("/gone could not be started: No such file");
@@ -128,8 +124,7 @@ static void programs_of_no_side(void **state) {
   expect_error("exited with code 3 (before it said anything");
 }
 
-static void commands_of_one_side(void **state) {
-  (void)state;
+TEST(commands_of_one_side) {
   const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
   char script[128];
   snprintf(script, sizeof script, "%s/quick", new);
@@ -148,8 +143,7 @@ static void commands_of_one_side(void **state) {
 }
 
 /* Green would say that nothing became slower, where nothing was looked at. */
-static void nothing_in_common(void **state) {
-  (void)state;
+TEST(nothing_in_common) {
   const char *new = build("new", "a=time:1 b=time:1"), *old = build("old", "c=time:1");
   expect_run(2, "bench", FEW, "--program", program, "--build", new, "--against", old, "--save", results);
   expect_error("the builds have no case in common (the base has \"c\", the head \"a\")");
@@ -164,8 +158,7 @@ static void nothing_in_common(void **state) {
 }
 
 /* The folder of a build may be called anything. */
-static void folders_with_blanks(void **state) {
-  (void)state;
+TEST(folders_with_blanks) {
   const char *new = build("it's new $1", "a=time:1100"), *old = build("old one", "a=time:1000");
   expect_run(1, "bench", "--program", program, "--build", new, "--against", old);
   expect_out("+10.0 %");
@@ -174,8 +167,7 @@ static void folders_with_blanks(void **state) {
              "1");
 }
 
-static void a_failed_case_fails_the_run(void **state) {
-  (void)state;
+TEST(a_failed_case_fails_the_run) {
   const char *new = build("new", "bad=crash a=time:1000"), *old = build("old", "bad=time:1000 a=time:1000");
   expect_run(1, "bench", "--program", program, "--build", new, "--against", old, ROUNDS);
   expect_out("failed: crashed (signal 11, Segmentation fault); its last words: about to crash");
@@ -192,8 +184,7 @@ static int count_of(const char *text, const char *word) {
 }
 
 /* What JUnit calls a failure or an error is what makes the exit code 1, and so does the JSON: in `bench' and in `compare'. */
-static void reports_say_what_the_exit_code_says(void **state) {
-  (void)state;
+TEST(reports_say_what_the_exit_code_says) {
   static const struct {
     const char *head, *base;
     int code, errors, skipped, outs;
@@ -228,8 +219,7 @@ static void reports_say_what_the_exit_code_says(void **state) {
 }
 
 /* The line below the table says how many rounds a case was in, and how many it takes. */
-static void too_few_rounds(void **state) {
-  (void)state;
+TEST(too_few_rounds) {
   const char *new = build("new", "a=time:1200"), *old = build("old", "a=time:1000");
   expect_run(0, "bench", "--rounds", "5", "--samples", "1", "--time", "0.001", "--program", program, "--build", new,
              "--against", old);
@@ -239,27 +229,11 @@ static void too_few_rounds(void **state) {
 }
 
 /* A program's message of several lines is one in a table. */
-static void messages_are_one_line(void **state) {
-  (void)state;
+TEST(messages_are_one_line) {
   expect_run(1, "bench", "--program", AT_WORKER " a=fail-lines", "--rounds", "1");
   expect_out("failed: no such function; a + foo(b)\n");
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, empty_builds)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(peers_of_a_pair),
-      TEST(slower_and_same),
-      TEST(programs_of_one_side),
-      TEST(programs_of_no_side),
-      TEST(commands_of_one_side),
-      TEST(nothing_in_common),
-      TEST(reports_say_what_the_exit_code_says),
-      TEST(too_few_rounds),
-      TEST(messages_are_one_line),
-      TEST(folders_with_blanks),
-      TEST(a_failed_case_fails_the_run),
-  };
-  return cmocka_run_group_tests(tests, set_up, remove_all);
+  return RUN_TESTS_EACH(empty_builds, NULL, set_up, remove_all);
 }

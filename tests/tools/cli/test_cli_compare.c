@@ -8,8 +8,7 @@
 
 /* --- verdicts --- */
 
-static void tells_what_became_slower(void **state) {
-  (void)state;
+TEST(tells_what_became_slower) {
   save_pair(1.05);
   expect_run(1, "compare", in_folder("r.db"));
   expect_out("case/0");
@@ -23,8 +22,7 @@ static void tells_what_became_slower(void **state) {
   assert_true(strstr(out_text, "case/0") < strstr(out_text, "case/1"));
 }
 
-static void nothing_slower_is_no_failure(void **state) {
-  (void)state;
+TEST(nothing_slower_is_no_failure) {
   save_pair(1.0);
   expect_run(0, "compare", in_folder("r.db"));
   expect_out("No case is slower: 6 same");
@@ -35,8 +33,7 @@ static void nothing_slower_is_no_failure(void **state) {
 
 /* The machine was slower in half of the rounds, and in one of them for the base alone: medians of all rounds say that
  * the head is a third faster; the rounds say that it is not, and a line below the table says why. */
-static void a_change_that_the_times_do_not_show(void **state) {
-  (void)state;
+TEST(a_change_that_the_times_do_not_show) {
   plan base = usual, head = usual;
   base.slow_rounds = ROUNDS / 2;
   head.slow_rounds = ROUNDS / 2 - 1;
@@ -51,8 +48,7 @@ static void a_change_that_the_times_do_not_show(void **state) {
   assert_null(strstr(out_text, "differ by more"));
 }
 
-static void names_runs_of_files(void **state) {
-  (void)state;
+TEST(names_runs_of_files) {
   save_pair(1.05);
   plan later = usual;
   later.started = 100000;
@@ -77,8 +73,7 @@ static void names_runs_of_files(void **state) {
   expect_error("has no run \"nightly\"");
 }
 
-static void the_threshold_is_the_users(void **state) {
-  (void)state;
+TEST(the_threshold_is_the_users) {
   save_pair(1.05);
   expect_run(0, "compare", in_folder("r.db"), "--threshold", "10");
   expect_out("6 same");
@@ -99,8 +94,7 @@ static void the_threshold_is_the_users(void **state) {
   expect_out("too few rounds");
 }
 
-static void a_case_that_fails_now_is_a_regression(void **state) {
-  (void)state;
+TEST(a_case_that_fails_now_is_a_regression) {
   plan broken = usual;
   broken.first_failed = true;
   broken.pair = save(usual);
@@ -123,8 +117,7 @@ static void a_case_that_fails_now_is_a_regression(void **state) {
 
 /* --- reports --- */
 
-static void writes_reports(void **state) {
-  (void)state;
+TEST(writes_reports) {
   save_pair(1.05);
   expect_run(1, "compare", in_folder("r.db"), "--json");
   json_t *value = parse_out();
@@ -143,8 +136,7 @@ static void writes_reports(void **state) {
   free(html);
 }
 
-static void refuses_reports_that_cannot_be_written(void **state) {
-  (void)state;
+TEST(refuses_reports_that_cannot_be_written) {
   save_pair(1.0);
   expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("nowhere/p.html"));
   expect_error("cannot write");
@@ -160,8 +152,7 @@ static void refuses_reports_that_cannot_be_written(void **state) {
 
 /* --- refused --- */
 
-static void refuses_wrong_usage(void **state) {
-  (void)state;
+TEST(refuses_wrong_usage) {
   save_pair(1.0);
   expect_run(2, "compare");
   expect_error("nothing to compare");
@@ -175,8 +166,7 @@ static void refuses_wrong_usage(void **state) {
   expect_run(2, "compare", in_folder("r.db"), "--alpha", "0.1x");
 }
 
-static void refuses_other_machines(void **state) {
-  (void)state;
+TEST(refuses_other_machines) {
   plan other = usual;
   other.file = "o.db";
   other.fingerprint = "{\"cpu\": \"two\\u001b[31m\"}";
@@ -199,8 +189,7 @@ static void refuses_other_machines(void **state) {
   assert_null(strchr(out_text, '\033'));
 }
 
-static void refuses_no_common_case(void **state) {
-  (void)state;
+TEST(refuses_no_common_case) {
   gate_file *file = NULL;
   gate_run run = {.suite = text("made"),
                   .label = text(""),
@@ -217,8 +206,7 @@ static void refuses_no_common_case(void **state) {
   expect_error("the head has no cases");
 }
 
-static void refuses_what_is_no_result_file(void **state) {
-  (void)state;
+TEST(refuses_what_is_no_result_file) {
   /* A file of no bytes is called empty on either side, whatever the other one is. */
   write_file(in_folder("empty"), "");
   save_pair(1.0);
@@ -247,8 +235,7 @@ static void refuses_what_is_no_result_file(void **state) {
 }
 
 /* A name that a terminal would obey is shown, not obeyed. */
-static void names_are_made_harmless(void **state) {
-  (void)state;
+TEST(names_are_made_harmless) {
   plan head = usual;
   head.first = "evil\xc2\x9b"
                "31m";
@@ -292,8 +279,7 @@ static void store_winners(const char *file, const char *fingerprint, double fact
   }
 }
 
-static void compares_tuning_databases(void **state) {
-  (void)state;
+TEST(compares_tuning_databases) {
   store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
   store_winners("new.db", "A GPU; driver 2; attune 1", 1.06);
   expect_run(1, "compare", in_folder("old.db"), in_folder("new.db"));
@@ -312,8 +298,7 @@ static void compares_tuning_databases(void **state) {
 }
 
 /* Each number of CPU threads has its winners. */
-static void numbers_of_threads_are_compared_apart(void **state) {
-  (void)state;
+TEST(numbers_of_threads_are_compared_apart) {
   store_winners("two.db", "A CPU; attune 1; with threads 2", 1.0);
   store_winners("both.db", "A CPU; attune 1; with threads 2", 1.0);
   store_winners("both.db", "A CPU; attune 1; with threads 1", 2.0);
@@ -327,8 +312,7 @@ static void numbers_of_threads_are_compared_apart(void **state) {
   expect_error("number of CPU threads");
 }
 
-static void other_devices_winners_are_not_compared_unasked(void **state) {
-  (void)state;
+TEST(other_devices_winners_are_not_compared_unasked) {
   store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
   store_winners("new.db", "Another GPU; driver 1; attune 1", 1.0);
   expect_run(2, "compare", in_folder("old.db"), in_folder("new.db"));
@@ -336,8 +320,7 @@ static void other_devices_winners_are_not_compared_unasked(void **state) {
   expect_run(0, "compare", in_folder("old.db"), in_folder("new.db"), "--allow-different");
 }
 
-static void a_database_is_compared_with_a_database(void **state) {
-  (void)state;
+TEST(a_database_is_compared_with_a_database) {
   (void)save(usual);
   store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
   expect_run(2, "compare", in_folder("old.db"), in_folder("r.db"));
@@ -366,8 +349,7 @@ static void save_history(void) {
   }
 }
 
-static void draws_a_history(void **state) {
-  (void)state;
+TEST(draws_a_history) {
   save_history();
   expect_run(0, "history", "case/0", "--results", in_folder("r.db"));
   expect_out("case/0");
@@ -380,8 +362,7 @@ static void draws_a_history(void **state) {
   json_decref(value);
 }
 
-static void refuses_histories_that_are_none(void **state) {
-  (void)state;
+TEST(refuses_histories_that_are_none) {
   save_history();
   expect_run(2, "history", "--results", in_folder("r.db"));
   expect_error("no CASE");
@@ -427,8 +408,7 @@ static void save_part(const char *name, int64_t started, int rounds, double fact
   (void)save(head);
 }
 
-static void sums_the_parts_of_a_campaign(void **state) {
-  (void)state;
+TEST(sums_the_parts_of_a_campaign) {
   char words[512], text_out[8192];
   save_part("a.db", 1000, ROUNDS, 1.0, "");
   save_part("a.db", 2000, ROUNDS, 1.1, "");
@@ -451,32 +431,6 @@ static void sums_the_parts_of_a_campaign(void **state) {
 }
 #endif
 
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(tells_what_became_slower),
-      TEST(nothing_slower_is_no_failure),
-      TEST(a_change_that_the_times_do_not_show),
-      TEST(names_runs_of_files),
-      TEST(the_threshold_is_the_users),
-      TEST(a_case_that_fails_now_is_a_regression),
-      TEST(writes_reports),
-      TEST(refuses_reports_that_cannot_be_written),
-      TEST(refuses_wrong_usage),
-      TEST(refuses_other_machines),
-      TEST(refuses_no_common_case),
-      TEST(refuses_what_is_no_result_file),
-      TEST(names_are_made_harmless),
-      TEST(compares_tuning_databases),
-      TEST(numbers_of_threads_are_compared_apart),
-      TEST(other_devices_winners_are_not_compared_unasked),
-      TEST(a_database_is_compared_with_a_database),
-#ifdef AT_RATES
-      TEST(sums_the_parts_of_a_campaign),
-#endif
-      TEST(draws_a_history),
-      TEST(refuses_histories_that_are_none),
-  };
-  return cmocka_run_group_tests(tests, set_up_in_memory, tear_down);
+  return RUN_TESTS_EACH(fresh, NULL, set_up_in_memory, tear_down);
 }

@@ -15,9 +15,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -133,8 +130,7 @@ static void terminate(const started *s, long after_ms) {
   assert_int_equal(kill(s->pid, SIGTERM), 0);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   snprintf(folder, sizeof folder, "/tmp/attune-cli-database-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   snprintf(workload, sizeof workload, "%s/w.csv", folder);
@@ -149,8 +145,7 @@ static int fresh(void **state) {
   return 0;
 }
 
-static int clear(void **state) {
-  (void)state;
+FIXTURE(clear) {
   free(out_text);
   free(err_text);
   out_text = err_text = NULL;
@@ -159,8 +154,7 @@ static int clear(void **state) {
 
 /* --- refused before anything is measured --- */
 
-static void no_home_is_refused(void **state) {
-  (void)state;
+TEST(no_home_is_refused) {
   unsetenv("HOME");
   EXPECT_RUN(2, "tune", workload, "--device", "host");
   expect_error("--db");
@@ -176,8 +170,7 @@ static void no_home_is_refused(void **state) {
   assert_true(there(database));
 }
 
-static void an_unwritable_database_is_refused(void **state) {
-  (void)state;
+TEST(an_unwritable_database_is_refused) {
   char command[512];
   snprintf(command, sizeof command, "ulimit -f 8; exec %s tune %s --device host --db %s", AT_COMMAND, workload,
            database);
@@ -194,8 +187,7 @@ static void an_unwritable_database_is_refused(void **state) {
 
 /* --- nothing is made by looking --- */
 
-static void a_mistyped_name_makes_nothing(void **state) {
-  (void)state;
+TEST(a_mistyped_name_makes_nothing) {
   char absent[96];
   snprintf(absent, sizeof absent, "%s/absent/t.db", folder);
   setenv("ATTUNE_DB", absent, 1);
@@ -219,8 +211,7 @@ static void a_mistyped_name_makes_nothing(void **state) {
   assert_true(there(database));
 }
 
-static void the_users_own_place_is_made_when_it_is_needed(void **state) {
-  (void)state;
+TEST(the_users_own_place_is_made_when_it_is_needed) {
   EXPECT_RUN(0, "show");
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8 strict", "--device", "host");
   assert_false(there(in_folder(".local")));
@@ -230,8 +221,7 @@ static void the_users_own_place_is_made_when_it_is_needed(void **state) {
 
 /* --- what is told of it --- */
 
-static void nothing_stored_is_told_with_what_helps(void **state) {
-  (void)state;
+TEST(nothing_stored_is_told_with_what_helps) {
   at_store *store = NULL;
   const attune_decision elsewhere = {.problem = "gemm f32 nn 8x8x8 strict",
                                      .implementation = "host_reference",
@@ -269,8 +259,7 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
 
 /* Whether winner and default were measured alone behind the race, which the winner's trial tells; the runner-up was
  * not. */
-static void a_runner_up_that_looks_faster_is_explained(void **state) {
-  (void)state;
+TEST(a_runner_up_that_looks_faster_is_explained) {
   at_store *store = NULL;
   attune_device *host = NULL;
   char fingerprint[AT_FINGERPRINT_CHARS];
@@ -310,8 +299,7 @@ static void a_runner_up_that_looks_faster_is_explained(void **state) {
 }
 
 /* Not the text that was typed, which may be another's of the same problem. */
-static void a_problem_is_told_as_it_is_stored(void **state) {
-  (void)state;
+TEST(a_problem_is_told_as_it_is_stored) {
   EXPECT_RUN(0, "explain", "gemm float32 nn 008x08x8", "--device", "host", "--db", ":memory:");
   expect_out("gemm f32 nn 8x8x8 strict on host\n  asked as        gemm float32 nn 8x8x8\n");
   EXPECT_RUN(0, "explain", "gemm f32 nn 008x08x100 row-major", "--device", "host", "--db", ":memory:");
@@ -337,8 +325,7 @@ static at_store *hold_first(char fingerprint[AT_FINGERPRINT_CHARS]) {
   return store;
 }
 
-static void what_others_measure_comes_last(void **state) {
-  (void)state;
+TEST(what_others_measure_comes_last) {
   char fingerprint[AT_FINGERPRINT_CHARS], by[64];
   at_store *store = hold_first(fingerprint);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", database, "--budget", "6",
@@ -366,7 +353,7 @@ static void what_others_measure_comes_last(void **state) {
   at_store_close(store);
 }
 
-static bool says(const char *path, const char *text) {
+static bool file_says(const char *path, const char *text) {
   char *all = read_text(path);
   const bool found = strstr(all, text) != NULL;
   free(all);
@@ -382,15 +369,14 @@ static void start_together(started runs[2]) {
   setenv("ATTUNE_LOG", "info", 1);
   for (int i = 0; i < 2; i++) runs[i] = START("tune", workload, "--device", "host", "--db", database, "--json");
   for (int i = 0; i < 2; i++)
-    for (int look = 0; look < 6000 && !says(runs[i].err, "waiting: "); look++)
+    for (int look = 0; look < 6000 && !file_says(runs[i].err, "waiting: "); look++)
       nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   unsetenv("ATTUNE_LOG");
   nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 100000000}, NULL);
   at_device_lease_release(host);
 }
 
-static void two_runs_share_the_work(void **state) {
-  (void)state;
+TEST(two_runs_share_the_work) {
   started runs[2];
   json_int_t tuned = 0, stored = 0, unsure = 0;
   start_together(runs);
@@ -411,8 +397,7 @@ static void two_runs_share_the_work(void **state) {
 }
 
 /* Without a budget it waits for as long as that takes, and says for whom. */
-static void a_wait_is_told(void **state) {
-  (void)state;
+TEST(a_wait_is_told) {
   char by[64];
   attune_device *host = NULL;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
@@ -423,11 +408,11 @@ static void a_wait_is_told(void **state) {
   for (int look = 0; look < 30000 && !told; look++) {
     assert_int_equal(waitpid(s.pid, NULL, WNOHANG), 0);
     assert_int_equal(at_device_lease_renew(host), ATTUNE_OK);
-    told = says(s.err, by);
+    told = file_says(s.err, by);
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   }
   assert_true(told);
-  assert_true(says(s.err, "warning: waiting for "));
+  assert_true(file_says(s.err, "warning: waiting for "));
   at_device_lease_release(host);
   expect_end(&s, 0);
   expect_out("3 tuned");
@@ -435,8 +420,7 @@ static void a_wait_is_told(void **state) {
 
 /* --- SIGTERM --- */
 
-static void a_signal_ends_a_wait(void **state) {
-  (void)state;
+TEST(a_signal_ends_a_wait) {
   char fingerprint[AT_FINGERPRINT_CHARS];
   attune_device *host = NULL;
   at_store *store = hold_first(fingerprint);
@@ -460,8 +444,7 @@ static void a_signal_ends_a_wait(void **state) {
 }
 
 /* nohup, and a shell for its background jobs, start a command with signals that do not reach it. */
-static void what_is_ignored_ends_nothing(void **state) {
-  (void)state;
+TEST(what_is_ignored_ends_nothing) {
   signal(SIGHUP, SIG_IGN);
   started s = START("tune", workload, "--device", "host", "--db", database);
   signal(SIGHUP, SIG_DFL);
@@ -474,8 +457,7 @@ static void what_is_ignored_ends_nothing(void **state) {
 }
 
 /* A problem that does not come to its end, as in a library that has no memory and never gives up. */
-static void a_signal_ends_a_problem_without_an_end(void **state) {
-  (void)state;
+TEST(a_signal_ends_a_problem_without_an_end) {
   write_text(workload, "dtype,m,n,k\nf64,4000,4000,4000\n");
   const started s = START("tune", workload, "--device", "host", "--db", database, "--problem-budget", "600000");
   const time_t begin = time(NULL);
@@ -485,21 +467,5 @@ static void a_signal_ends_a_problem_without_an_end(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, clear)
-  const struct CMUnitTest tests[] = {
-      TEST(no_home_is_refused),
-      TEST(an_unwritable_database_is_refused),
-      TEST(a_mistyped_name_makes_nothing),
-      TEST(the_users_own_place_is_made_when_it_is_needed),
-      TEST(nothing_stored_is_told_with_what_helps),
-      TEST(a_runner_up_that_looks_faster_is_explained),
-      TEST(a_problem_is_told_as_it_is_stored),
-      TEST(what_others_measure_comes_last),
-      TEST(two_runs_share_the_work),
-      TEST(a_wait_is_told),
-      TEST(a_signal_ends_a_wait),
-      TEST(what_is_ignored_ends_nothing),
-      TEST(a_signal_ends_a_problem_without_an_end),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(fresh, clear, NULL, NULL);
 }

@@ -9,8 +9,12 @@
 static char folder[] = "/tmp/attune-test-display-XXXXXX";
 static char database[64], workload[64];
 
-static void tables_fit_the_terminal(void **state) {
-  (void)state;
+FIXTURE(fresh) {
+  unlink(database);
+  return 0;
+}
+
+TEST_WITH(tables_fit_the_terminal, fresh, NULL) {
   write_file(workload, "name,dtype,m,n,k\na name that is longer than most names are,f32,64,64,64\nb,f64,50,60,70\n");
   terminal(80, "$A tune $W --db $D --device host");
   assert_int_equal(code, 0);
@@ -38,8 +42,7 @@ static void tables_fit_the_terminal(void **state) {
 }
 
 /* Without a name of its own a row is told by its problem: whole but on a terminal. */
-static void long_problems_are_told_apart(void **state) {
-  (void)state;
+TEST_WITH(long_problems_are_told_apart, fresh, NULL) {
 #define LONG "gemm f32 nn 1x2x3 strict lda=1000000 ldb=1000000 ldd=1000000 align=4 workspace=100000"
   write_file(workload, "problem\n" LONG "1\n" LONG "2\n");
   shell("$A tune $W --db $D --device host --problem-budget 20 | cat");
@@ -53,8 +56,7 @@ static void long_problems_are_told_apart(void **state) {
 #undef LONG
 }
 
-static void names_cannot_command_the_terminal(void **state) {
-  (void)state;
+TEST_WITH(names_cannot_command_the_terminal, fresh, NULL) {
   write_file(workload, "name,dtype,m,n,k\nred\xe2\x80\xae"
                        "der,f32,8,8,8\nzero\xe2\x80\x8bwidth,f32,9,8,8\n\xff\xfe,f32,10,8,8\n");
   shell("LC_ALL=C.UTF-8 $A tune $W --db $D --device host 2>&1");
@@ -88,8 +90,7 @@ static void names_cannot_command_the_terminal(void **state) {
   assert_int_equal(code, 2);
 }
 
-static void accuracy_may_be_left_out(void **state) {
-  (void)state;
+TEST_WITH(accuracy_may_be_left_out, fresh, NULL) {
   shell("$A explain 'gemm f64 nn 16x16x16' --device host --json");
   assert_int_equal(code, 0);
   expect("\"gemm f64 nn 16x16x16 strict\"");
@@ -104,8 +105,7 @@ static void accuracy_may_be_left_out(void **state) {
   assert_int_equal(code, 2);
 }
 
-static void row_major_is_shown_as_written(void **state) {
-  (void)state;
+TEST_WITH(row_major_is_shown_as_written, fresh, NULL) {
   shell("$A explain gemm f32 nt 10x20x30 row-major --device host");
   assert_int_equal(code, 0);
   expect("gemm f32 nt 10x20x30 row-major on host");
@@ -118,8 +118,7 @@ static void row_major_is_shown_as_written(void **state) {
   expect("measured winner");
 }
 
-static void help_to_a_full_disk_fails(void **state) {
-  (void)state;
+TEST(help_to_a_full_disk_fails) {
   if (access("/dev/full", W_OK) != 0) skip();
   const char *const lines[] = {"$A --help",  "$A tune --help",     "$A --version",
                                "$A --usage", "$A completion bash", "$A devices"};
@@ -132,8 +131,7 @@ static void help_to_a_full_disk_fails(void **state) {
   }
 }
 
-static void manual_page_is_of_the_table(void **state) {
-  (void)state;
+TEST(manual_page_is_of_the_table) {
   shell("$A --manual >\"$W\" && sed -n '/attune --manual: begin/,/attune --manual: end/{//!p}' \"" AT_SOURCE_DIR
         "/docs/attune.1\" | diff - \"$W\"");
   if (code != 0) fail_msg("docs/attune.1 is not what `attune --manual' prints: %s", text);
@@ -141,8 +139,7 @@ static void manual_page_is_of_the_table(void **state) {
   assert_true(atoi(text) > 40);
 }
 
-static void completion_knows_commands_and_options(void **state) {
-  (void)state;
+TEST(completion_knows_commands_and_options) {
   if (access("/bin/bash", X_OK) != 0) skip();
   shell(
       "bash -c 'source <($A completion bash); COMP_WORDS=(attune t); COMP_CWORD=1; _attune; echo \"${COMPREPLY[*]}\"'");
@@ -166,8 +163,7 @@ static void completion_knows_commands_and_options(void **state) {
 #define OPTIONS "$($A $c --help | grep -oE \"^  (-., |    )--[a-z-]+\" | grep -oE -e \"--[a-z-]+\")"
 #define LETTERS "$($A $c --help | grep -oE \"^  -[a-zA-Z]\" | grep -oE -e \"-[a-zA-Z]\")"
 
-static void completion_is_complete_in_bash(void **state) {
-  (void)state;
+TEST(completion_is_complete_in_bash) {
   if (access("/bin/bash", X_OK) != 0) skip();
   shell(
       "bash -c 'source <($A completion bash); number=0\n"
@@ -181,8 +177,7 @@ static void completion_is_complete_in_bash(void **state) {
   assert_string_equal(text, "1\n");
 }
 
-static void completion_is_complete_in_fish(void **state) {
-  (void)state;
+TEST(completion_is_complete_in_fish) {
   shell("command -v fish");
   if (code != 0) skip();
   shell("A=$A bash -c 'for c in " COMMANDS "; do echo at $c $c; for o in " OPTIONS "; do echo at $o $c $o; done; "
@@ -199,8 +194,7 @@ static void completion_is_complete_in_fish(void **state) {
 }
 
 /* zsh's own completion asks for a terminal: its script's text is looked at. */
-static void completion_is_complete_in_zsh(void **state) {
-  (void)state;
+TEST(completion_is_complete_in_zsh) {
   if (access("/bin/bash", X_OK) != 0) skip();
   shell(
       "A=$A bash -c 'script=$($A completion zsh); number=0\n"
@@ -227,8 +221,7 @@ static void fish(const char *words) {
   assert_int_equal(code, 0);
 }
 
-static void completion_works_in_fish(void **state) {
-  (void)state;
+TEST(completion_works_in_fish) {
   shell("command -v fish");
   if (code != 0) skip();
   fish("attune tu");
@@ -250,8 +243,7 @@ static void completion_works_in_fish(void **state) {
 }
 
 /* zsh reads it and knows whose it is; its own completion asks for a terminal. */
-static void completion_is_read_by_zsh(void **state) {
-  (void)state;
+TEST(completion_is_read_by_zsh) {
   shell("command -v zsh");
   if (code != 0) skip();
   shell("zsh -fc 'autoload -U compinit && compinit -u -D; source <($A completion zsh); echo $_comps[attune]; "
@@ -264,29 +256,20 @@ static void completion_is_read_by_zsh(void **state) {
   assert_string_equal(text, "");
 }
 
-static int fresh(void **state) {
-  (void)state;
-  unlink(database);
-  return 0;
-}
-
-static int make_folder(void **state) {
-  (void)state;
+FIXTURE(make_folder) {
   if (!mkdtemp(folder)) return -1;
   snprintf(database, sizeof database, "%s/tuning.db", folder);
   snprintf(workload, sizeof workload, "%s/workload.csv", folder);
   return setenv("A", AT_COMMAND, 1) | setenv("D", database, 1) | setenv("W", workload, 1);
 }
 
-static int remove_folder(void **state) {
-  (void)state;
+FIXTURE(remove_folder) {
   shell("rm -r \"${D%/*}\"");
   return code;
 }
 
 /* A line for each device a round below a head, objects with --json, an end by its number or by Ctrl-C. */
-static void devices_are_watched(void **state) {
-  (void)state;
+TEST_WITH(devices_are_watched, fresh, NULL) {
   shell("$A devices --watch --rounds 3 --interval 0.01 | grep -c '^host  *[-0-9]'");
   assert_string_equal(text, "3\n");
   shell("$A devices --watch --rounds 1");
@@ -309,21 +292,5 @@ static void devices_are_watched(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(tables_fit_the_terminal, fresh),
-      cmocka_unit_test_setup(long_problems_are_told_apart, fresh),
-      cmocka_unit_test_setup(names_cannot_command_the_terminal, fresh),
-      cmocka_unit_test_setup(devices_are_watched, fresh),
-      cmocka_unit_test_setup(accuracy_may_be_left_out, fresh),
-      cmocka_unit_test_setup(row_major_is_shown_as_written, fresh),
-      cmocka_unit_test(help_to_a_full_disk_fails),
-      cmocka_unit_test(manual_page_is_of_the_table),
-      cmocka_unit_test(completion_knows_commands_and_options),
-      cmocka_unit_test(completion_works_in_fish),
-      cmocka_unit_test(completion_is_complete_in_bash),
-      cmocka_unit_test(completion_is_complete_in_fish),
-      cmocka_unit_test(completion_is_complete_in_zsh),
-      cmocka_unit_test(completion_is_read_by_zsh),
-  };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return RUN_TESTS(make_folder, remove_folder);
 }

@@ -52,8 +52,7 @@ static void write_problems(void) {
   assert_int_equal(fclose(file), 0);
 }
 
-static void rows_never_look_alike(void **state) {
-  (void)state;
+TEST(rows_never_look_alike) {
   static const unsigned short widths[] = {60, 72, 80, 100, 120, 200};
   static const char *const locales[] = {"C.UTF-8", "C"};
   write_problems();
@@ -71,8 +70,7 @@ static void rows_never_look_alike(void **state) {
 }
 
 /* Only the middle goes, or what all problems end with; a name is not cut where there is room. */
-static void cuts_keep_both_ends(void **state) {
-  (void)state;
+TEST(cuts_keep_both_ends) {
   write_file(workload, "name,problem\n"
                        "first,gemm f32 nn 1000x1000x1000 strict lda=1001 ldb=1002 ldd=1003 align=4\n"
                        "other,gemm f64 tt 2000x2000x2000 strict lda=2001 ldb=2002 ldd=2003 align=8\n");
@@ -92,8 +90,7 @@ static void cuts_keep_both_ends(void **state) {
 
 /* The sizes of a problem are never cut in 60 columns and more, whatever else is; where that makes rows alike, they are
  * told apart by the words before. */
-static void cuts_leave_the_sizes(void **state) {
-  (void)state;
+TEST(cuts_leave_the_sizes) {
   static const char *const sizes[] = {" 16384x16384x1024 ", " 64x64x64x128 ", " 1x131072x7 "};
   write_file(workload, "name,problem\n"
                        "a,gemm bf16 nn 16384x16384x1024 strict lda=20001 ldb=20002 ldd=20003 align=4\n"
@@ -115,8 +112,7 @@ static void cuts_leave_the_sizes(void **state) {
 }
 
 /* COLUMNS says what is wanted; a pipe has all, the long text last. */
-static void widths_are_obeyed(void **state) {
-  (void)state;
+TEST(widths_are_obeyed) {
 #define LONG "gemm f32 nn 1x2x3 strict lda=1000000 ldb=1000000 ldd=1000000 align=4 workspace=100000"
   write_file(workload, "name,problem\nx," LONG "1\ny," LONG "2\n");
   terminal(80, "COLUMNS=200 $A show $W --db :memory: --device host");
@@ -167,14 +163,11 @@ static void put_winner(int size, double time_ns, double spread, int unsure) {
 
 /* A program's calls in mode record. */
 static void record(int size, int calls) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = database;
-  options.mode = ATTUNE_MODE_RECORD;
+  attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_RECORD};
   attune_tuner *tuner = NULL;
   attune_device *host = NULL;
   _Alignas(128) static float a[64 * 64], b[64 * 64], d[64 * 64];
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = size;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = size, .n = size, .k = size};
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
@@ -188,8 +181,7 @@ static bool elsewhere(void) {
 }
 
 /* 2x and 8x are 4x in the geometric mean. Called 30 times and once they are (30 + 1) / (15 + 1/8). */
-static void sums_are_right(void **state) {
-  (void)state;
+TEST(sums_are_right) {
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);
   put_winner(30, 125, 0.01, 0);
@@ -230,8 +222,7 @@ static void sums_are_right(void **state) {
 }
 
 /* What differs is named, and only further ones are "more". */
-static void winners_of_other_threads_are_called_so(void **state) {
-  (void)state;
+TEST(winners_of_other_threads_are_called_so) {
   if (elsewhere()) skip();
   other_threads = 4000;
   put_winner(20, 500, 0.01, 0);
@@ -245,8 +236,7 @@ static void winners_of_other_threads_are_called_so(void **state) {
   expect("2 more measured with other numbers of CPU threads: --all shows them\n");
 }
 
-static void problems_are_as_they_were_written(void **state) {
-  (void)state;
+TEST(problems_are_as_they_were_written) {
   write_file(workload, "layout,transb,m,n,k,dtype\nrow-major,t,10,20,30,f32\n");
   shell("$A show $W --db :memory: --device host");
   expect("gemm f32 nt 10x20x30 strict row-major");
@@ -257,8 +247,7 @@ static void problems_are_as_they_were_written(void **state) {
 
 /* The median of 25 samples with a spread of 10 % varies by 3.7 %, places by 1 %: three standard errors of the ratio are
  * 16.3 %, and 4x is 3.44x at least. */
-static void noise_leaves_a_bound(void **state) {
-  (void)state;
+TEST(noise_leaves_a_bound) {
   if (elsewhere()) skip();
   put_winner(20, 250, 0.10, 1);
   put_winner(30, 990, 0.10, 1); /* 1.01x: nothing is left */
@@ -282,8 +271,7 @@ static void noise_leaves_a_bound(void **state) {
 }
 
 /* Red for slower, green for faster, on a terminal that has colours and a user who wants them. */
-static void slower_is_red(void **state) {
-  (void)state;
+TEST(slower_is_red) {
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);
   put_winner(30, 1250, 0.01, 0);
@@ -299,8 +287,7 @@ static void slower_is_red(void **state) {
 }
 
 /* An empty list is no error, of winners and of what was recorded. */
-static void nothing_to_show_is_no_error(void **state) {
-  (void)state;
+TEST(nothing_to_show_is_no_error) {
   static const char *const rest[] = {"", "--json", "--csv"};
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);
@@ -315,8 +302,7 @@ static void nothing_to_show_is_no_error(void **state) {
 }
 
 /* What a spreadsheet reads: a head, a line for each row, quoted where it must be. */
-static void csv_is_read_back(void **state) {
-  (void)state;
+TEST(csv_is_read_back) {
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);
   write_file(workload,
@@ -336,8 +322,7 @@ static void csv_is_read_back(void **state) {
   expect("name,problem,written,devices,calls,");
 }
 
-static void wrong_usage_is_refused(void **state) {
-  (void)state;
+TEST(wrong_usage_is_refused) {
   write_file(workload, "m,n,k,dtype\n8,8,8,f32\n");
   static const char *const wrong[] = {"$W $W", "--recorded $W", "--recorded --all", "--all $W", "/nonexistent.csv"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -348,14 +333,12 @@ static void wrong_usage_is_refused(void **state) {
   }
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   unlink(database);
   return 0;
 }
 
-static int make_folder(void **state) {
-  (void)state;
+FIXTURE(make_folder) {
   if (!mkdtemp(folder)) return -1;
   snprintf(database, sizeof database, "%s/tuning.db", folder);
   snprintf(workload, sizeof workload, "%s/workload.csv", folder);
@@ -363,26 +346,11 @@ static int make_folder(void **state) {
   return setenv("A", AT_COMMAND, 1) | setenv("D", database, 1) | setenv("W", workload, 1);
 }
 
-static int remove_folder(void **state) {
-  (void)state;
+FIXTURE(remove_folder) {
   shell("rm -r \"${D%/*}\"");
   return code;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(rows_never_look_alike, fresh),
-      cmocka_unit_test_setup(nothing_to_show_is_no_error, fresh),
-      cmocka_unit_test_setup(cuts_keep_both_ends, fresh),
-      cmocka_unit_test_setup(cuts_leave_the_sizes, fresh),
-      cmocka_unit_test_setup(widths_are_obeyed, fresh),
-      cmocka_unit_test_setup(sums_are_right, fresh),
-      cmocka_unit_test_setup(winners_of_other_threads_are_called_so, fresh),
-      cmocka_unit_test_setup(problems_are_as_they_were_written, fresh),
-      cmocka_unit_test_setup(noise_leaves_a_bound, fresh),
-      cmocka_unit_test_setup(slower_is_red, fresh),
-      cmocka_unit_test_setup(csv_is_read_back, fresh),
-      cmocka_unit_test_setup(wrong_usage_is_refused, fresh),
-  };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return RUN_TESTS_EACH(fresh, NULL, make_folder, remove_folder);
 }

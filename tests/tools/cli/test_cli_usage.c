@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-static void helps(void **state) {
-  (void)state;
+TEST(helps) {
   expect_run(0, "--help");
   expect_out("explain PROBLEM");
   for (const char *line = strstr(out_text, "Commands:\n") + 10; *line != '\n'; line = strchr(line, '\n') + 1)
@@ -26,8 +25,7 @@ static void helps(void **state) {
 }
 
 /* -h is --help, of the command and of every one of its commands. */
-static void helps_by_a_letter(void **state) {
-  (void)state;
+TEST(helps_by_a_letter) {
   const char *const commands[] = {NULL, "devices", "tune", "show", "explain", "verify", "completion"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     const char *const whole[] = {commands[i] ? commands[i] : "--help", "--help", NULL};
@@ -43,8 +41,7 @@ static void helps_by_a_letter(void **state) {
   }
 }
 
-static void refuses_wrong_usage(void **state) {
-  (void)state;
+TEST(refuses_wrong_usage) {
   expect_code(2, start((const char *const[]){NULL}, out_path));
   expect_error("no command");
   expect_run(2, "fly");
@@ -64,8 +61,7 @@ static void refuses_wrong_usage(void **state) {
 }
 
 /* `attune help` and `attune version` say what the options of these names say. */
-static void helps_as_a_command(void **state) {
-  (void)state;
+TEST(helps_as_a_command) {
   static const char *const commands[] = {NULL,   "devices", "tune",    "show",       "explain", "verify", "warm",
                                          "eval", "bench",   "compare", "completion", "history", "help",   "version"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -91,8 +87,7 @@ static void helps_as_a_command(void **state) {
 }
 
 /* What is near a command or an option is named; what is far from all of them is not. */
-static void suggests_what_may_be_meant(void **state) {
-  (void)state;
+TEST(suggests_what_may_be_meant) {
   static const char *const cases[][4] = {
       {"tnue", NULL, NULL, "there is no command \"tnue\"; did you mean tune?"},
       {"dev", NULL, NULL, "did you mean devices?"},
@@ -121,8 +116,7 @@ static void suggests_what_may_be_meant(void **state) {
 }
 
 /* Every option with a number takes the same form of numbers, and says its unit and its bounds. */
-static void numbers_are_read_alike(void **state) {
-  (void)state;
+TEST(numbers_are_read_alike) {
   static const struct {
     const char *words[4], *option, *should;
     bool whole;
@@ -158,8 +152,7 @@ static void numbers_are_read_alike(void **state) {
     }
 }
 
-static void refuses_unreadable_input(void **state) {
-  (void)state;
+TEST(refuses_unreadable_input) {
   expect_code(2, start_with((const char *const[]){"tune", "-", "--db", database, NULL}, out_path, NULL));
   expect_error("WORKLOAD is -, and standard input is closed; should be a pipe or a file");
   expect_run(2, "tune", folder, "--db", database);
@@ -191,8 +184,7 @@ static void refuses_unreadable_input(void **state) {
   assert_int_equal(access(database, F_OK), -1);
 }
 
-static void refuses_unusable_databases(void **state) {
-  (void)state;
+TEST(refuses_unusable_databases) {
   write_file(database,
              "this is no database, and long enough to have a header, were it one: ............................");
   chmod(database, 0600);
@@ -213,8 +205,7 @@ static void refuses_unusable_databases(void **state) {
   expect_run(2, "tune", workload, "--db", folder, "--device", "host");
 }
 
-static void lists_devices(void **state) {
-  (void)state;
+TEST(lists_devices) {
   expect_run(0, "devices");
   expect_out("host");
   expect_out("fingerprint");
@@ -235,8 +226,7 @@ static void lists_devices(void **state) {
   expect_run(2, "devices", "--problem", "gemm");
 }
 
-static void devices_tells_what_is_wrong_in_the_environment(void **state) {
-  (void)state;
+TEST(devices_tells_what_is_wrong_in_the_environment) {
   static const char *const wrong[][3] = {
       {"ATTUNE_MODE", "fast", "ATTUNE_MODE is \"fast\"; should be off, cached, record or tune"},
       {"ATTUNE_THREADS", "many", "ATTUNE_THREADS is \"many\"; should be a whole number of threads"},
@@ -252,17 +242,5 @@ static void devices_tells_what_is_wrong_in_the_environment(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(helps, fresh),
-      cmocka_unit_test_setup(helps_by_a_letter, fresh),
-      cmocka_unit_test_setup(refuses_wrong_usage, fresh),
-      cmocka_unit_test_setup(helps_as_a_command, fresh),
-      cmocka_unit_test_setup(suggests_what_may_be_meant, fresh),
-      cmocka_unit_test_setup(numbers_are_read_alike, fresh),
-      cmocka_unit_test_setup(refuses_unreadable_input, fresh),
-      cmocka_unit_test_setup(refuses_unusable_databases, fresh),
-      cmocka_unit_test_setup(lists_devices, fresh),
-      cmocka_unit_test_setup(devices_tells_what_is_wrong_in_the_environment, fresh),
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS_EACH(fresh, NULL, set_up, tear_down);
 }

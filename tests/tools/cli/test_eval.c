@@ -7,8 +7,7 @@
 #define EVAL(...) "eval", "--db", database, "--device", "host", __VA_ARGS__
 #define QUICK "--no-tune", "--shape"
 
-static void tunes_runs_and_checks(void **state) {
-  (void)state;
+TEST(tunes_runs_and_checks) {
   expect_run(0, EVAL("gelu(a + b) * b", "--shape", "64x32", "--dtype", "bf16"));
   expect_out("gelu(a + b) * b on host\n");
   expect_out("problem    elementwise 2048 strict out=bf16 : bf16 i0, bf16 i1: ");
@@ -41,8 +40,7 @@ static json_t *evaluated(void) {
 }
 
 /* An expression may begin with a sign, wherever it stands; letters after it are an option's only where they can be. */
-static void begins_with_a_sign(void **state) {
-  (void)state;
+TEST(begins_with_a_sign) {
   expect_run(0, EVAL("-a ** 2", QUICK, "4", "--dtype", "i32"));
   expect_out("i32 i0: -(i0 * i0)");
   expect_run(0, EVAL("--dtype", "torch.float64", QUICK, "4", "-a**2"));
@@ -75,8 +73,7 @@ static void begins_with_a_sign(void **state) {
 }
 
 /* What integers go through, and lengths of those without a sign, as the text says it. */
-static void computes_what_is_written(void **state) {
-  (void)state;
+TEST(computes_what_is_written) {
   expect_run(0, EVAL("u8(f32(x))", QUICK, "64", "--dtype", "int16", "--print", "64", "--json"));
   json_t *o = evaluated();
   for (size_t i = 0; i < 64; i++) {
@@ -92,8 +89,7 @@ static void computes_what_is_written(void **state) {
 }
 
 /* What the options take as a dtype is a cast, too, with a module or without. */
-static void casts_have_other_names(void **state) {
-  (void)state;
+TEST(casts_have_other_names) {
   static const char *const names[] = {"float16", "half", "torch.float16", "np.float16", "fp16", "torch.half", "F16"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char text[64];
@@ -106,8 +102,7 @@ static void casts_have_other_names(void **state) {
 }
 
 /* Each option reaches the numbers. */
-static void computes_what_is_asked(void **state) {
-  (void)state;
+TEST(computes_what_is_asked) {
   expect_run(0, EVAL("s * x + b", QUICK, "3x5", "--inputs", "b::5", "--scalars", "s=0.25", "--print", "15", "--json"));
   json_t *o = evaluated();
   assert_int_equal(member(o, "elements"), 15);
@@ -131,8 +126,7 @@ static void computes_what_is_asked(void **state) {
   json_decref(o);
 }
 
-static void in_place_and_random(void **state) {
-  (void)state;
+TEST(in_place_and_random) {
   expect_run(0, EVAL("x + y", QUICK, "1000", "--outputs", "@x", "--json"));
   json_t *o = evaluated();
   for (size_t i = 0; i < 4; i++)
@@ -160,8 +154,7 @@ static void in_place_and_random(void **state) {
   free(second);
 }
 
-static void prints_every_kind(void **state) {
-  (void)state;
+TEST(prints_every_kind) {
   static const char *const dtypes[] = {"f64", "bf16", "f8e4m3", "i8", "u64", "bool", "c128"};
   for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
     expect_run(0, EVAL("a", QUICK, "33", "--dtype", dtypes[i], "--sample", "10"));
@@ -221,8 +214,7 @@ static const row WRONG[] = {
     {{"a", "--shape", "4", "--device", "gpu"}, "gpu"},
 };
 
-static void wrong_input_is_told(void **state) {
-  (void)state;
+TEST(wrong_input_is_told) {
   for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
     const char *words[WORDS] = {"eval", "--db", database};
     for (int w = 0; w < 5 && WRONG[i].words[w]; w++) words[3 + w] = WRONG[i].words[w];
@@ -232,8 +224,7 @@ static void wrong_input_is_told(void **state) {
   }
 }
 
-static void limits(void **state) {
-  (void)state;
+TEST(limits) {
   enum { LONG = 100000 };
   char *text = calloc(1, LONG + 1);
   assert_non_null(text);
@@ -253,8 +244,7 @@ static void limits(void **state) {
 }
 
 #ifdef AT_IDLE
-static void wrong_results_are_told(void **state) {
-  (void)state;
+TEST(wrong_results_are_told) {
   setenv("LD_PRELOAD", AT_IDLE, 1);
   const int code = finish(start((const char *const[]){EVAL("a + b", QUICK, "100"), NULL}, out_path));
   unsetenv("LD_PRELOAD");
@@ -265,8 +255,7 @@ static void wrong_results_are_told(void **state) {
 }
 #endif
 
-static void help_has_examples(void **state) {
-  (void)state;
+TEST(help_has_examples) {
   expect_run(0, "eval", "--help");
   expect_out("attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n");
   expect_out("attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5\n");
@@ -276,15 +265,5 @@ static void help_has_examples(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(begins_with_a_sign, fresh),     cmocka_unit_test_setup(computes_what_is_written, fresh),
-      cmocka_unit_test_setup(tunes_runs_and_checks, fresh),  cmocka_unit_test_setup(computes_what_is_asked, fresh),
-      cmocka_unit_test_setup(in_place_and_random, fresh),    cmocka_unit_test_setup(prints_every_kind, fresh),
-      cmocka_unit_test_setup(wrong_input_is_told, fresh),    cmocka_unit_test_setup(limits, fresh),
-      cmocka_unit_test_setup(help_has_examples, fresh),      cmocka_unit_test_setup(casts_have_other_names, fresh),
-#ifdef AT_IDLE
-      cmocka_unit_test_setup(wrong_results_are_told, fresh),
-#endif
-  };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return RUN_TESTS_EACH(fresh, NULL, set_up, tear_down);
 }

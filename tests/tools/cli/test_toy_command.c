@@ -6,9 +6,6 @@
 #include "tests/support/folder.h"
 
 #include <pty.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,8 +54,7 @@ static void write_file(const char *name, const char *text) {
 }
 
 /* What has a wrong second output does not win. */
-static void a_workload_is_tuned(void **state) {
-  (void)state;
+TEST(a_workload_is_tuned) {
   write_file("w.csv", "op,kind,rows,cols,taps\ntoy,f64:i64,5,6,7/-8\n");
   write_file("long.csv", "problem\n" TOY_PROBLEM "\n");
   expect_run("tune w.csv --db t.db --device host", 0);
@@ -110,8 +106,7 @@ static size_t longest_line(void) {
 }
 
 /* A problem of 3,980 characters: tuned from a workload, whole in pipes and where all is asked for, cut on a terminal. */
-static void a_long_problem_is_shown(void **state) {
-  (void)state;
+TEST(a_long_problem_is_shown) {
   char text[AT_PROBLEM_CHARS], file[AT_PROBLEM_CHARS + 64], words[AT_PROBLEM_CHARS + 64];
   wide_text(text, 30, WIDE_MOST, 9);
   snprintf(file, sizeof file, "problem,count\n%s,12\n", text);
@@ -135,8 +130,7 @@ static void a_long_problem_is_shown(void **state) {
   assert_true(longest_line() > WIDE_MOST);
 }
 
-static void winners_are_shown(void **state) {
-  (void)state;
+TEST(winners_are_shown) {
   expect_run("show --db t.db --json", 0);
   json_error_t error;
   json_t *all = json_loads(output, 0, &error);
@@ -180,8 +174,7 @@ static void expect_no_gain(const char *words) {
 }
 
 /* Marked in the table, with a line that says what the mark means; no mark and no line where all are sure. */
-static void unsure_winners_are_marked(void **state) {
-  (void)state;
+TEST(unsure_winners_are_marked) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   put_unsure("unsure.db", 43.0);
   expect_run("show --db unsure.db", 0);
@@ -198,8 +191,7 @@ static void unsure_winners_are_marked(void **state) {
 }
 
 /* An unsure winner stays where there is no time to measure again; what it claims is no gain. */
-static void unsure_winners_count_as_no_gain(void **state) {
-  (void)state;
+TEST(unsure_winners_count_as_no_gain) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   put_unsure("unsure.db", 43.0);
   expect_run("tune long.csv --db unsure.db --device host --force --problem-budget 0.001", 0);
@@ -213,8 +205,7 @@ static void unsure_winners_count_as_no_gain(void **state) {
 
 /* With a budget that leaves time what other work disturbed is measured again when that has ended; else it is left for
  * the next run. */
-static void a_disturbed_race_is_repeated(void **state) {
-  (void)state;
+TEST(a_disturbed_race_is_repeated) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   OK(setenv("TOY_DISTURBED_MS", "900", 1) == 0 ? ATTUNE_OK : ATTUNE_INTERNAL);
   expect_run("tune long.csv --db disturbed.db --device host", 0);
@@ -247,8 +238,7 @@ static json_t *tune_by_rows(const char *file, const char *row_ns, const char *wo
 
 /* One problem of 80 ms a call, called most often, and 36 short ones: with the time for all of them each
  * is looked at. */
-static void a_budget_looks_at_every_problem(void **state) {
-  (void)state;
+TEST(a_budget_looks_at_every_problem) {
   char text[4096] = "op,kind,rows,cols,taps,count\ntoy,f32,8000,1,7,1000\n";
   size_t at = strlen(text);
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
@@ -261,8 +251,7 @@ static void a_budget_looks_at_every_problem(void **state) {
 }
 
 /* The long one, which noise leaves open however long it is measured, does not take what the others need. */
-static void noise_takes_what_is_left(void **state) {
-  (void)state;
+TEST(noise_takes_what_is_left) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   assert_int_equal(setenv("TOY_DISTURBED_MS", "1000000", 1), 0);
   json_t *report = tune_by_rows("many.csv", "10000", "--budget 20 --db noise.db");
@@ -274,8 +263,7 @@ static void noise_takes_what_is_left(void **state) {
 }
 
 /* One whose calls alone take longer than the budget is left, in time for the other, or after one call. */
-static void what_is_too_long_is_left(void **state) {
-  (void)state;
+TEST(what_is_too_long_is_left) {
   static const struct {
     const char *row_ns;
     double call_s;
@@ -306,23 +294,20 @@ static void what_is_too_long_is_left(void **state) {
 }
 
 /* What is left of the budget is the most that is left of the run. */
-static void the_bar_knows_the_budget(void **state) {
-  (void)state;
+TEST(the_bar_knows_the_budget) {
   run_on_terminal_called("xterm", 100, "tune w.csv --device host --budget 90 --db ''");
   expect("eta 1:");
   expect_none("eta ?");
 }
 
-static void winners_are_verified(void **state) {
-  (void)state;
+TEST(winners_are_verified) {
   expect_run("verify --db t.db --device host", 0);
   expect(TOY_PROBLEM);
   expect("holds");
   expect_none("wrong");
 }
 
-static void bad_rows_are_told(void **state) {
-  (void)state;
+TEST(bad_rows_are_told) {
   write_file("bad.csv", "op,kind,rows,cols,taps\ntoy,f32,9,0,1\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("bad.csv:2:");
@@ -344,20 +329,17 @@ static void bad_rows_are_told(void **state) {
   expect("bad.csv:3:");
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   if (!mkdtemp(folder)) return -1;
   return setenv("XDG_RUNTIME_DIR", folder, 1) || setenv("HOME", folder, 1);
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
 /* What is chosen is in the kernel cache afterwards; on another machine, where the cache is empty, warm fills it. */
-static void kernels_are_kept(void **state) {
-  (void)state;
+TEST(kernels_are_kept) {
   char kernels[128], kernel[160];
   snprintf(kernels, sizeof kernels, "%s/kernels", folder);
   snprintf(kernel, sizeof kernel, "%s/ns=30000", kernels);
@@ -396,20 +378,5 @@ static void kernels_are_kept(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_workload_is_tuned),
-      cmocka_unit_test(winners_are_shown),
-      cmocka_unit_test(a_long_problem_is_shown),
-      cmocka_unit_test(unsure_winners_are_marked),
-      cmocka_unit_test(unsure_winners_count_as_no_gain),
-      cmocka_unit_test(a_disturbed_race_is_repeated),
-      cmocka_unit_test(a_budget_looks_at_every_problem),
-      cmocka_unit_test(noise_takes_what_is_left),
-      cmocka_unit_test(what_is_too_long_is_left),
-      cmocka_unit_test(the_bar_knows_the_budget),
-      cmocka_unit_test(winners_are_verified),
-      cmocka_unit_test(bad_rows_are_told),
-      cmocka_unit_test(kernels_are_kept),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

@@ -66,7 +66,6 @@ static inline void do_all(bench *b, const gate_schedule *schedule, const char *c
   FINE(gate_rounds_run(b->rounds, &b->outcome));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static inline const gate_case *named(const bench *b, int side, const char *name) {

@@ -5,9 +5,6 @@
 #include "tests/support/gate_made.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SAMPLES 5
 #define POINTS 40

@@ -5,8 +5,6 @@
 
 #include "tests/support/gate_made.h"
 
-#include <stdlib.h>
-
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   const size_t count = (size_t)atoi(argv[1]);

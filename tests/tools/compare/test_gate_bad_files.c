@@ -41,8 +41,7 @@ static void refused(const char *name, const char *words) {
   free(is);
 }
 
-static void a_file_that_is_not_there(void **state) {
-  (void)state;
+TEST(a_file_that_is_not_there) {
   gate_file *file = NULL;
   gate_run run;
   SAYS(gate_load(path_of("none.db"), &run), "No such file");
@@ -59,8 +58,7 @@ static void a_file_that_is_not_there(void **state) {
 
 /* A journal that names a file, which SQLite would delete: the page of the locks, the name, its length, a sum, and what a
  * journal begins with. */
-static void a_journal_that_names_a_file(void **state) {
-  (void)state;
+TEST(a_journal_that_names_a_file) {
   static const char journal[] = "\0\4\0\1/tmp/victim\0\0\0\13\0\0\0\0\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
   save("j.db", "", 1, GATE_RUN_COMPLETE);
   write_bytes("j.db-journal", journal, sizeof journal - 1);
@@ -69,8 +67,7 @@ static void a_journal_that_names_a_file(void **state) {
 }
 
 /* Words that mean something else to SQLite. */
-static void strange_names_are_names_of_files(void **state) {
-  (void)state;
+TEST(strange_names_are_names_of_files) {
   static const char *const names[] = {":memory:", "file:x?mode=ro", "file:y.db", "a:1", "-"};
   char back[4096];
   assert_non_null(getcwd(back, sizeof back));
@@ -94,8 +91,7 @@ static void strange_names_are_names_of_files(void **state) {
   assert_int_equal(chdir(back), 0);
 }
 
-static void other_files(void **state) {
-  (void)state;
+TEST(other_files) {
   char text[2000];
   memset(text, 'x', sizeof text);
   write_bytes("text", text, sizeof text);
@@ -110,8 +106,7 @@ static void other_files(void **state) {
   refused("tuning.db", "is a tuning database, not a result file");
 }
 
-static void newer_and_hostile_files(void **state) {
-  (void)state;
+TEST(newer_and_hostile_files) {
   save("newer.db", "", 1, GATE_RUN_COMPLETE);
   sql("newer.db", "PRAGMA user_version = 3");
   refused("newer.db", "was made by a newer attune (result file version 3, this one reads 2); update attune");
@@ -130,8 +125,7 @@ static void newer_and_hostile_files(void **state) {
 }
 
 /* Cut anywhere: an error with a sentence. Overwritten anywhere: that, or what is read can be used. */
-static void damaged_files(void **state) {
-  (void)state;
+TEST(damaged_files) {
   size_t size;
   int refusals = 0;
   save("whole.db", "", 20, GATE_RUN_COMPLETE);
@@ -159,8 +153,7 @@ static void damaged_files(void **state) {
 
 /* --- numbers that no measurement gives --- */
 
-static void impossible_numbers_are_not_saved(void **state) {
-  (void)state;
+TEST(impossible_numbers_are_not_saved) {
   const double times[] = {NAN, INFINITY, 0, -1, 1e300};
   gate_file *file = opened("r.db");
   gate_run run = made_up_run("");
@@ -191,8 +184,7 @@ static void impossible_numbers_are_not_saved(void **state) {
   gate_file_close(file);
 }
 
-static void impossible_numbers_are_not_read(void **state) {
-  (void)state;
+TEST(impossible_numbers_are_not_read) {
   static const struct {
     const char *sql, *words;
   } bad[] = {
@@ -239,8 +231,7 @@ static _Noreturn void try_without_rights(const char *path, const char *in) {
   _exit(0);
 }
 
-static void a_file_that_cannot_be_written(void **state) {
-  (void)state;
+TEST(a_file_that_cannot_be_written) {
   save("r.db", "", 1, GATE_RUN_COMPLETE);
   assert_int_equal(chmod(path_of("r.db"), 0444), 0);
   assert_int_equal(chmod(folder, 0555), 0);
@@ -253,18 +244,6 @@ static void a_file_that_cannot_be_written(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(a_file_that_is_not_there), TEST(a_journal_that_names_a_file),
-      TEST(other_files),
-      TEST(strange_names_are_names_of_files),
-      TEST(newer_and_hostile_files),
-      TEST(damaged_files),
-      TEST(impossible_numbers_are_not_saved),
-      TEST(impossible_numbers_are_not_read),
-      TEST(a_file_that_cannot_be_written),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

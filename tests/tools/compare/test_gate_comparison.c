@@ -13,8 +13,7 @@ static char *text(const char *words) {
   return (char *)(uintptr_t)words;
 }
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   noise_state = 21;
   suite_make(&s, CASES, NOISE_ROUNDS, NOISE_SAMPLES);
   suite_draw(&s, ROUNDS, SAMPLES, &(noise){.process = 0.002, .sample = 0.002}, 0.05);
@@ -27,15 +26,13 @@ static int begin(void **state) {
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   gate_comparison_free(&c);
   suite_free(&s, NOISE_ROUNDS);
   return 0;
 }
 
-static void matches_judges_and_counts(void **state) {
-  (void)state;
+TEST(matches_judges_and_counts) {
   gate_case other = s.base[5];
   other.name = text("gone");
   s.base[5] = other;
@@ -55,8 +52,7 @@ static void matches_judges_and_counts(void **state) {
   assert_true(c.rule.floor == gate_rule_default.floor && c.rule.alpha == gate_rule_default.alpha);
 }
 
-static void order_does_not_matter(void **state) {
-  (void)state;
+TEST(order_does_not_matter) {
   const gate_case first = s.base[0];
   s.base[0] = s.base[3];
   s.base[3] = first;
@@ -65,8 +61,7 @@ static void order_does_not_matter(void **state) {
   assert_int_equal(c.counts[GATE_MISSING], 0);
 }
 
-static void mode_and_device_are_part_of_a_case(void **state) {
-  (void)state;
+TEST(mode_and_device_are_part_of_a_case) {
   s.head[0].mode = text("cold");
   s.head[1].device = text("cuda:0");
   FINE(gate_compare(&c, &base, &head, NULL, false));
@@ -82,8 +77,7 @@ static void mode_and_device_are_part_of_a_case(void **state) {
   free(plain);
 }
 
-static void names_tell_mode_and_device(void **state) {
-  (void)state;
+TEST(names_tell_mode_and_device) {
   s.head[0].mode = text("cold");
   s.head[0].device = text("cuda:0");
   FINE(gate_compare(&c, &base, &head, NULL, false));
@@ -92,8 +86,7 @@ static void names_tell_mode_and_device(void **state) {
   free(name);
 }
 
-static void other_machines_are_refused(void **state) {
-  (void)state;
+TEST(other_machines_are_refused) {
   head.fingerprint = text("{\"cpu\": \"another cpu\", \"cpus\": 2, \"same\": [1], "
                           "\"kernel\": \"\", \"governor\": \"fast\"}");
   base.fingerprint = text("{\"same\": [1], \"cpu\": \"a cpu\", \"libc\": \"\", \"governor\": \"\"}");
@@ -110,16 +103,14 @@ static void other_machines_are_refused(void **state) {
   assert_null(c.differences);
 }
 
-static void fingerprints_of_equal_meaning_are_equal(void **state) {
-  (void)state;
+TEST(fingerprints_of_equal_meaning_are_equal) {
   base.fingerprint = text("{\"a\": 1, \"b\": \"x\"}");
   head.fingerprint = text("{ \"b\":\"x\",\"a\":1 }");
   FINE(gate_compare(&c, &base, &head, NULL, false));
   assert_null(c.differences);
 }
 
-static void fingerprints_that_are_no_json_are_compared_too(void **state) {
-  (void)state;
+TEST(fingerprints_that_are_no_json_are_compared_too) {
   base.fingerprint = text("{\"a\": 1");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "fingerprint: {\"a\": 1, now {\"cpu\": \"a cpu\"}");
   base.fingerprint = NULL;
@@ -129,8 +120,7 @@ static void fingerprints_that_are_no_json_are_compared_too(void **state) {
 }
 
 /* Their device is not known, nor does it matter: cases that they share with other runs are commands. */
-static void runs_of_commands_alone(void **state) {
-  (void)state;
+TEST(runs_of_commands_alone) {
   base.fingerprint = text("{\"cpu\": \"a cpu\"}");
   head.fingerprint =
       text("{\"cpu\": \"a cpu\", \"device\": \"a gpu\", \"driver\": \"13.0\", \"libraries\": [\"cublas 13\"]}");
@@ -148,8 +138,7 @@ static void runs_of_commands_alone(void **state) {
 }
 
 /* The sides of a pair differ in what was built, and are compared. */
-static void a_pair_alternated(void **state) {
-  (void)state;
+TEST(a_pair_alternated) {
   head.pair = base.id;
   head.fingerprint = text("{\"cpu\": \"a cpu\", \"attune\": \"next\"}");
   FINE(gate_compare(&c, &base, &head, NULL, false));
@@ -165,8 +154,7 @@ static void a_pair_alternated(void **state) {
   assert_false(c.alternated);
 }
 
-static void no_common_case_is_refused(void **state) {
-  (void)state;
+TEST(no_common_case_is_refused) {
   for (size_t i = 0; i < CASES; i++) s.base[i].device = text("elsewhere");
   SAYS(gate_compare(&c, &base, &head, NULL, false), "no case in common");
   head.pair = base.id; /* in a pair too */
@@ -178,20 +166,6 @@ static void no_common_case_is_refused(void **state) {
   SAYS(gate_compare(&c, &base, &head, NULL, false), "has no cases");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(matches_judges_and_counts),
-      TEST(order_does_not_matter),
-      TEST(mode_and_device_are_part_of_a_case),
-      TEST(names_tell_mode_and_device),
-      TEST(other_machines_are_refused),
-      TEST(fingerprints_of_equal_meaning_are_equal),
-      TEST(fingerprints_that_are_no_json_are_compared_too),
-      TEST(runs_of_commands_alone),
-      TEST(a_pair_alternated),
-      TEST(no_common_case_is_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(begin, end, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include "tools/compare/run/cpu_affinity.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +24,7 @@ static cpu_set_t cpus_of(pid_t pid) {
   return set;
 }
 
-static void both_are_on_one_cpu(void **state) {
-  (void)state;
+TEST(both_are_on_one_cpu) {
   const pid_t one = sleeper(), other = sleeper();
   const cpu_set_t before = cpus_of(one);
   cpu_set_t seen;
@@ -52,8 +49,7 @@ static void both_are_on_one_cpu(void **state) {
 }
 
 /* A process that is gone, or none: nothing happens, least of all to this one. */
-static void one_that_is_gone_is_left_alone(void **state) {
-  (void)state;
+TEST(one_that_is_gone_is_left_alone) {
   const pid_t gone = sleeper();
   const cpu_set_t before = cpus_of(0);
   gate_pin pin;
@@ -72,7 +68,5 @@ static void one_that_is_gone_is_left_alone(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(both_are_on_one_cpu),
-                                     cmocka_unit_test(one_that_is_gone_is_left_alone)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

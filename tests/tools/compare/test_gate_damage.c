@@ -13,8 +13,7 @@ static void save_one(int visits) {
   gate_file_close(file);
 }
 
-static void every_number_counts(void **state) {
-  (void)state;
+TEST(every_number_counts) {
   static const struct {
     const char *sql, *words;
   } bad[] = {
@@ -97,8 +96,7 @@ static void write_bytes(const char *name, const char *bytes, size_t size) {
 }
 
 /* Bits are flipped where rows are: the others are nobody's. */
-static void no_flipped_bit_changes_a_number(void **state) {
-  (void)state;
+TEST(no_flipped_bit_changes_a_number) {
   static char whole[1 << 20], copy[1 << 20];
   const char *told = getenv("ATTUNE_TEST_FLIPS");
   const int flips = told ? atoi(told) : 60;
@@ -130,12 +128,6 @@ static void no_flipped_bit_changes_a_number(void **state) {
   gate_run_free(&true_run);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(every_number_counts),
-      TEST(no_flipped_bit_changes_a_number),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

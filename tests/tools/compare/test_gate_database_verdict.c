@@ -9,8 +9,7 @@ static gate_stored base[PROBLEMS], head[PROBLEMS];
 static const gate_stored *bases[PROBLEMS], *heads[PROBLEMS];
 static gate_judgement out[PROBLEMS];
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   for (int i = 0; i < PROBLEMS; i++) {
     base[i] = (gate_stored){.ns = 1000.0 * (i + 1), .spread = 0.004, .placement = 0.001, .samples = 40, .sure = true};
     head[i] = base[i];
@@ -32,8 +31,7 @@ static void is(size_t i, gate_verdict verdict, const char *why) {
              j->why ? j->why : "-", j->ratio, j->low, j->high, j->p, gate_verdict_name(verdict), why ? why : "-");
 }
 
-static void tells_slower_faster_and_same(void **state) {
-  (void)state;
+TEST(tells_slower_faster_and_same) {
   head[0].ns *= 1.05;
   head[1].ns *= 0.95;
   judge();
@@ -44,8 +42,7 @@ static void tells_slower_faster_and_same(void **state) {
   assert_true(out[0].base_ns == 1000.0 && fabs(out[0].head_ns - 1050.0) < 1e-9 && !out[0].paired);
 }
 
-static void noise_that_was_stored_counts(void **state) {
-  (void)state;
+TEST(noise_that_was_stored_counts) {
   head[0].ns *= 1.05;
   head[1].ns *= 1.05;
   head[2].ns *= 1.05;
@@ -60,8 +57,7 @@ static void noise_that_was_stored_counts(void **state) {
   is(3, GATE_UNSURE, "stored noise");
 }
 
-static void what_the_search_left_open_stays_open(void **state) {
-  (void)state;
+TEST(what_the_search_left_open_stays_open) {
   head[0].ns *= 2.0;
   head[0].sure = false;
   base[1].sure = false;
@@ -70,8 +66,7 @@ static void what_the_search_left_open_stays_open(void **state) {
   is(1, GATE_UNSURE, "left it open");
 }
 
-static void what_all_problems_share_is_the_machine(void **state) {
-  (void)state;
+TEST(what_all_problems_share_is_the_machine) {
   for (int i = 0; i < PROBLEMS; i++) head[i].ns *= 1.1;
   judge();
   for (size_t i = 0; i < PROBLEMS; i++) is(i, GATE_UNSURE, "most cases moved together");
@@ -80,8 +75,7 @@ static void what_all_problems_share_is_the_machine(void **state) {
   is(3, GATE_SLOWER, NULL);
 }
 
-static void few_problems_need_a_larger_change(void **state) {
-  (void)state;
+TEST(few_problems_need_a_larger_change) {
   head[0].ns *= 1.03;
   head[1].ns *= 1.08;
   gate_judge_stored(out, bases, heads, 2, &gate_rule_default);
@@ -89,8 +83,7 @@ static void few_problems_need_a_larger_change(void **state) {
   is(1, GATE_SLOWER, NULL);
 }
 
-static void a_row_that_was_copied_is_the_same(void **state) {
-  (void)state;
+TEST(a_row_that_was_copied_is_the_same) {
   for (int i = 0; i < PROBLEMS; i++) {
     base[i].tuned_at = 1700000000 + i;
     base[i].spread = 0.3;
@@ -107,8 +100,7 @@ static void a_row_that_was_copied_is_the_same(void **state) {
   for (size_t i = 3; i < PROBLEMS; i++) is(i, GATE_SAME, NULL);
 }
 
-static void odd_rows_have_a_reason(void **state) {
-  (void)state;
+TEST(odd_rows_have_a_reason) {
   bases[0] = NULL;
   heads[1] = NULL;
   base[2].ns = 0.0;
@@ -128,14 +120,6 @@ static void odd_rows_have_a_reason(void **state) {
   gate_judge_stored(out, bases, heads, 0, &gate_rule_default);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(tells_slower_faster_and_same),         TEST(noise_that_was_stored_counts),
-      TEST(what_the_search_left_open_stays_open), TEST(what_all_problems_share_is_the_machine),
-      TEST(few_problems_need_a_larger_change),    TEST(odd_rows_have_a_reason),
-      TEST(a_row_that_was_copied_is_the_same),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(begin, NULL, NULL, NULL);
 }

@@ -5,9 +5,6 @@
 #include "tests/support/gate_made.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Characters of the longest line. */
 static int widest(const char *text) {
@@ -26,8 +23,7 @@ static size_t count_of(const char *text, const char *what) {
   return count;
 }
 
-static void test_every_width(void **unused) {
-  (void)unused;
+TEST(test_every_width) {
   made m;
   made_create(&m, 1, NULL, 0, 1);
   for (int width = -1; width < 300; width++)
@@ -43,8 +39,7 @@ static void test_every_width(void **unused) {
   made_free(&m);
 }
 
-static void test_change_and_ends_are_told(void **unused) {
-  (void)unused;
+TEST(test_change_and_ends_are_told) {
   made m;
   made_create(&m, 1, NULL, 0, 1);
   gate_history *history = &m.histories[0];
@@ -75,8 +70,7 @@ static int line_of_mark(const char *text, int column) {
   return -1;
 }
 
-static void test_greater_times_stand_higher(void **unused) {
-  (void)unused;
+TEST(test_greater_times_stand_higher) {
   gate_point points[10] = {0};
   gate_history history = {.name = (char[]){"ladder"},
                           .device = (char[]){"host"},
@@ -98,8 +92,7 @@ static void test_greater_times_stand_higher(void **unused) {
   free(text);
 }
 
-static void test_more_runs_than_columns(void **unused) {
-  (void)unused;
+TEST(test_more_runs_than_columns) {
   gate_point *points = calloc(5000, sizeof *points);
   gate_change changes[2] = {{.at = 2000, .before = 1000, .after = 1100, .p = 0.01},
                             {.at = 4000, .before = 1100, .after = 900}};
@@ -114,8 +107,7 @@ static void test_more_runs_than_columns(void **unused) {
   free(points);
 }
 
-static void test_hostile_and_empty(void **unused) {
-  (void)unused;
+TEST(test_hostile_and_empty) {
   const double values[] = {NAN, INFINITY, -INFINITY, 0, -1, 1e308, 5e-324, 1000};
   gate_point points[8] = {0};
   gate_change changes[] = {
@@ -143,8 +135,7 @@ static void test_hostile_and_empty(void **unused) {
 }
 
 /* What a narrow terminal cuts says so. */
-static void test_cut_text_ends_in_a_mark(void **unused) {
-  (void)unused;
+TEST(test_cut_text_ends_in_a_mark) {
   gate_point points[2] = {{.ns = 1000}, {.ns = 1000}};
   gate_history history = {.name = (char[]){"a name"}, .points = points, .point_count = 2, .bases = 1};
   char *text = made_drawing(&history, 30, true), *plain = made_drawing(&history, 30, false);
@@ -156,8 +147,7 @@ static void test_cut_text_ends_in_a_mark(void **unused) {
   free(plain);
 }
 
-static void test_full_disk_is_false(void **unused) {
-  (void)unused;
+TEST(test_full_disk_is_false) {
   made m;
   made_create(&m, 1, NULL, 0, 1);
   FILE *full = fopen("/dev/full", "w");
@@ -168,14 +158,5 @@ static void test_full_disk_is_false(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_width),
-      cmocka_unit_test(test_change_and_ends_are_told),
-      cmocka_unit_test(test_greater_times_stand_higher),
-      cmocka_unit_test(test_more_runs_than_columns),
-      cmocka_unit_test(test_hostile_and_empty),
-      cmocka_unit_test(test_cut_text_ends_in_a_mark),
-      cmocka_unit_test(test_full_disk_is_false),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -17,8 +17,7 @@ static size_t find(const double *values, size_t count, double alpha, size_t *at,
   return gate_change_points(values, count, alpha, 1, at, p);
 }
 
-static void finds_steps_where_they_are(void **state) {
-  (void)state;
+TEST(finds_steps_where_they_are) {
   const int runs = series(20);
   int both = 0;
   noise_state = 31;
@@ -33,8 +32,7 @@ static void finds_steps_where_they_are(void **state) {
   if (both < runs * 85 / 100) fail_msg("both changes in %d of %d series", both, runs);
 }
 
-static void a_clean_step_is_found_exactly(void **state) {
-  (void)state;
+TEST(a_clean_step_is_found_exactly) {
   double values[24], p[24];
   size_t at[24];
   for (int i = 0; i < 24; i++) values[i] = i < 17 ? 100.0 : 103.0;
@@ -46,8 +44,7 @@ static void a_clean_step_is_found_exactly(void **state) {
   assert_int_equal(at[0], 17);
 }
 
-static void noise_alone_is_seldom_a_change(void **state) {
-  (void)state;
+TEST(noise_alone_is_seldom_a_change) {
   const int runs = series(100);
   int wrong = 0;
   noise_state = 32;
@@ -67,8 +64,7 @@ static void noise_alone_is_seldom_a_change(void **state) {
   if (runs >= 1000 && wrong < mean / 3.0) fail_msg("a change in %d of %d series: far too careful", wrong, runs);
 }
 
-static void short_and_constant_series_have_none(void **state) {
-  (void)state;
+TEST(short_and_constant_series_have_none) {
   double values[LONGEST], p[LONGEST];
   size_t at[LONGEST];
   for (int i = 0; i < LONGEST; i++) values[i] = 7.25;
@@ -79,8 +75,7 @@ static void short_and_constant_series_have_none(void **state) {
   assert_int_equal(find(values, 6, NAN, at, p), 0);
 }
 
-static void the_same_seed_gives_the_same(void **state) {
-  (void)state;
+TEST(the_same_seed_gives_the_same) {
   double values[50], p[2][50];
   size_t at[2][50];
   noise_state = 33;
@@ -128,8 +123,7 @@ static gate_file *file_with_history(void) {
   return file;
 }
 
-static void a_case_is_followed_over_runs(void **state) {
-  (void)state;
+TEST_WITH(a_case_is_followed_over_runs, set_up, tear_down) {
   gate_file *file = file_with_history();
   gate_history h;
   FINE(gate_history_load(&h, file, "sum/1M", 0.01));
@@ -150,8 +144,7 @@ static void a_case_is_followed_over_runs(void **state) {
   gate_file_close(file);
 }
 
-static void a_part_of_a_name_is_enough(void **state) {
-  (void)state;
+TEST_WITH(a_part_of_a_name_is_enough, set_up, tear_down) {
   gate_file *file = file_with_history();
   gate_history h;
   FINE(gate_history_load(&h, file, "10M", 0.01));
@@ -169,8 +162,7 @@ static void a_part_of_a_name_is_enough(void **state) {
 }
 
 /* An older build of a pair is no point of its own, but it is counted; its head is one. */
-static void bases_are_left_out_and_told(void **state) {
-  (void)state;
+TEST_WITH(bases_are_left_out_and_told, set_up, tear_down) {
   gate_file *file = NULL;
   gate_history h;
   char *drawn = NULL;
@@ -207,8 +199,7 @@ static void bases_are_left_out_and_told(void **state) {
   gate_file_close(file);
 }
 
-static void a_file_without_ended_runs_is_told(void **state) {
-  (void)state;
+TEST_WITH(a_file_without_ended_runs_is_told, set_up, tear_down) {
   static const char *const names[] = {"sum", NULL};
   gate_file *file = NULL;
   gate_history h;
@@ -220,16 +211,5 @@ static void a_file_without_ended_runs_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_steps_where_they_are),
-      cmocka_unit_test(a_clean_step_is_found_exactly),
-      cmocka_unit_test(noise_alone_is_seldom_a_change),
-      cmocka_unit_test(short_and_constant_series_have_none),
-      cmocka_unit_test(the_same_seed_gives_the_same),
-      cmocka_unit_test_setup_teardown(a_case_is_followed_over_runs, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_part_of_a_name_is_enough, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(bases_are_left_out_and_told, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_file_without_ended_runs_is_told, set_up, tear_down),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

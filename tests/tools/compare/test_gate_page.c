@@ -7,9 +7,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const hostile[] = {
     "</script><script>alert(1)</script>",
@@ -68,8 +65,7 @@ static void check_frame(const char *page, size_t cases) {
   free(body);
 }
 
-static void test_hostile_names_stay_text(void **unused) {
-  (void)unused;
+TEST(test_hostile_names_stay_text) {
   made m;
   made_create(&m, HOSTILE, NULL, 0, 2);
   m.comparison.differences = (char[]){"kernel"};
@@ -107,8 +103,7 @@ static void test_hostile_names_stay_text(void **unused) {
   made_free(&m);
 }
 
-static void test_sizes(void **unused) {
-  (void)unused;
+TEST(test_sizes) {
   const size_t sizes[] = {0, 1, 2, 50, getenv("AT_UNDER_VALGRIND") ? 200 : 2000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     made m;
@@ -127,8 +122,7 @@ static void test_sizes(void **unused) {
 }
 
 /* The table alone tells every case, its verdict, its times and why. */
-static void test_whole_without_a_script(void **unused) {
-  (void)unused;
+TEST(test_whole_without_a_script) {
   made m;
   made_create(&m, 50, NULL, 0, 3);
   char *page = made_page(&m), *body = between(page, "<tbody>", "</tbody>");
@@ -154,8 +148,7 @@ static void test_whole_without_a_script(void **unused) {
   made_free(&m);
 }
 
-static void test_data_has_the_samples(void **unused) {
-  (void)unused;
+TEST(test_data_has_the_samples) {
   made m;
   made_create(&m, 5, NULL, 0, 4);
   m.head.cases[1].visits[2].samples[3].ns = NAN;
@@ -194,8 +187,7 @@ static void check_numbers(const char *page) {
       }
 }
 
-static void test_no_nan_is_printed(void **unused) {
-  (void)unused;
+TEST(test_no_nan_is_printed) {
   const double values[] = {NAN, INFINITY, -INFINITY, 1e308, -1e308, 0, 5e-324};
   for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
     made m;
@@ -220,8 +212,7 @@ static void test_no_nan_is_printed(void **unused) {
 }
 
 /* No network: nothing in the page names a place elsewhere but SVG's name space. */
-static void test_nothing_is_loaded(void **unused) {
-  (void)unused;
+TEST(test_nothing_is_loaded) {
   made m;
   made_create(&m, 50, NULL, 0, 1);
   char *page = made_page(&m);
@@ -236,8 +227,7 @@ static void test_nothing_is_loaded(void **unused) {
   made_free(&m);
 }
 
-static void test_full_disk_is_false(void **unused) {
-  (void)unused;
+TEST(test_full_disk_is_false) {
   made m;
   made_create(&m, 20, NULL, 0, 2);
   FILE *full = fopen("/dev/full", "w");
@@ -248,11 +238,5 @@ static void test_full_disk_is_false(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_hostile_names_stay_text), cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_whole_without_a_script),  cmocka_unit_test(test_data_has_the_samples),
-      cmocka_unit_test(test_no_nan_is_printed),       cmocka_unit_test(test_nothing_is_loaded),
-      cmocka_unit_test(test_full_disk_is_false),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

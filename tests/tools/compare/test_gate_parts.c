@@ -31,8 +31,7 @@ static void argv_is(const char *line, bool more, const char *const *words) {
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void command_lines(void **state) {
-  (void)state;
+TEST(command_lines) {
   argv_is("./mine --size=5  a=b", false, WORDS("./mine", "--size=5", "a=b"));
   argv_is("A=1 ./mine", false, WORDS("/bin/sh", "-c", "A=1 ./mine", "sh"));
   argv_is("./mine 'a b'", true, WORDS("/bin/sh", "-c", "./mine 'a b' \"$@\"", "sh"));
@@ -42,8 +41,7 @@ static void command_lines(void **state) {
 }
 
 /* {build} is one word, or a part of one, whatever the folder is called. */
-static void builds(void **state) {
-  (void)state;
+TEST(builds) {
   argv_is_of("{build}/run {build} -o={build}", "old", false, WORDS("old/run", "old", "-o=old"));
   argv_is_of("{build}/run {build}", "/my builds/it's \"new\" $HOME", false,
              WORDS("/my builds/it's \"new\" $HOME/run", "/my builds/it's \"new\" $HOME"));
@@ -81,8 +79,7 @@ static char *time_command(const char *text, double hang_s, gate_visit *visit) {
   return error;
 }
 
-static void commands(void **state) {
-  (void)state;
+TEST(commands) {
   gate_visit visit;
   char line[256];
   snprintf(line, sizeof line, "x=echo x >>%s", path_of("count"));
@@ -105,8 +102,7 @@ static void commands(void **state) {
 }
 
 /* What a command that hangs has started goes with it. */
-static void a_whole_group_is_killed(void **state) {
-  (void)state;
+TEST(a_whole_group_is_killed) {
   gate_visit visit;
   char line[256], text[32] = "";
   snprintf(line, sizeof line, "x=sleep 1000 & echo $! >%s; wait", path_of("pid"));
@@ -132,8 +128,7 @@ static void a_whole_group_is_killed(void **state) {
 }
 
 /* More than a pipe holds, on standard error: the process must not wait for a reader. */
-static void a_command_that_talks_much(void **state) {
-  (void)state;
+TEST(a_command_that_talks_much) {
   gate_visit visit;
   SAYS(time_command(
            "x=i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890 "
@@ -150,8 +145,7 @@ static int rounds_of(const gate_rounds *r, const gate_entry *e) {
   return count;
 }
 
-static void slow_cases_cost_less(void **state) {
-  (void)state;
+TEST(slow_cases_cost_less) {
   gate_rounds r = {.schedule = {.rounds = 16, .samples = 5, .case_s = 16}};
   gate_entry e = {.round_s = 0.5, .samples = 5}, fresh = {.round_s = 0};
   assert_int_equal(gate_entry_samples(&r, &fresh, 9), 5);
@@ -177,8 +171,7 @@ static void slow_cases_cost_less(void **state) {
 
 /* As `attune bench --against' plans them by default; however long a case takes, it is in enough rounds for a verdict, and they come
  * before time may end the pair. */
-static void slow_pairs_can_be_judged(void **state) {
-  (void)state;
+TEST(slow_pairs_can_be_judged) {
   static const size_t counts[] = {1, 4, 50, 1000};
   static const double lengths[] = {0.9, 2, 4, 120, 1e5};
   gate_rounds r = {
@@ -198,8 +191,7 @@ static void slow_pairs_can_be_judged(void **state) {
 
 /* In so many rounds 20 % of a quiet command of a second is certain, and so it is where two rounds went the other way a little; two
  * equal ones are never told apart. */
-static void a_fifth_of_a_slow_command(void **state) {
-  (void)state;
+TEST(a_fifth_of_a_slow_command) {
   enum { SLOW_ROUNDS = 15 };
   for (int slower = 0; slower < 2; slower++) {
     gate_sample samples[2][SLOW_ROUNDS];
@@ -229,8 +221,7 @@ static void a_fifth_of_a_slow_command(void **state) {
 }
 
 /* A command that takes long is run once before its samples, and its first run tells how long it takes; a short one every time. */
-static void slow_commands_are_not_run_for_nothing(void **state) {
-  (void)state;
+TEST(slow_commands_are_not_run_for_nothing) {
   const gate_limits limits = {60, NULL};
   char words[2][256], log[2][96];
   const char *list[2];
@@ -263,8 +254,7 @@ static void slow_commands_are_not_run_for_nothing(void **state) {
   assert_int_equal(lines[1], 1);
 }
 
-static void one_line(void **state) {
-  (void)state;
+TEST(one_line) {
   static const char *const texts[][2] = {{"", ""},
                                          {"a", "a"},
                                          {"a b\n", "a b"},
@@ -278,8 +268,7 @@ static void one_line(void **state) {
   }
 }
 
-static void long_calls_are_fewer(void **state) {
-  (void)state;
+TEST(long_calls_are_fewer) {
   const gate_rounds r = {
       .schedule = {.rounds = 16, .samples = 20, .samples_least = 5, .sample_ns = 1e6, .case_s = 1e9}};
   gate_entry e = {.round_s = 0};
@@ -295,8 +284,7 @@ static void long_calls_are_fewer(void **state) {
 
 /* --- medians --- */
 
-static void summaries(void **state) {
-  (void)state;
+TEST(summaries) {
   gate_sample a[] = {{1, 0, 0}, {100, 0, 0}, {2, 0, 0}}, b[] = {{5, 0, 0}, {6, 0, 0}}, c[] = {{4, 0, 0}};
   gate_visit visits[] = {
       {.samples = a, .sample_count = 3}, {.samples = b, .sample_count = 2}, {.samples = c, .sample_count = 1}};
@@ -311,8 +299,7 @@ static void summaries(void **state) {
 
 /* --- the machine --- */
 
-static void the_machine(void **state) {
-  (void)state;
+TEST(the_machine) {
   char host[65] = "";
   json_t *machine = gate_machine();
   char *text = json_dumps(machine, 0);
@@ -329,8 +316,7 @@ static void the_machine(void **state) {
   assert_true(gate_load_now() >= 0);
 }
 
-static void no_revision(void **state) {
-  (void)state;
+TEST(no_revision) {
   bool dirty = true;
   char *revision = gate_revision(folder, &dirty);
   assert_string_equal(revision, "");
@@ -345,24 +331,6 @@ static void no_revision(void **state) {
   free(revision);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(command_lines),
-      TEST(builds),
-      TEST(commands),
-      TEST(a_whole_group_is_killed),
-      TEST(a_command_that_talks_much),
-      TEST(slow_cases_cost_less),
-      TEST(slow_pairs_can_be_judged),
-      TEST(a_fifth_of_a_slow_command),
-      TEST(slow_commands_are_not_run_for_nothing),
-      TEST(one_line),
-      TEST(long_calls_are_fewer),
-      TEST(summaries),
-      TEST(the_machine),
-      TEST(no_revision),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

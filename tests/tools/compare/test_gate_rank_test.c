@@ -31,8 +31,7 @@ static double signed_rank_by_counting(const double *d, int count) {
   return (double)as_far / (1 << kept);
 }
 
-static void signed_ranks_are_exact(void **state) {
-  (void)state;
+TEST(signed_ranks_are_exact) {
   const double ten[] = {1, 2, 3, 4, 5, 6, -1.5, -2.5, 7, 8}, all[] = {1, 2, 3, 4, 5};
   assert_true(fabs(gate_signed_rank(all, 5) - 2.0 / 32) < 1e-12);
   assert_true(fabs(gate_signed_rank(ten, 10) - signed_rank_by_counting(ten, 10)) < 1e-12);
@@ -68,8 +67,7 @@ static double rank_sum_by_counting(const double *a, int m, const double *b, int 
   return (double)as_far / ways;
 }
 
-static void rank_sums_are_exact(void **state) {
-  (void)state;
+TEST(rank_sums_are_exact) {
   noise_state = 5;
   for (int run = 0; run < 300; run++) {
     double a[6], b[6];
@@ -96,8 +94,7 @@ static double chance_of_pairs(int m, int n, int most) {
 }
 
 /* Beyond 64 values the normal distribution takes over; close enough where verdicts are made, and rather too careful. */
-static void large_groups_are_close(void **state) {
-  (void)state;
+TEST(large_groups_are_close) {
   enum { N = 33 };
   double a[N], b[N];
   const double low = gate_rank_sum((double[]){1, 2, 3, 6}, 4, (double[]){4, 5, 7, 8, 9}, 5);
@@ -108,8 +105,7 @@ static void large_groups_are_close(void **state) {
 }
 
 /* Also where the values lean to one side, which the interval of paired differences is not for. */
-static void a_median_has_an_interval(void **state) {
-  (void)state;
+TEST(a_median_has_an_interval) {
   enum { RUNS = 2000, VALUES = 24 };
   int held = 0;
   noise_state = 5;
@@ -128,8 +124,7 @@ static void a_median_has_an_interval(void **state) {
   }
 }
 
-static void intervals_hold_the_truth(void **state) {
-  (void)state;
+TEST(intervals_hold_the_truth) {
   enum { RUNS = 2000, VALUES = 14 };
   int paired = 0, grouped = 0;
   noise_state = 7;
@@ -149,8 +144,7 @@ static void intervals_hold_the_truth(void **state) {
   if (grouped < RUNS * 94 / 100 || grouped > RUNS * 97 / 100) fail_msg("groups: %d of %d hold 1", grouped, RUNS);
 }
 
-static void too_few_values_have_no_interval(void **state) {
-  (void)state;
+TEST(too_few_values_have_no_interval) {
   const double d[] = {1, 2, 3, 4, 5, 6};
   assert_true(isnan(gate_paired_shift(d, 5, 0.95).low) && isnan(gate_paired_shift(d, 5, 0.95).high));
   assert_true(gate_paired_shift(d, 6, 0.95).low == 1.0 && gate_paired_shift(d, 6, 0.95).high == 6.0);
@@ -159,11 +153,5 @@ static void too_few_values_have_no_interval(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(signed_ranks_are_exact),          cmocka_unit_test(rank_sums_are_exact),
-      cmocka_unit_test(large_groups_are_close),          cmocka_unit_test(intervals_hold_the_truth),
-      cmocka_unit_test(a_median_has_an_interval),
-      cmocka_unit_test(too_few_values_have_no_interval),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -66,8 +66,7 @@ static int most_by_chance(int suites, double alpha) {
 }
 
 /* A large alpha, for an error that a few hundred suites show; the floor is crossed by noise like this. */
-static void alarms_are_as_rare_as_promised(void **state) {
-  (void)state;
+TEST(alarms_are_as_rare_as_promised) {
   const double alphas[] = {0.1, 0.002};
   noise_state = 101;
   for (int k = 0; k < KINDS; k++)
@@ -82,8 +81,7 @@ static void alarms_are_as_rare_as_promised(void **state) {
 
 /* The test alone, with a floor of nothing, on noise that is not symmetric within a side: the promise is used up, not
  * undercut by accident. */
-static void the_promise_is_kept_without_a_floor(void **state) {
-  (void)state;
+TEST(the_promise_is_kept_without_a_floor) {
   suite s;
   int alarmed = 0;
   const int count = suites(60);
@@ -157,8 +155,7 @@ static looked looks_at(const noise *n, const gate_rule *rule, int looks, int cou
 
 /* Unsure cases go on and are judged again, four times at most: the looks share alpha. The floor is low and the tails are
  * heavy, so that most suites have cases that go on to the last look. */
-static void more_looks_do_not_add_alarms(void **state) {
-  (void)state;
+TEST(more_looks_do_not_add_alarms) {
   const gate_rule rule = {.floor = 0.002, .alpha = 0.2};
   const int count = suites(6);
   noise_state = 103;
@@ -170,8 +167,7 @@ static void more_looks_do_not_add_alarms(void **state) {
 }
 
 /* What goes on is found in the end. */
-static void later_looks_find_more(void **state) {
-  (void)state;
+TEST(later_looks_find_more) {
   const noise n = {.process = 0.01, .sample = 0.005, .outliers = 0.05};
   const int count = suites(6);
   noise_state = 106;
@@ -183,8 +179,7 @@ static void later_looks_find_more(void **state) {
   if (10 * all.found < 9 * count) fail_msg("found %d of %d", all.found, count);
 }
 
-static void changes_are_found(void **state) {
-  (void)state;
+TEST(changes_are_found) {
   const struct {
     double process, slower;
     int least; /* of 100 */
@@ -205,8 +200,7 @@ static void changes_are_found(void **state) {
 }
 
 /* Not alternated there is no exact promise; where the machine drifts alike for all cases alarms are rare all the same. */
-static void a_machine_that_changed_raises_no_alarm(void **state) {
-  (void)state;
+TEST(a_machine_that_changed_raises_no_alarm) {
   suite s;
   int alarmed = 0;
   const int count = suites(12);
@@ -232,13 +226,5 @@ static void a_machine_that_changed_raises_no_alarm(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(alarms_are_as_rare_as_promised),
-      cmocka_unit_test(the_promise_is_kept_without_a_floor),
-      cmocka_unit_test(more_looks_do_not_add_alarms),
-      cmocka_unit_test(later_looks_find_more),
-      cmocka_unit_test(changes_are_found),
-      cmocka_unit_test(a_machine_that_changed_raises_no_alarm),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

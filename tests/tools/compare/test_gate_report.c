@@ -40,8 +40,7 @@ static void check_text(const char *text) {
   for (const char *c = text; *c; c++) assert_true((unsigned char)*c >= 0x20 || *c == '\n');
 }
 
-static void test_hostile_names_stay_text(void **unused) {
-  (void)unused;
+TEST(test_hostile_names_stay_text) {
   made m;
   made_create(&m, HOSTILE, hostile, HOSTILE, 2);
   for (size_t i = 0; i < MAKES; i++) {
@@ -78,8 +77,7 @@ static void ruin(made *m, double value) {
   m->comparison.rule.floor = m->comparison.rule.alpha = value;
 }
 
-static void test_no_nan_is_printed(void **unused) {
-  (void)unused;
+TEST(test_no_nan_is_printed) {
   const double values[] = {NAN, -NAN, INFINITY, -INFINITY, 1e308, -1e308, 0, 5e-324};
   for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
     made m;
@@ -95,8 +93,7 @@ static void test_no_nan_is_printed(void **unused) {
   }
 }
 
-static void test_full_disk_is_false(void **unused) {
-  (void)unused;
+TEST(test_full_disk_is_false) {
   made m;
   made_create(&m, 20, NULL, 0, 2);
   bool (*const reports[])(FILE *, const gate_comparison *) = {gate_report_markdown, gate_report_json,
@@ -113,8 +110,7 @@ static void test_full_disk_is_false(void **unused) {
   made_free(&m);
 }
 
-static void test_no_cases_and_one(void **unused) {
-  (void)unused;
+TEST(test_no_cases_and_one) {
   for (size_t count = 0; count < 2; count++) {
     made m;
     made_create(&m, count, NULL, 0, 1);
@@ -141,8 +137,7 @@ static size_t count_of(const char *text, const char *what) {
   return count;
 }
 
-static void test_markdown_says_what_changed_first(void **unused) {
-  (void)unused;
+TEST(test_markdown_says_what_changed_first) {
   made m;
   made_create(&m, 50, NULL, 0, 3);
   char *text = made_markdown(&m.comparison);
@@ -167,8 +162,7 @@ static void test_markdown_says_what_changed_first(void **unused) {
 }
 
 /* Where nothing is surely slower, what is not known is said in the same breath. */
-static void test_headline_does_not_hide_what_is_unsure(void **unused) {
-  (void)unused;
+TEST(test_headline_does_not_hide_what_is_unsure) {
   made m;
   made_create(&m, 3, NULL, 0, 1);
   for (int i = 0; i < 3; i++) m.comparison.rows[i].judged.verdict = i ? GATE_UNSURE : GATE_SAME;
@@ -182,8 +176,7 @@ static void test_headline_does_not_hide_what_is_unsure(void **unused) {
 }
 
 /* Where the change and the two times of a row disagree, each report says why, and where most. */
-static void test_what_a_change_rests_on(void **unused) {
-  (void)unused;
+TEST(test_what_a_change_rests_on) {
   made m;
   made_create(&m, 3, NULL, 0, 1);
   for (int i = 0; i < 3; i++) {
@@ -209,8 +202,7 @@ static void test_what_a_change_rests_on(void **unused) {
 }
 
 /* In each line of a table the pipes are the columns', and no name begins a line, a mention or a tag. */
-static void test_markdown_names_are_no_markup(void **unused) {
-  (void)unused;
+TEST(test_markdown_names_are_no_markup) {
   made m;
   made_create(&m, HOSTILE, hostile, HOSTILE, 2);
   char *text = made_markdown(&m.comparison);
@@ -228,8 +220,7 @@ static void test_markdown_names_are_no_markup(void **unused) {
   made_free(&m);
 }
 
-static void test_markdown_is_cut(void **unused) {
-  (void)unused;
+TEST(test_markdown_is_cut) {
   char name[400];
   memset(name, '|', sizeof name - 1);
   name[sizeof name - 1] = 0;
@@ -253,8 +244,7 @@ static void test_markdown_is_cut(void **unused) {
 
 /* --- JSON --- */
 
-static void test_json_has_everything(void **unused) {
-  (void)unused;
+TEST(test_json_has_everything) {
   made m;
   made_create(&m, 14, NULL, 0, 3);
   m.head.cases[0].visits[0].samples[1].ns = NAN;
@@ -307,8 +297,7 @@ static void test_json_has_everything(void **unused) {
   made_free(&m);
 }
 
-static void test_json_keeps_names(void **unused) {
-  (void)unused;
+TEST(test_json_keeps_names) {
   made m;
   made_create(&m, HOSTILE, hostile, HOSTILE, 1);
   char *text = made_json(&m.comparison);
@@ -325,8 +314,7 @@ static void test_json_keeps_names(void **unused) {
   made_free(&m);
 }
 
-static void test_json_of_a_history(void **unused) {
-  (void)unused;
+TEST(test_json_of_a_history) {
   made m;
   made_create(&m, 1, NULL, 0, 1);
   m.histories[0].points[3].ns = NAN;
@@ -374,8 +362,7 @@ static void check_xml(const char *text) {
   }
 }
 
-static void test_junit_is_xml_for_any_name(void **unused) {
-  (void)unused;
+TEST(test_junit_is_xml_for_any_name) {
   char bytes[256], *names[257];
   for (int i = 0; i < 255; i++) bytes[i] = (char)(i + 1);
   bytes[255] = 0;
@@ -397,8 +384,7 @@ static void test_junit_is_xml_for_any_name(void **unused) {
   made_free(&m);
 }
 
-static void test_junit_counts(void **unused) {
-  (void)unused;
+TEST(test_junit_counts) {
   made m;
   made_create(&m, 50, NULL, 0, 1);
   char *text = made_junit(&m.comparison);
@@ -415,21 +401,5 @@ static void test_junit_counts(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_hostile_names_stay_text),
-      cmocka_unit_test(test_no_nan_is_printed),
-      cmocka_unit_test(test_full_disk_is_false),
-      cmocka_unit_test(test_no_cases_and_one),
-      cmocka_unit_test(test_markdown_says_what_changed_first),
-      cmocka_unit_test(test_headline_does_not_hide_what_is_unsure),
-      cmocka_unit_test(test_what_a_change_rests_on),
-      cmocka_unit_test(test_markdown_names_are_no_markup),
-      cmocka_unit_test(test_markdown_is_cut),
-      cmocka_unit_test(test_json_has_everything),
-      cmocka_unit_test(test_json_keeps_names),
-      cmocka_unit_test(test_json_of_a_history),
-      cmocka_unit_test(test_junit_is_xml_for_any_name),
-      cmocka_unit_test(test_junit_counts),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -10,8 +10,7 @@
 
 /* --- what is kept --- */
 
-static void everything_comes_back(void **state) {
-  (void)state;
+TEST(everything_comes_back) {
   gate_file *file = opened("r.db");
   gate_run run = made_up_run("nightly"), back;
   gate_case c = made_up_case("sum/1M"), other = made_up_case("copy \xc3\xa9");
@@ -68,8 +67,7 @@ static void everything_comes_back(void **state) {
   gate_run_free(&back);
 }
 
-static void a_case_that_fails_later_keeps_its_samples(void **state) {
-  (void)state;
+TEST(a_case_that_fails_later_keeps_its_samples) {
   gate_file *file = opened("r.db");
   gate_run run = made_up_run(""), back;
   gate_case c = made_up_case("sum");
@@ -88,8 +86,7 @@ static void a_case_that_fails_later_keeps_its_samples(void **state) {
   gate_run_free(&back);
 }
 
-static void runs_append(void **state) {
-  (void)state;
+TEST(runs_append) {
   gate_run *runs, run;
   size_t count;
   for (int i = 1; i <= 3; i++) assert_int_equal(save("r.db", i == 2 ? "two" : "", i, GATE_RUN_COMPLETE), i);
@@ -125,8 +122,7 @@ static int64_t number_of(const char *which) {
   return id;
 }
 
-static void a_run_is_named_by_number_label_or_revision(void **state) {
-  (void)state;
+TEST(a_run_is_named_by_number_label_or_revision) {
   gate_run run;
   save("r.db", "first", 1, GATE_RUN_COMPLETE);
   gate_file *file = opened("r.db");
@@ -152,8 +148,7 @@ static void a_run_is_named_by_number_label_or_revision(void **state) {
   gate_file_close(file);
 }
 
-static void a_colon_may_be_part_of_the_files_name(void **state) {
-  (void)state;
+TEST(a_colon_may_be_part_of_the_files_name) {
   gate_run run;
   save("a:1", "", 1, GATE_RUN_COMPLETE);
   FINE(gate_load(path_of("a:1"), &run));
@@ -161,8 +156,7 @@ static void a_colon_may_be_part_of_the_files_name(void **state) {
   SAYS(gate_load(path_of("b:1"), &run), "/b: No such file");
 }
 
-static void no_run(void **state) {
-  (void)state;
+TEST(no_run) {
   gate_run run;
   gate_file_close(opened("r.db"));
   SAYS(gate_load(path_of("r.db"), &run), "holds no run; save one with attune bench --save");
@@ -198,8 +192,7 @@ static _Noreturn void write_run(const char *path, const char *label) {
 }
 
 /* Neither loses a sample, also where both make the file. */
-static void two_writers(void **state) {
-  (void)state;
+TEST(two_writers) {
   pid_t children[3];
   for (int i = 0; i < 3; i++) {
     children[i] = fork();
@@ -220,8 +213,7 @@ static void two_writers(void **state) {
 }
 
 /* The journal is there while a file is written, and goes with its writer; one that was left behind, empty, goes too. */
-static void the_journal_goes(void **state) {
-  (void)state;
+TEST(the_journal_goes) {
   struct stat info;
   gate_file *file = opened("r.db");
   gate_run run = made_up_run("");
@@ -251,8 +243,7 @@ static _Noreturn void die_while_writing(const char *path) {
   _exit(1);
 }
 
-static void a_killed_writer_leaves_what_was_saved(void **state) {
-  (void)state;
+TEST(a_killed_writer_leaves_what_was_saved) {
   gate_run run;
   struct stat info;
   save("r.db", "old", 4, GATE_RUN_COMPLETE);
@@ -278,19 +269,6 @@ static void a_killed_writer_leaves_what_was_saved(void **state) {
   assert_int_equal(number_of("latest"), 3);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(everything_comes_back),
-      TEST(a_case_that_fails_later_keeps_its_samples),
-      TEST(runs_append),
-      TEST(a_run_is_named_by_number_label_or_revision),
-      TEST(a_colon_may_be_part_of_the_files_name),
-      TEST(no_run),
-      TEST(two_writers),
-      TEST(the_journal_goes),
-      TEST(a_killed_writer_leaves_what_was_saved),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

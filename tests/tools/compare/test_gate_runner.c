@@ -3,8 +3,7 @@
  * unsure. What the workers tell as times is made up: nothing here depends on how fast the machine is. */
 #include "tests/tools/compare/gate_bench.h"
 
-static void samples_and_rounds(void **state) {
-  (void)state;
+TEST(samples_and_rounds) {
   bench b;
   do_all(&b, &plain, WORDS("a=time:1000", "b=time:2000.5"), WORDS("a=time:1100", "b=time:2000"));
   assert_int_equal(b.outcome.count, 2);
@@ -34,8 +33,7 @@ static void samples_and_rounds(void **state) {
 
 /* In the log of both sides: processes are new in each round, sides take turns within a case and begin by turns that are
  * drawn, cases come in orders that are drawn, and both sides get the same seed. */
-static void turns_and_orders(void **state) {
-  (void)state;
+TEST(turns_and_orders) {
   bench b;
   gate_schedule schedule = plain;
   char turns[2048] = "", orders[2048] = "", seeds[2][64] = {"", ""};
@@ -77,8 +75,7 @@ static void turns_and_orders(void **state) {
 
 /* Peers are opened one after the other in every round, in orders that are drawn, by the same seed, which is theirs
  * alone, and the ratio is of the rounds. */
-static void peers_stay_together(void **state) {
-  (void)state;
+TEST(peers_stay_together) {
   enum { ROUNDS = 8 };
   bench b;
   gate_schedule schedule = plain;
@@ -120,8 +117,7 @@ static void peers_stay_together(void **state) {
 }
 
 /* Without the case that it is a peer of it is a case like others. */
-static void a_peer_alone(void **state) {
-  (void)state;
+TEST(a_peer_alone) {
   bench b;
   gate_schedule schedule = plain;
   schedule.filter = "b";
@@ -132,8 +128,7 @@ static void a_peer_alone(void **state) {
 }
 
 /* Only rounds that both have count. */
-static void ratios_of_rounds(void **state) {
-  (void)state;
+TEST(ratios_of_rounds) {
   gate_sample ns[] = {{.ns = 10}, {.ns = 20}, {.ns = 30}, {.ns = 40}, {.ns = 50}, {.ns = 120}};
   gate_visit mine[] = {{.round = 0, .samples = &ns[1], .sample_count = 1},
                        {.round = 2, .samples = &ns[2], .sample_count = 1},
@@ -149,8 +144,7 @@ static void ratios_of_rounds(void **state) {
   assert_true(gate_case_ratio(&never, &other) == 0.0);
 }
 
-static void a_case_of_one_side_and_a_filter(void **state) {
-  (void)state;
+TEST(a_case_of_one_side_and_a_filter) {
   bench b;
   gate_schedule schedule = plain;
   schedule.filter = "sum";
@@ -168,8 +162,7 @@ static void a_case_of_one_side_and_a_filter(void **state) {
 }
 
 /* They are neither listed nor judged; the roof is of the head, and of both runs. The worker tells 100 bytes a call. */
-static void yardsticks(void **state) {
-  (void)state;
+TEST(yardsticks) {
   bench b;
   begin(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
         WORDS("a=time:1", "yardstick/copy=time:5"));
@@ -190,8 +183,7 @@ static void yardsticks(void **state) {
 }
 
 /* A pair that has little time has them when its planned rounds are done, not before; one that has more is sure to have them. */
-static void yardsticks_of_a_short_pair_come_last(void **state) {
-  (void)state;
+TEST(yardsticks_of_a_short_pair_come_last) {
   static const double bounds[] = {0, 1e6, 9.9};
   for (int i = 0; i < 3; i++) {
     bench b;
@@ -215,8 +207,7 @@ static void yardsticks_of_a_short_pair_come_last(void **state) {
 }
 
 /* A program's case may be called so too. */
-static void a_program_has_no_yardsticks(void **state) {
-  (void)state;
+TEST(a_program_has_no_yardsticks) {
   bench b;
   do_all(&b, &plain, WORDS("yardstick/mine=time:50"), NULL);
   does_well(&b, GATE_HEAD, "yardstick/mine", 4);
@@ -241,8 +232,7 @@ static void stop_many(gate_source *source) {
 }
 
 /* So many that a walk through the list for each would take minutes. */
-static void many_cases(void **state) {
-  (void)state;
+TEST(many_cases) {
   enum { COUNT = 90001 };
   static const gate_source_kind kind = {.start = start_many, .stop = stop_many};
   gate_source many[GATE_SIDES] = {{.kind = &kind, .name = "head"}, {.kind = &kind, .name = "base"}};
@@ -292,8 +282,7 @@ static void judge_by_name(gate_judgement *out, const gate_case *const *base, con
   }
 }
 
-static void unsure_cases_get_more_rounds(void **state) {
-  (void)state;
+TEST(unsure_cases_get_more_rounds) {
   bench b;
   gate_schedule schedule = plain;
   schedule.rounds = FIRST;
@@ -319,8 +308,7 @@ static void unsure_cases_get_more_rounds(void **state) {
 }
 
 /* The pair's time is over before it begins: there are as many rounds as are enough, and one more look at them. */
-static void no_time_for_more_rounds(void **state) {
-  (void)state;
+TEST(no_time_for_more_rounds) {
   bench b;
   gate_schedule schedule = plain;
   schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5, .alpha = 9}, 3, 1e-9, 3};
@@ -333,8 +321,7 @@ static void no_time_for_more_rounds(void **state) {
   end(&b);
 }
 
-static void out_of_time(void **state) {
-  (void)state;
+TEST(out_of_time) {
   bench b;
   gate_schedule schedule = plain;
   schedule.time_s = 1e-9;
@@ -347,20 +334,5 @@ static void out_of_time(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(samples_and_rounds),
-      TEST(turns_and_orders),
-      TEST(peers_stay_together),
-      TEST(a_peer_alone),
-      TEST(ratios_of_rounds),
-      TEST(a_case_of_one_side_and_a_filter),
-      TEST(yardsticks),
-      TEST(yardsticks_of_a_short_pair_come_last),
-      TEST(a_program_has_no_yardsticks),
-      TEST(many_cases),
-      TEST(unsure_cases_get_more_rounds),
-      TEST(no_time_for_more_rounds),
-      TEST(out_of_time),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

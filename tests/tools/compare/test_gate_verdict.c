@@ -10,16 +10,14 @@ static const noise quiet = {.process = 0.002, .sample = 0.004, .outliers = 0.02}
 static suite s;
 static gate_judgement out[CASES];
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   noise_state = 11;
   suite_make(&s, CASES, NOISE_ROUNDS, NOISE_SAMPLES);
   suite_draw(&s, ROUNDS, SAMPLES, &quiet, 0.0);
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   suite_free(&s, NOISE_ROUNDS);
   return 0;
 }
@@ -46,8 +44,7 @@ static void set_clocks(gate_case *c, double mhz) {
 }
 
 /* A case may have a floor of its own; the last that holds its name counts. */
-static void floors_of_their_own(void **state) {
-  (void)state;
+TEST(floors_of_their_own) {
   gate_rule rule = gate_rule_default;
   assert_true(gate_floor_of(&rule, "alloc/4M") == 0.01);
   rule.floors[rule.floor_count++] = (gate_floor){"alloc/=5", 6, 0.05};
@@ -67,8 +64,7 @@ static void floors_of_their_own(void **state) {
   s.base[1].name = names[1];
 }
 
-static void tells_slower_faster_and_same(void **state) {
-  (void)state;
+TEST(tells_slower_faster_and_same) {
   scale(&s.head[1], 1.03);
   scale(&s.head[2], 0.97);
   for (int alternated = 0; alternated < 2; alternated++) {
@@ -84,8 +80,7 @@ static void tells_slower_faster_and_same(void **state) {
 }
 
 /* Certain, but less than the floor. */
-static void a_small_change_does_not_count(void **state) {
-  (void)state;
+TEST(a_small_change_does_not_count) {
   scale(&s.head[0], 1.005);
   judge(true);
   is(0, GATE_SAME, NULL);
@@ -94,16 +89,14 @@ static void a_small_change_does_not_count(void **state) {
   is(0, GATE_SLOWER, NULL);
 }
 
-static void near_the_floor_is_unsure(void **state) {
-  (void)state;
+TEST(near_the_floor_is_unsure) {
   scale(&s.head[0], 1.0092 / exp(0.0));
   judge(true);
   if (out[0].verdict != GATE_SLOWER) is(0, GATE_UNSURE, "about as large");
   assert_true(out[0].high > 1.01);
 }
 
-static void few_rounds_are_unsure(void **state) {
-  (void)state;
+TEST(few_rounds_are_unsure) {
   scale(&s.head[0], 1.2);
   for (int visits = 1; visits <= 12; visits++) {
     for (size_t i = 0; i < CASES; i++) s.base[i].visit_count = s.head[i].visit_count = visits;
@@ -118,8 +111,7 @@ static void few_rounds_are_unsure(void **state) {
 }
 
 /* A rank test that was not corrected for the cases, or for the looks, would tell more. */
-static void is_corrected_for_cases_and_looks(void **state) {
-  (void)state;
+TEST(is_corrected_for_cases_and_looks) {
   for (size_t i = 0; i < CASES; i++) s.base[i].visit_count = s.head[i].visit_count = 12;
   scale(&s.head[0], 1.2);
   gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 1); /* 2^-11 < 0.002 */
@@ -135,8 +127,7 @@ static void is_corrected_for_cases_and_looks(void **state) {
 }
 
 /* All looks together, and one more wherever time ends them, have no more than alpha. */
-static void looks_share_alpha(void **state) {
-  (void)state;
+TEST(looks_share_alpha) {
   for (int first = 1; first <= 300; first++) {
     double spent = 0, sum = gate_look_share(first);
     int looks = 1;
@@ -162,8 +153,7 @@ static void looks_share_alpha(void **state) {
   assert_true(out[0].p_corrected < 0.004);
 }
 
-static void rounds_that_a_verdict_needs(void **state) {
-  (void)state;
+TEST(rounds_that_a_verdict_needs) {
   assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 1, GATE_LOOKS), 11);
   assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 50, GATE_LOOKS), 17);
   assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 50, 1), 16);
@@ -177,8 +167,7 @@ static void rounds_that_a_verdict_needs(void **state) {
 }
 
 /* Holm's method: the next largest p counts one case less, and none less than the one before. */
-static void holm_steps_down(void **state) {
-  (void)state;
+TEST(holm_steps_down) {
   scale(&s.head[0], 1.2);
   scale(&s.head[1], 1.2);
   judge(true);
@@ -190,16 +179,14 @@ static void holm_steps_down(void **state) {
   for (size_t i = 0; i < CASES; i++) assert_true(out[i].p_corrected >= out[i].p && out[i].p_corrected <= 1.0);
 }
 
-static void noise_is_unsure(void **state) {
-  (void)state;
+TEST(noise_is_unsure) {
   const noise loud = {.process = 0.08, .sample = 0.02, .heavy = true};
   suite_draw(&s, ROUNDS, SAMPLES, &loud, 0.0);
   judge(true);
   is(0, GATE_UNSURE, "");
 }
 
-static void odd_input_has_a_reason(void **state) {
-  (void)state;
+TEST(odd_input_has_a_reason) {
   s.heads[0] = NULL;
   s.bases[1] = NULL;
   s.base[2].state = GATE_CASE_FAILED;
@@ -229,15 +216,13 @@ static void odd_input_has_a_reason(void **state) {
 }
 
 /* Single samples that are no times are left out, not the visit. */
-static void bad_samples_are_left_out(void **state) {
-  (void)state;
+TEST(bad_samples_are_left_out) {
   for (int r = 0; r < ROUNDS; r++) s.head[0].visits[r].samples[r % SAMPLES].ns = r % 2 ? NAN : 0.0;
   judge(true);
   is(0, GATE_SAME, NULL);
 }
 
-static void throttled_visits_are_left_out(void **state) {
-  (void)state;
+TEST(throttled_visits_are_left_out) {
   for (int r = 0; r < 3; r++) {
     s.head[0].visits[r].throttled = true;
     for (int i = 0; i < SAMPLES; i++) s.head[0].visits[r].samples[i].ns *= 2.0;
@@ -247,8 +232,7 @@ static void throttled_visits_are_left_out(void **state) {
   assert_int_equal(out[0].head_visits, ROUNDS - 3);
 }
 
-static void identical_samples_are_the_same(void **state) {
-  (void)state;
+TEST(identical_samples_are_the_same) {
   for (int r = 0; r < ROUNDS; r++)
     for (int i = 0; i < SAMPLES; i++) s.base[0].visits[r].samples[i].ns = s.head[0].visits[r].samples[i].ns = 100.0;
   judge(true);
@@ -258,8 +242,7 @@ static void identical_samples_are_the_same(void **state) {
 }
 
 /* Slower, and the clock was lower by as much: it was not the code. In cycles as in time: it was. */
-static void must_hold_in_cycles(void **state) {
-  (void)state;
+TEST(must_hold_in_cycles) {
   for (size_t i = 0; i < 4; i++) scale(&s.head[i], 1.05);
   for (size_t i = 0; i < 3; i++) set_clocks(&s.base[i], 2000.0);
   set_clocks(&s.head[0], 2000.0 / 1.05);
@@ -273,8 +256,7 @@ static void must_hold_in_cycles(void **state) {
 }
 
 /* Most of it was the clock, and what is left in cycles is certain but does not count. */
-static void the_rest_of_a_change_must_count(void **state) {
-  (void)state;
+TEST(the_rest_of_a_change_must_count) {
   scale(&s.head[0], 1.05);
   set_clocks(&s.base[0], 2000.0);
   set_clocks(&s.head[0], 2000.0 / 1.045);
@@ -284,8 +266,7 @@ static void the_rest_of_a_change_must_count(void **state) {
 }
 
 /* The same times at half the clock is no change that counts; more cycles alone are none either. */
-static void the_clock_alone_is_no_change(void **state) {
-  (void)state;
+TEST(the_clock_alone_is_no_change) {
   set_clocks(&s.base[0], 1000.0);
   set_clocks(&s.head[0], 2000.0);
   judge(true);
@@ -293,8 +274,7 @@ static void the_clock_alone_is_no_change(void **state) {
 }
 
 /* Runs of different times: what all cases share is the machine's. */
-static void what_most_cases_share_is_the_machine(void **state) {
-  (void)state;
+TEST(what_most_cases_share_is_the_machine) {
   for (size_t i = 0; i < CASES; i++) scale(&s.head[i], 1.04);
   scale(&s.head[0], 1.10);
   judge(false);
@@ -308,8 +288,7 @@ static void what_most_cases_share_is_the_machine(void **state) {
 }
 
 /* Cases that move by very different amounts, as with another load, do not count each for itself. */
-static void a_change_must_stand_out(void **state) {
-  (void)state;
+TEST(a_change_must_stand_out) {
   for (size_t i = 0; i < CASES; i++) scale(&s.head[i], 1.0 + 0.02 * ((double)i - 3.0));
   judge(false);
   for (size_t i = 0; i < CASES; i++)
@@ -317,8 +296,7 @@ static void a_change_must_stand_out(void **state) {
       fail_msg("case %zu is %s", i, gate_verdict_name(out[i].verdict));
 }
 
-static void a_few_cases_do_not_show_the_machine(void **state) {
-  (void)state;
+TEST(a_few_cases_do_not_show_the_machine) {
   scale(&s.head[0], 1.03);
   gate_judge(out, s.bases, s.heads, 2, false, &gate_rule_default, 1);
   is(0, GATE_UNSURE, "the machine may have changed");
@@ -327,8 +305,7 @@ static void a_few_cases_do_not_show_the_machine(void **state) {
   is(0, GATE_SLOWER, NULL);
 }
 
-static void many_visits_are_enough(void **state) {
-  (void)state;
+TEST(many_visits_are_enough) {
   enum { MANY = 5000 };
   gate_sample sample = {.ns = 10.0};
   gate_visit *visits = gate_alloc(MANY, sizeof *visits);
@@ -345,8 +322,7 @@ static void many_visits_are_enough(void **state) {
   free(visits);
 }
 
-static void verdicts_have_names(void **state) {
-  (void)state;
+TEST(verdicts_have_names) {
   assert_string_equal(gate_verdict_name(GATE_SAME), "same");
   assert_string_equal(gate_verdict_name(GATE_FASTER), "faster");
   assert_string_equal(gate_verdict_name(GATE_SLOWER), "slower");
@@ -356,32 +332,6 @@ static void verdicts_have_names(void **state) {
   assert_string_equal(gate_verdict_name((gate_verdict)99), "unknown");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(tells_slower_faster_and_same),
-      TEST(floors_of_their_own),
-      TEST(a_small_change_does_not_count),
-      TEST(near_the_floor_is_unsure),
-      TEST(few_rounds_are_unsure),
-      TEST(is_corrected_for_cases_and_looks),
-      TEST(looks_share_alpha),
-      TEST(rounds_that_a_verdict_needs),
-      TEST(holm_steps_down),
-      TEST(noise_is_unsure),
-      TEST(odd_input_has_a_reason),
-      TEST(bad_samples_are_left_out),
-      TEST(throttled_visits_are_left_out),
-      TEST(identical_samples_are_the_same),
-      TEST(must_hold_in_cycles),
-      TEST(the_rest_of_a_change_must_count),
-      TEST(the_clock_alone_is_no_change),
-      TEST(what_most_cases_share_is_the_machine),
-      TEST(a_change_must_stand_out),
-      TEST(a_few_cases_do_not_show_the_machine),
-      TEST(many_visits_are_enough),
-      TEST(verdicts_have_names),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(begin, end, NULL, NULL);
 }

@@ -25,15 +25,13 @@ static void goes_on_beside(const char *what, const char *words) {
   end(&b);
 }
 
-static void crashes(void **state) {
-  (void)state;
+TEST(crashes) {
   goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last words: about to crash");
   goes_on_beside("crash-open", "crashed (signal 11");
 }
 
 /* A child that has the socket too: the end of the process tells, not that of the socket. */
-static void crashes_and_leaves_a_child(void **state) {
-  (void)state;
+TEST(crashes_and_leaves_a_child) {
   goes_on_beside("crash-fork", "crashed (signal 11, Segmentation fault); its last words: about to crash");
 }
 
@@ -53,8 +51,7 @@ static bool gone(long pid) {
 }
 
 /* What a case forks and leaves ends with its process, however well that does. */
-static void children_end_with_their_worker(void **state) {
-  (void)state;
+TEST(children_end_with_their_worker) {
   bench b;
   char words[160];
   snprintf(words, sizeof words, "a=fork:%s", path_of("children"));
@@ -70,8 +67,7 @@ static void children_end_with_their_worker(void **state) {
 }
 
 /* What another case of the process wrote is not told as this one's last words. */
-static void last_words_are_the_cases_own(void **state) {
-  (void)state;
+TEST(last_words_are_the_cases_own) {
   bench b;
   do_all(&b, &plain, WORDS("a=talk", "bad=die", "z=talk"), NULL);
   does_well(&b, GATE_HEAD, "a", 4);
@@ -82,8 +78,7 @@ static void last_words_are_the_cases_own(void **state) {
 }
 
 /* A process that ended between two cases: the second one is told that it was before it. */
-static void ends_between_cases(void **state) {
-  (void)state;
+TEST(ends_between_cases) {
   gate_case *cases = NULL;
   size_t count = 0;
   int calls;
@@ -107,14 +102,12 @@ static void ends_between_cases(void **state) {
   gate_source_destroy(s);
 }
 
-static void ends(void **state) {
-  (void)state;
+TEST(ends) {
   goes_on_beside("exit:3", "exited with code 3; its last words: last words of bad");
   goes_on_beside("exit:0", "exited with code 0");
 }
 
-static void garbage(void **state) {
-  (void)state;
+TEST(garbage) {
   goes_on_beside("garbage", "answered what is not the protocol");
   goes_on_beside("flood", "answered what is not the protocol");
   goes_on_beside("short", "answered what is not the protocol");
@@ -122,15 +115,13 @@ static void garbage(void **state) {
   goes_on_beside("negative", "answered what is not the protocol");
 }
 
-static void fails_and_says_so(void **state) {
-  (void)state;
+TEST(fails_and_says_so) {
   goes_on_beside("failed", "no set-up");
   goes_on_beside("fail-sample", "no more\tmemory\\");
 }
 
 /* Its samples are there, but what it did at its end is not right. */
-static void fails_at_its_end(void **state) {
-  (void)state;
+TEST(fails_at_its_end) {
   bench b;
   do_all(&b, &plain, WORDS("a=close-bad", "z=time:1"), NULL);
   failed_with(&b, GATE_HEAD, "a", "answered what is not the protocol");
@@ -138,8 +129,7 @@ static void fails_at_its_end(void **state) {
   end(&b);
 }
 
-static void hangs(void **state) {
-  (void)state;
+TEST(hangs) {
   bench b;
   gate_schedule schedule = plain;
   schedule.limits.hang_s = 1.5;
@@ -150,8 +140,7 @@ static void hangs(void **state) {
 }
 
 /* Failed, though it did well later: the message is of the failure, and what was measured stays. */
-static void crashes_once(void **state) {
-  (void)state;
+TEST(crashes_once) {
   bench b;
   char once[160];
   snprintf(once, sizeof once, "a=once:%s", path_of("made"));
@@ -169,8 +158,7 @@ static void no_start(const char *words, const char *hello) {
   end(&b);
 }
 
-static void workers_that_do_not_start(void **state) {
-  (void)state;
+TEST(workers_that_do_not_start) {
   no_start("exited with code 3", "--hello=exit");
   no_start("answered what is not the protocol", "--hello=none");
   no_start("speaks version 77 of the protocol of attune bench, this attune speaks 1", "--hello=version");
@@ -189,8 +177,7 @@ static void workers_that_do_not_start(void **state) {
   }
 }
 
-static void starts_no_more(void **state) {
-  (void)state;
+TEST(starts_no_more) {
   bench b;
   char starts[160];
   snprintf(starts, sizeof starts, "--starts=%s:2", path_of("starts"));
@@ -209,8 +196,7 @@ static void stop_at(void *user, const gate_step *step) {
   if (step->done == 5) stopped = SIGINT;
 }
 
-static void interrupted(void **state) {
-  (void)state;
+TEST(interrupted) {
   bench b;
   gate_schedule schedule = plain;
   gate_run run = made_up_run(""), back;
@@ -245,8 +231,7 @@ static void on_alarm(int number) {
   stopped = number;
 }
 
-static void interrupted_while_it_waits(void **state) {
-  (void)state;
+TEST(interrupted_while_it_waits) {
   bench b;
   signal(SIGALRM, on_alarm);
   begin(&b, &plain, WORDS("a=hang"), NULL);
@@ -261,22 +246,5 @@ static void interrupted_while_it_waits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(crashes),
-      TEST(crashes_and_leaves_a_child),
-      TEST(children_end_with_their_worker),
-      TEST(last_words_are_the_cases_own),
-      TEST(ends_between_cases),
-      TEST(ends),
-      TEST(garbage),
-      TEST(fails_and_says_so),
-      TEST(fails_at_its_end),
-      TEST(hangs),
-      TEST(crashes_once),
-      TEST(workers_that_do_not_start),
-      TEST(starts_no_more),
-      TEST(interrupted),
-      TEST(interrupted_while_it_waits),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(set_up, tear_down, NULL, NULL);
 }

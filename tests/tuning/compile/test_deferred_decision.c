@@ -7,9 +7,6 @@
 #include "tests/support/folder.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,9 +85,8 @@ static void wait_begun(int count) {
 }
 
 /* A database where "spin" has won both problems; a tuner that has just opened it, and an empty kernel cache. */
-static int fresh(void **state) {
+FIXTURE(fresh) {
   static const char *const spins[] = {"ns=1000", NULL};
-  (void)state;
   toy_reset();
   toy_spins = spins;
   options = (attune_tuner_options)ATTUNE_TUNER_OPTIONS_INIT;
@@ -113,8 +109,7 @@ static int fresh(void **state) {
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   allow(100);
   attune_tuner_destroy(tuner);
   return may_fork() && !is_alone(); /* the next test may fork */
@@ -137,8 +132,7 @@ static attune_decision decision_of(const char *problem) {
 
 /* ---- tests ---- */
 
-static void the_default_runs_until_the_winner_is_compiled(void **state) {
-  (void)state;
+TEST(the_default_runs_until_the_winner_is_compiled) {
   (void)at_fail(ATTUNE_NOT_FOUND, "mine");
   assert_string_equal(runs(ONE), "base");
   assert_string_equal(attune_last_message(), "mine");
@@ -157,8 +151,7 @@ static void the_default_runs_until_the_winner_is_compiled(void **state) {
   assert_string_equal(runs(TWO), "spin"); /* what is compiled is not waited for */
 }
 
-static void each_problem_waits_once(void **state) {
-  (void)state;
+TEST(each_problem_waits_once) {
   for (int i = 0; i < 3; i++) {
     assert_string_equal(runs(ONE), "base");
     assert_string_equal(runs(TWO), "base");
@@ -170,8 +163,7 @@ static void each_problem_waits_once(void **state) {
   assert_string_equal(runs(TWO), "spin");
 }
 
-static void a_setting_makes_calls_wait(void **state) {
-  (void)state;
+TEST(a_setting_makes_calls_wait) {
   allow(1);
   FAILS(attune_tuner_set_compile(tuner, (attune_compile)3), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_tuner_set_compile(NULL, ATTUNE_COMPILE_WAIT), ATTUNE_INVALID_ARGUMENT);
@@ -189,8 +181,7 @@ static void a_setting_makes_calls_wait(void **state) {
 }
 
 /* Nothing is gained where the default must be compiled too. */
-static void no_default_no_hurry(void **state) {
-  (void)state;
+TEST(no_default_no_hurry) {
   default_compiled = false;
   allow(1);
   assert_string_equal(runs(ONE), "spin");
@@ -198,8 +189,7 @@ static void no_default_no_hurry(void **state) {
 }
 
 /* They keep what they get. */
-static void captures_and_plans_wait(void **state) {
-  (void)state;
+TEST(captures_and_plans_wait) {
   attune_stream *own = NULL;
   attune_graph *graph = NULL;
   attune_plan *plan = NULL;
@@ -225,8 +215,7 @@ static void captures_and_plans_wait(void **state) {
   attune_plan_destroy(plan);
 }
 
-static void what_does_not_compile_is_left(void **state) {
-  (void)state;
+TEST(what_does_not_compile_is_left) {
   broken = true;
   allow(10);
   assert_string_equal(runs(ONE), "base");
@@ -237,8 +226,7 @@ static void what_does_not_compile_is_left(void **state) {
   assert_int_equal(begun, tried); /* not again with each call */
 }
 
-static void what_is_tuned_meanwhile_stays(void **state) {
-  (void)state;
+TEST(what_is_tuned_meanwhile_stays) {
   assert_string_equal(runs(ONE), "base");
   wait_begun(1);
   static const char *const none[] = {NULL};
@@ -255,8 +243,7 @@ static void what_is_tuned_meanwhile_stays(void **state) {
 }
 
 /* Its winner is known: a later tuning run has nothing to do. */
-static void it_is_not_recorded(void **state) {
-  (void)state;
+TEST(it_is_not_recorded) {
   attune_workload *workload = NULL;
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_RECORD));
   assert_string_equal(runs(ONE), "base");
@@ -273,8 +260,7 @@ static void *destroy(void *of) {
 }
 
 /* What is being compiled ends first, what waits is dropped. */
-static void a_tuner_may_go_meanwhile(void **state) {
-  (void)state;
+TEST(a_tuner_may_go_meanwhile) {
   pthread_t thread;
   assert_string_equal(runs(ONE), "base");
   wait_begun(1);
@@ -287,8 +273,7 @@ static void a_tuner_may_go_meanwhile(void **state) {
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
 }
 
-static void a_child_of_fork_goes_on(void **state) {
-  (void)state;
+TEST(a_child_of_fork_goes_on) {
   if (!may_fork()) skip();
   int status = 0;
   assert_string_equal(runs(ONE), "base");
@@ -330,8 +315,7 @@ static void *let_go(void *unused) {
   return NULL;
 }
 
-static void the_process_may_end_meanwhile(void **state) {
-  (void)state;
+TEST(the_process_may_end_meanwhile) {
   if (!may_fork()) skip();
   int status = 0;
   fflush(NULL);
@@ -350,34 +334,17 @@ static void the_process_may_end_meanwhile(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
   return 0;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, end)
-
 int main(void) {
   (void)atexit(look_at_the_end); /* comes after attune's, which is asked for later */
-  const struct CMUnitTest tests[] = {
-      TEST(the_default_runs_until_the_winner_is_compiled),
-      TEST(each_problem_waits_once),
-      TEST(a_setting_makes_calls_wait),
-      TEST(no_default_no_hurry),
-      TEST(captures_and_plans_wait),
-      TEST(what_does_not_compile_is_left),
-      TEST(what_is_tuned_meanwhile_stays),
-      TEST(it_is_not_recorded),
-      TEST(a_tuner_may_go_meanwhile),
-      TEST(a_child_of_fork_goes_on),
-      TEST(the_process_may_end_meanwhile),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(fresh, end, open_all, close_all);
 }

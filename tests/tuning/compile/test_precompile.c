@@ -8,9 +8,6 @@
 #include "tests/support/folder.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +81,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 
 static const char *const SPINS[] = {"ns=1", "ns=2", "ns=3", "ns=4", "ns=5", "ns=6", "ns=7", NULL};
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   begun = done = allowed = 0;
   answer = ATTUNE_OK;
@@ -95,14 +91,11 @@ static int fresh(void **state) {
   toy_spin_implementation.prepare_many = make_nothing;
   device->properties.kind = ATTUNE_DEVICE_CUDA;
   OK(attune_set_threads(2)); /* one that measures, one that compiles: their order is certain */
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = ""}, toy_ops, 1));
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   attune_tuner_destroy(tuner);
   device->properties.kind = ATTUNE_DEVICE_HOST;
   return 0;
@@ -122,8 +115,7 @@ static void expect_next(attune_precompile *ahead, double wait_ms, size_t wanted)
 
 /* ---- tests ---- */
 
-static void as_many_threads_as_there_is_room_for(void **state) {
-  (void)state;
+TEST(as_many_threads_as_there_is_room_for) {
   const uint64_t gib = (uint64_t)1 << 30;
   assert_int_equal(at_precompile_threads(16, 0, 1000), 15);
   assert_int_equal(at_precompile_threads(16, 64 * gib, 1000), 15);
@@ -135,8 +127,7 @@ static void as_many_threads_as_there_is_room_for(void **state) {
 }
 
 /* The best guesses of all problems come first, then the rest, problem by problem. */
-static void the_best_come_first(void **state) {
-  (void)state;
+TEST(the_best_come_first) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   static const char *const wanted[] = {"9 ns=1", "9 ns=2", "9 ns=3", "9 ns=4", "8 ns=1", "8 ns=2", "8 ns=3",
                                        "8 ns=4", "9 ns=5", "9 ns=6", "9 ns=7", "8 ns=5", "8 ns=6", "8 ns=7"};
@@ -152,8 +143,7 @@ static void the_best_come_first(void **state) {
 }
 
 /* What won in the database, for whatever problem; and the problem's own winner, though it is offered no more. */
-static void winners_come_before_guesses(void **state) {
-  (void)state;
+TEST(winners_come_before_guesses) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   char path[96];
@@ -187,8 +177,7 @@ static void winners_come_before_guesses(void **state) {
 }
 
 /* A problem whose kernels are not compiled lets others go first, and is waited for when it is the last. */
-static void what_is_ready_goes_first(void **state) {
-  (void)state;
+TEST(what_is_ready_goes_first) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 5x7"), TOY("f32 8x7"), TOY("f32 5x8")};
   attune_precompile *ahead = start(problems, 4);
   size_t got = SIZE_MAX;
@@ -208,8 +197,7 @@ static void what_is_ready_goes_first(void **state) {
 }
 
 /* Who is in a hurry takes a ready one all the same. */
-static void a_hurry_prefers_what_is_ready(void **state) {
-  (void)state;
+TEST(a_hurry_prefers_what_is_ready) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 5x7")};
   attune_precompile *ahead = start(problems, 2);
   size_t got = SIZE_MAX;
@@ -223,8 +211,7 @@ static void a_hurry_prefers_what_is_ready(void **state) {
 }
 
 /* On the host it would disturb what is measured. */
-static void nothing_is_compiled_beside_the_host(void **state) {
-  (void)state;
+TEST(nothing_is_compiled_beside_the_host) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   device->properties.kind = ATTUNE_DEVICE_HOST;
   attune_precompile *ahead = start(problems, 2);
@@ -240,8 +227,7 @@ static void *stop(void *ahead) {
 }
 
 /* Ends what is begun, and begins nothing more. */
-static void it_ends_at_once(void **state) {
-  (void)state;
+TEST(it_ends_at_once) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   attune_precompile *ahead = start(problems, 2);
   wait_begun(1);
@@ -257,8 +243,7 @@ static void it_ends_at_once(void **state) {
 }
 
 /* What does not compile stops nothing; a cache that keeps nothing stops all: the search compiles it. */
-static void failures(void **state) {
-  (void)state;
+TEST(failures) {
   static const char *const problems[] = {TOY("f32 9x7"), "toy of no kind", TOY("f32 8x7")};
   answer = ATTUNE_INTERNAL;
   attune_precompile *ahead = start(problems, 3);
@@ -282,8 +267,7 @@ static void failures(void **state) {
 }
 
 /* More problems than a window: the far ones are begun when the near ones were given. */
-static void the_window_moves_on(void **state) {
-  (void)state;
+TEST(the_window_moves_on) {
   enum { MANY = 150 };
   static char texts[MANY][1024];
   const char *problems[MANY];
@@ -302,8 +286,7 @@ static void the_window_moves_on(void **state) {
   assert_true(done >= 64 && done <= MANY);
 }
 
-static void a_child_of_fork_leaves_it(void **state) {
-  (void)state;
+TEST(a_child_of_fork_leaves_it) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   attune_precompile *ahead = start(problems, 2);
   int status = 0;
@@ -341,8 +324,7 @@ static void look_at_the_end(void) {
   if (!compiler_ended || begun != done || begun != 1) _exit(3);
 }
 
-static void the_process_may_end_meanwhile(void **state) {
-  (void)state;
+TEST(the_process_may_end_meanwhile) {
   if (!may_fork()) skip();
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   int status = 0;
@@ -363,8 +345,7 @@ static void the_process_may_end_meanwhile(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void wrong_arguments(void **state) {
-  (void)state;
+TEST(wrong_arguments) {
   attune_precompile *ahead = NULL;
   size_t got = 0;
   FAILS(attune_precompile_start(NULL, tuner, device, NULL, 0), ATTUNE_INVALID_ARGUMENT);
@@ -435,8 +416,7 @@ static void ends_from_warm(void) {
 }
 
 /* Of the database, or of some problems; each by its own outcome. */
-static void winners_are_compiled(void **state) {
-  (void)state;
+TEST(winners_are_compiled) {
   static const char *const texts[] = {TOY("f32 9x7"), TOY("f32 8x7"), TOY("f32 6x7"), TOY("f32 5x7")};
   static const char *const spins[] = {"ns=1000", "ns=900,there", "ns=800,bad", NULL};
   static const char *const some[] = {TOY("f32 9x7"), "toy of no kind", TOY("f32 77x7")};
@@ -480,32 +460,15 @@ static void winners_are_compiled(void **state) {
   FAILS(attune_tuner_warm(tuner, NULL, NULL, 0, NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   return mkdtemp(folder) && attune_device_get(&device, "host") == ATTUNE_OK ? 0 : 1;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
 int main(void) {
   (void)atexit(look_at_the_end); /* comes after attune's, which is asked for later */
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(as_many_threads_as_there_is_room_for, fresh, end),
-      cmocka_unit_test_setup_teardown(the_best_come_first, fresh, end),
-      cmocka_unit_test_setup_teardown(winners_come_before_guesses, fresh, end),
-      cmocka_unit_test_setup_teardown(what_is_ready_goes_first, fresh, end),
-      cmocka_unit_test_setup_teardown(a_hurry_prefers_what_is_ready, fresh, end),
-      cmocka_unit_test_setup_teardown(nothing_is_compiled_beside_the_host, fresh, end),
-      cmocka_unit_test_setup_teardown(it_ends_at_once, fresh, end),
-      cmocka_unit_test_setup_teardown(failures, fresh, end),
-      cmocka_unit_test_setup_teardown(the_window_moves_on, fresh, end),
-      cmocka_unit_test_setup_teardown(a_child_of_fork_leaves_it, fresh, end),
-      cmocka_unit_test_setup_teardown(the_process_may_end_meanwhile, fresh, end),
-      cmocka_unit_test_setup_teardown(wrong_arguments, fresh, end),
-      cmocka_unit_test_setup_teardown(winners_are_compiled, fresh, end),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(fresh, end, open_all, close_all);
 }

@@ -41,8 +41,7 @@ static void names_of(attune_tuner *tuner, char out[1024]) {
   OK(attune_tuner_implementations(tuner, host, PROBLEM, add_name, out));
 }
 
-static void names_are_left_out(void **state) {
-  (void)state;
+TEST(names_are_left_out) {
   attune_tuner *tuner = tuner_of("");
   DECISION(d);
   char all[1024], first[64], rest[1024];
@@ -89,8 +88,7 @@ static int see(void *user, const attune_trial *trial) {
   return 0;
 }
 
-static void trials_are_told(void **state) {
-  (void)state;
+TEST(trials_are_told) {
   attune_tuner *tuner = tuner_of(database);
   DECISION(d);
   seen s = {.rises = true};
@@ -109,8 +107,7 @@ static void trials_are_told(void **state) {
 }
 
 /* No kernel's error is that small: only the default is left, whatever its own. */
-static void a_tolerance_refuses(void **state) {
-  (void)state;
+TEST(a_tolerance_refuses) {
   attune_tuner *tuner = tuner_of("");
   DECISION(d);
   OK(attune_tuner_set_search(tuner, &(attune_search_options){.tolerance = 1e-6}));
@@ -184,13 +181,11 @@ static void run(const char *what) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void tf32_for_the_process(void **state) {
-  (void)state;
+TEST(tf32_for_the_process) {
   run("tf32");
 }
 
-static void the_log_goes_to_a_file(void **state) {
-  (void)state;
+TEST(the_log_goes_to_a_file) {
   run("log");
 }
 
@@ -203,12 +198,7 @@ int main(int argc, char **argv) {
   if (!mkdtemp(folder)) return 1;
   snprintf(database, sizeof database, "%s/tuning.db", folder);
   snprintf(log_path, sizeof log_path, "%s/log", folder);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_are_left_out),   cmocka_unit_test(trials_are_told),
-      cmocka_unit_test(a_tolerance_refuses),  cmocka_unit_test(tf32_for_the_process),
-      cmocka_unit_test(the_log_goes_to_a_file),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   char side[80];
   static const char *const ends[] = {"", "-wal", "-shm"};
   for (int i = 0; i < 3; i++) {

@@ -21,8 +21,7 @@ static attune_device *device;
 static char folder[64], database[128];
 static const char *const FAST[] = {"ns=50000", NULL}; /* base takes four times as long */
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   toy_reset();
   toy_spins = FAST;
@@ -31,10 +30,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_of(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = mode};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = mode;
   options.budget_ms = 3000.0; /* never reached: a race of two ends by itself */
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   OK(attune_tuner_database_status(tuner));
@@ -73,8 +70,7 @@ static void store_winner(void) {
 
 /* ---- modes ---- */
 
-static void tune_measures_once_and_stores(void **state) {
-  (void)state;
+TEST(tune_measures_once_and_stores) {
   store_winner();
   attune_tuner *second = tuner_of(ATTUNE_MODE_TUNE);
   assert_runs(second, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
@@ -88,16 +84,14 @@ static void tune_measures_once_and_stores(void **state) {
   attune_tuner_destroy(second);
 }
 
-static void off_reads_nothing(void **state) {
-  (void)state;
+TEST(off_reads_nothing) {
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_OFF);
   assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
 }
 
-static void cached_takes_the_stored_winner(void **state) {
-  (void)state;
+TEST(cached_takes_the_stored_winner) {
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
@@ -106,8 +100,7 @@ static void cached_takes_the_stored_winner(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void record_writes_the_problem_down(void **state) {
-  (void)state;
+TEST(record_writes_the_problem_down) {
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
@@ -121,8 +114,7 @@ static void record_writes_the_problem_down(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void a_mode_change_forgets_guesses(void **state) {
-  (void)state;
+TEST(a_mode_change_forgets_guesses) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE));
@@ -132,8 +124,7 @@ static void a_mode_change_forgets_guesses(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void explain_measures_nothing(void **state) {
-  (void)state;
+TEST(explain_measures_nothing) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   attune_decision decision;
   OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
@@ -145,8 +136,7 @@ static void explain_measures_nothing(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void tuning_replaces_a_guess_in_use(void **state) {
-  (void)state;
+TEST(tuning_replaces_a_guess_in_use) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   const at_plan *guess = dispatch(tuner, TOY_PROBLEM);
   assert_string_equal(guess->implementation->name, "base");
@@ -164,8 +154,7 @@ static void assert_miss(void) {
   attune_tuner_destroy(tuner);
 }
 
-static void another_version_is_a_miss(void **state) {
-  (void)state;
+TEST(another_version_is_a_miss) {
   store_winner();
   toy_spin_implementation.version = 2;
   assert_miss();
@@ -175,15 +164,13 @@ static void another_version_is_a_miss(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void an_unknown_implementation_is_a_miss(void **state) {
-  (void)state;
+TEST(an_unknown_implementation_is_a_miss) {
   store_winner();
   toy_op.implementation_count = 1;
   assert_miss();
 }
 
-static void a_broken_configuration_is_a_miss(void **state) {
-  (void)state;
+TEST(a_broken_configuration_is_a_miss) {
   store_winner();
   toy_refused = FAST[0];
   assert_miss();
@@ -197,15 +184,13 @@ static bool on_another_library(const at_implementation *self, const at_configura
   return at_append(out, size, &at, "spinlib-2.0");
 }
 
-static void another_fingerprint_is_a_miss(void **state) {
-  (void)state;
+TEST(another_fingerprint_is_a_miss) {
   store_winner();
   toy_spin_implementation.depends = on_another_library;
   assert_miss();
 }
 
-static void no_database_still_tunes(void **state) {
-  (void)state;
+TEST(no_database_still_tunes) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
   options.database = folder; /* a directory */
@@ -218,29 +203,24 @@ static void no_database_still_tunes(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void no_candidate_at_all(void **state) {
-  (void)state;
+TEST(no_candidate_at_all) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   toy_op.implementation_count = 0;
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
-  assert_int_equal(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), TOY_PROBLEM));
+  FAILS_SAYING(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED,
+               TOY_PROBLEM);
   attune_tuner_destroy(tuner);
 }
 
 /* ---- layers and neighbours ---- */
 
-static void the_user_layer_is_over_the_system_layer(void **state) {
-  (void)state;
+TEST(the_user_layer_is_over_the_system_layer) {
   store_winner();
   char system[128];
   at_copy_text(system, sizeof system, database);
   snprintf(database, sizeof database, "%s/user-of-layers.db", folder);
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = database;
-  options.system_database = system;
-  options.mode = ATTUNE_MODE_TUNE;
+  attune_tuner_options options = {.database = database, .system_database = system, .mode = ATTUNE_MODE_TUNE};
   attune_tuner *tuner = NULL;
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_SYSTEM);
@@ -260,8 +240,7 @@ static void the_user_layer_is_over_the_system_layer(void **state) {
 }
 
 /* The operator has the last word. */
-static void the_environment_may_win(void **state) {
-  (void)state;
+TEST(the_environment_may_win) {
   store_winner();
   setenv("ATTUNE_MODE", "off", 1);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
@@ -288,8 +267,7 @@ static void the_environment_may_win(void **state) {
   unsetenv("ATTUNE_MODE");
 }
 
-static void a_near_problem_lends_its_winner(void **state) {
-  (void)state;
+TEST(a_near_problem_lends_its_winner) {
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_tuner_set_search(tuner, &(attune_search_options){.no_guess = 1}));
@@ -309,8 +287,7 @@ static void fold_nothing(void *problem, const attune_device *on) {
   (void)problem, (void)on;
 }
 
-static void a_winner_holds_for_its_alignment_class(void **state) {
-  (void)state;
+TEST(a_winner_holds_for_its_alignment_class) {
   store_winner(); /* of 128 bytes */
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
@@ -351,8 +328,7 @@ static void put_winner(double time_ns, double default_time_ns) {
   attune_tuner_destroy(tuner);
 }
 
-static void a_winner_by_little_is_not_lent(void **state) {
-  (void)state;
+TEST(a_winner_by_little_is_not_lent) {
   put_winner(100000.0, 108000.0);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
@@ -373,8 +349,7 @@ static bool always_capturing(attune_stream *stream) {
 }
 
 /* The host with a stream that can be captured, as far as dispatch looks. */
-static void a_capturing_stream_never_tunes(void **state) {
-  (void)state;
+TEST(a_capturing_stream_never_tunes) {
   at_backend_stream stream_calls = *device->backend.stream;
   stream_calls.capturing = always_capturing;
   attune_device captured = *device;
@@ -435,8 +410,7 @@ static void let_threads_tune(attune_tuner *tuner) {
   attune_tuner_destroy(all.tuner);
 }
 
-static void sixteen_threads_tune_once(void **state) {
-  (void)state;
+TEST(sixteen_threads_tune_once) {
   let_threads_tune(tuner_of(ATTUNE_MODE_TUNE));
   fresh(NULL);
   snprintf(database, sizeof database, ":memory:"); /* nothing but the tuner itself to agree by */
@@ -454,8 +428,7 @@ static void *call_with_own_tuner(void *arg) {
   return right ? arg : NULL;
 }
 
-static void tuners_of_one_database_tune_once(void **state) {
-  (void)state;
+TEST(tuners_of_one_database_tune_once) {
   pthread_t threads[4];
   pthread_barrier_t start;
   toy_watched = true;
@@ -485,8 +458,7 @@ static int child(const char *path, const char *go) {
   return toy_searches || (int)decision.source > ATTUNE_SOURCE_NEIGHBOUR ? toy_searches : 100;
 }
 
-static void processes_of_one_database_tune_once(void **state) {
-  (void)state;
+TEST(processes_of_one_database_tune_once) {
   char name[4096] = ""; /* the link itself would be another program under valgrind */
   assert_true(readlink("/proc/self/exe", name, sizeof name - 1) > 0);
   for (int round = 0; round < 2; round++) {
@@ -520,36 +492,11 @@ static int remove_all(const char *path) {
 }
 
 int main(int argc, char **argv) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(tune_measures_once_and_stores),
-      TEST(off_reads_nothing),
-      TEST(cached_takes_the_stored_winner),
-      TEST(record_writes_the_problem_down),
-      TEST(a_mode_change_forgets_guesses),
-      TEST(explain_measures_nothing),
-      TEST(tuning_replaces_a_guess_in_use),
-      TEST(another_version_is_a_miss),
-      TEST(an_unknown_implementation_is_a_miss),
-      TEST(a_broken_configuration_is_a_miss),
-      TEST(another_fingerprint_is_a_miss),
-      TEST(no_database_still_tunes),
-      TEST(no_candidate_at_all),
-      TEST(the_user_layer_is_over_the_system_layer),
-      TEST(the_environment_may_win),
-      TEST(a_near_problem_lends_its_winner),
-      TEST(a_winner_holds_for_its_alignment_class),
-      TEST(a_winner_by_little_is_not_lent),
-      TEST(a_capturing_stream_never_tunes),
-      TEST(sixteen_threads_tune_once),
-      TEST(tuners_of_one_database_tune_once),
-      TEST(processes_of_one_database_tune_once),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   virtual_clock_start();
   if (argc == 3) return child(argv[1], argv[2]);
   at_copy_text(folder, sizeof folder, "/tmp/attune-test-dispatch-XXXXXX");
   if (!mkdtemp(folder)) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
   return remove_all(folder) == 0 ? failed : 1;
 }

@@ -33,8 +33,7 @@ static void expect(const char *words) {
   if (!count(words)) fail_msg("no \"%s\" in\n%s", words, lines);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   toy_reset();
   toy_spins = FAST;
@@ -45,10 +44,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_of(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = mode};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = mode;
   assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
   return tuner;
 }
@@ -62,8 +59,7 @@ static void dispatch(attune_tuner *tuner, const char *problem) {
 
 /* ---- fingerprints ---- */
 
-static void parts_of_fingerprints(void **state) {
-  (void)state;
+TEST(parts_of_fingerprints) {
   const char *a = "H200; sm_90; 132 processors; 51200 KiB cache; cc 9.0; driver 12080; a b; attune 1; with x 1 lib-1";
   char words[512];
   assert_int_equal(at_fingerprint_difference(a, a, words, sizeof words), 0);
@@ -88,8 +84,7 @@ static void parts_of_fingerprints(void **state) {
 
 /* ---- dispatch ---- */
 
-static void a_default_is_told_once(void **state) {
-  (void)state;
+TEST(a_default_is_told_once) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   dispatch(tuner, TOY_PROBLEM);
   expect("3 " TOY_PROBLEM " on host runs base ns=200000: the default");
@@ -97,8 +92,7 @@ static void a_default_is_told_once(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void tuning_and_winners_are_told(void **state) {
-  (void)state;
+TEST(tuning_and_winners_are_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   dispatch(tuner, TOY_PROBLEM);
   expect("3 made a new tuning database ");
@@ -136,8 +130,7 @@ static void store_elsewhere(attune_tuner *tuner, const char *from, const char *t
   assert_int_equal(at_store_put(tuner->user, other, "toy f32 strict", &winner, NULL, 0, 1000), ATTUNE_OK);
 }
 
-static void what_differs_is_told(void **state) {
-  (void)state;
+TEST(what_differs_is_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, " KiB cache", "1 KiB cache; driver 12080", "hot,eager");
   dispatch(tuner, TOY_PROBLEM);
@@ -157,8 +150,7 @@ static void what_differs_is_told(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void another_measure_is_told(void **state) {
-  (void)state;
+TEST(another_measure_is_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, "; attune 1", "; attune 1", "cold,eager");
   dispatch(tuner, TOY_PROBLEM);
@@ -166,8 +158,7 @@ static void another_measure_is_told(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void warnings_only(void **state) {
-  (void)state;
+TEST(warnings_only) {
   attune_set_log(collect, NULL, ATTUNE_LOG_WARNING);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   dispatch(tuner, TOY_PROBLEM);
@@ -176,13 +167,10 @@ static void warnings_only(void **state) {
 }
 
 /* The real operation: a row-major call is shown as it was written, in words that explain reads as the same problem. */
-static void row_major_as_written(void **state) {
-  (void)state;
+TEST(row_major_as_written) {
   static _Alignas(128) float a[3 * 8], b[5 * 8], d[3 * 8];
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = ":memory:";
-  assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
+  assert_int_equal(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:"}), ATTUNE_OK);
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT, read = {0};
   problem.layout = ATTUNE_ROW_MAJOR;
   problem.trans_b = ATTUNE_T;
@@ -205,8 +193,7 @@ static void row_major_as_written(void **state) {
 }
 
 /* Each text that show writes is read as the problem it was made of. */
-static void shown_texts_are_read(void **state) {
-  (void)state;
+TEST(shown_texts_are_read) {
   static const char *const texts[] = {"gemm f32 nn 8x9x10 strict",
                                       "gemm bf16:f32 tn 8x9x10x3 reduced beta align=64 lda=20 ldb=30 ldc=40 ldd=50",
                                       "gemm f64 nt 8x9x10x3 equivalent deterministic beta=inplace stride_a=broadcast",
@@ -226,8 +213,7 @@ static void shown_texts_are_read(void **state) {
 
 /* ---- ATTUNE_LOG ---- */
 
-static void a_bad_word_is_told(void **state) {
-  (void)state;
+TEST(a_bad_word_is_told) {
   attune_tuner *tuner = NULL;
   setenv("ATTUNE_LOG", "verbose", 1);
   assert_int_equal(attune_tuner_create(&tuner, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -236,24 +222,16 @@ static void a_bad_word_is_told(void **state) {
   unsetenv("ATTUNE_LOG");
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   virtual_clock_start();
   setenv("HOME", folder, 1);
   return mkdtemp(folder) && attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(parts_of_fingerprints), TEST(a_default_is_told_once),  TEST(tuning_and_winners_are_told),
-      TEST(what_differs_is_told),  TEST(another_measure_is_told), TEST(warnings_only),
-      TEST(row_major_as_written),  TEST(shown_texts_are_read),    TEST(a_bad_word_is_told),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(fresh, NULL, open_all, close_all);
 }

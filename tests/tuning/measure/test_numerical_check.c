@@ -3,8 +3,6 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ops/gemm/host/host_reference.h"
 #include "src/base/backend.h"
@@ -134,8 +132,7 @@ static bool possible(at_gemm_c c, fault how) {
   return true;
 }
 
-static void each_fault_is_caught(void **state) {
-  (void)state;
+TEST(each_fault_is_caught) {
   for (int c = AT_C_NONE; c <= AT_C_SEPARATE; c++)
     for (int how = LEAVES_ONE; how < FAULTS; how++) {
       if (how == OTHER_BITS || !possible((at_gemm_c)c, (fault)how)) continue;
@@ -151,8 +148,7 @@ static void each_fault_is_caught(void **state) {
     }
 }
 
-static void messages_say_what_is_wrong(void **state) {
-  (void)state;
+TEST(messages_say_what_is_wrong) {
   static const struct {
     fault how;
     const char *words;
@@ -167,8 +163,7 @@ static void messages_say_what_is_wrong(void **state) {
   }
 }
 
-static void what_is_right_passes(void **state) {
-  (void)state;
+TEST(what_is_right_passes) {
   for (int c = AT_C_NONE; c <= AT_C_SEPARATE; c++)
     for (int alignment = 4, once = 0; alignment <= 16; alignment *= 2)
       for (int deterministic = 0; deterministic < 2; deterministic++) {
@@ -184,21 +179,18 @@ static void what_is_right_passes(void **state) {
 }
 
 /* Rounding that differs from run to run is within the tolerance: only a deterministic contract refuses it. */
-static void other_bits_are_refused_where_asked(void **state) {
-  (void)state;
+TEST(other_bits_are_refused_where_asked) {
   double error = 0.0;
   at_gemm g = problem_of(AT_C_NONE, false);
   assert_int_equal(check(&g, OTHER_BITS, &error), ATTUNE_OK);
   g = problem_of(AT_C_NONE, true);
-  assert_int_equal(check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA);
-  assert_non_null(strstr(attune_last_message(), "bits"));
+  FAILS_SAYING(check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA, "bits");
   g = problem_of(AT_C_INPLACE, true);
   assert_int_equal(check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA);
 }
 
 /* A verifier serves many plans: a wrong one leaves nothing behind for the next. */
-static void one_verifier_many_plans(void **state) {
-  (void)state;
+TEST(one_verifier_many_plans) {
   const at_gemm g = problem_of(AT_C_INPLACE, false);
   at_numerical_check *verifier = NULL;
   at_plan *plan = NULL;
@@ -219,8 +211,7 @@ static void one_verifier_many_plans(void **state) {
 }
 
 /* Large operands are fetched less often: what is wrong with them is found all the same. */
-static void large_operands(void **state) {
-  (void)state;
+TEST(large_operands) {
   static const struct {
     fault how;
     const char *words;
@@ -259,14 +250,9 @@ static void large_operands(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_fault_is_caught),    cmocka_unit_test(messages_say_what_is_wrong),
-      cmocka_unit_test(what_is_right_passes),    cmocka_unit_test(other_bits_are_refused_where_asked),
-      cmocka_unit_test(one_verifier_many_plans), cmocka_unit_test(large_operands),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_random_destroy(data);
   return failed;
 }

@@ -23,8 +23,7 @@ static at_plan *plan_of(const at_key *key, const char *configuration) {
 }
 
 /* The medians of rounds of a 40 us and a 160 us plan: each near its own time, never below it, and four times apart. */
-static void known_costs(void **state) {
-  (void)state;
+TEST(known_costs) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
@@ -63,8 +62,7 @@ static void pass_after_waking(int64_t start, int64_t ns, int64_t cpus) {
 }
 
 /* That call is no part of a sample, for a program that calls it again and again sees it once. */
-static void samples_start_awake(void **state) {
-  (void)state;
+TEST(samples_start_awake) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   static const double own_ns[] = {20000.0, 40000.0, 80000.0};
   static const char *const texts[] = {"ns=20000", "ns=40000", "ns=80000"};
@@ -102,8 +100,7 @@ static void pass_slowly_at_first(int64_t start, int64_t ns, int64_t cpus) {
 }
 
 /* How many calls a device's sample has is told by what a call takes in a sample, not by its first launches alone. */
-static void calls_are_by_a_sample(void **state) {
-  (void)state;
+TEST(calls_are_by_a_sample) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_configuration text;
   at_copy_text(text.text, sizeof text.text, "ns=8000");
@@ -140,8 +137,7 @@ static void expect_no_room(size_t bytes, const char *text) {
   if (!strstr(attune_last_message(), text)) fail_msg("%s", attune_last_message());
 }
 
-static void what_is_too_large_is_told(void **state) {
-  (void)state;
+TEST(what_is_too_large_is_told) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_backend_memory *usual = device->backend.memory;
   const uint64_t all = device->properties.memory_bytes;
@@ -168,8 +164,7 @@ static void what_is_too_large_is_told(void **state) {
   device->properties.memory_bytes = all;
 }
 
-static void a_failing_plan_fails_here(void **state) {
-  (void)state;
+TEST(a_failing_plan_fails_here) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
   at_timing_target subject;
@@ -181,8 +176,7 @@ static void a_failing_plan_fails_here(void **state) {
 }
 
 /* The longer the work, the fewer calls a sample; always at least one. */
-static void calls_of_a_sample(void **state) {
-  (void)state;
+TEST(calls_of_a_sample) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
   int before = 1 << 30;
@@ -198,8 +192,7 @@ static void calls_of_a_sample(void **state) {
 }
 
 /* Cold inputs rotate over more than the last-level cache, as far as copies go; hot ones do not. */
-static void cold_operands_rotate(void **state) {
-  (void)state;
+TEST(cold_operands_rotate) {
   const at_key key = toy_key(TOY("f32 512x512"), device);
   at_sampler profile;
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
@@ -239,8 +232,7 @@ static at_key class_key(size_t i) {
 }
 
 /* For verification each operand lies at exactly its class, between guards. */
-static void guarded_operands_have_their_alignment_class(void **state) {
-  (void)state;
+TEST(guarded_operands_have_their_alignment_class) {
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++) {
     const at_key key = class_key(i);
     at_operand_set *set = NULL;
@@ -278,8 +270,7 @@ static void check_placement(const at_operand_set *set, size_t alignment, size_t 
 }
 
 /* Placements differ from each other and are the same for one seed; on a GPU as on the host, but for the best class. */
-static void operands_move_between_placements(void **state) {
-  (void)state;
+TEST(operands_move_between_placements) {
   static attune_device gpu;
   static attune_stream on_gpu;
   on_gpu = *attune_stream_default(device);
@@ -322,21 +313,10 @@ static void operands_move_between_placements(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(known_costs),
-      cmocka_unit_test(samples_start_awake),
-      cmocka_unit_test(calls_are_by_a_sample),
-      cmocka_unit_test(what_is_too_large_is_told),
-      cmocka_unit_test(a_failing_plan_fails_here),
-      cmocka_unit_test(calls_of_a_sample),
-      cmocka_unit_test(cold_operands_rotate),
-      cmocka_unit_test(guarded_operands_have_their_alignment_class),
-      cmocka_unit_test(operands_move_between_placements),
-  };
   toy_reset();
   virtual_clock_start();
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   at_timer_destroy(profiler);
   return failed;
 }

@@ -7,9 +7,6 @@
 
 #include "tests/support/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MIB ((size_t)1 << 20)
 
 static attune_device *host, gpu;
@@ -17,8 +14,7 @@ static attune_stream *stream;
 
 static const size_t LENGTHS[] = {0, 1, MIB - 1, MIB, 4 * MIB + 1, 16 * MIB, 21 * MIB + 12345};
 
-static int open_device(void **state) {
-  (void)state;
+FIXTURE(open_device) {
   void *first = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return -1;
   /* the host's allocator is there before it is copied: both share it, and no copy makes one that nobody frees */
@@ -29,8 +25,7 @@ static int open_device(void **state) {
   return 0;
 }
 
-static int close_device(void **state) {
-  (void)state;
+FIXTURE(close_device) {
   stream->device = host;
   attune_stream_destroy(stream);
   return attune_pinned_empty_cache(host) == ATTUNE_OK ? 0 : -1;
@@ -46,8 +41,7 @@ static unsigned char *numbers(size_t bytes, uint64_t seed) {
   return out;
 }
 
-static void all_of_it_comes_and_nothing_else(void **state) {
-  (void)state;
+TEST(all_of_it_comes_and_nothing_else) {
   for (size_t i = 0; i < sizeof LENGTHS / sizeof LENGTHS[0]; i++) {
     const size_t bytes = LENGTHS[i];
     unsigned char *from = numbers(bytes, 1), *to = numbers(bytes, 2);
@@ -60,8 +54,7 @@ static void all_of_it_comes_and_nothing_else(void **state) {
   }
 }
 
-static void all_of_it_goes_and_nothing_else(void **state) {
-  (void)state;
+TEST(all_of_it_goes_and_nothing_else) {
   for (size_t i = 0; i < sizeof LENGTHS / sizeof LENGTHS[0]; i++) {
     const size_t bytes = LENGTHS[i];
     unsigned char *from = numbers(bytes, 3), *to = numbers(bytes, 4), *kept = numbers(bytes, 3);
@@ -78,8 +71,7 @@ static void all_of_it_goes_and_nothing_else(void **state) {
 }
 
 /* The buffers are cached, once: their number does not grow, and none stays held. */
-static void buffers_are_used_again(void **state) {
-  (void)state;
+TEST(buffers_are_used_again) {
   attune_pinned_statistics before = {0}, after = {0};
   unsigned char *from = numbers(2 * MIB, 5), *to = numbers(2 * MIB, 6);
   OK(at_staging_fetch(stream, to, from, 2 * MIB));
@@ -98,8 +90,7 @@ static attune_status no_pinned(attune_device *device, void **out, size_t bytes) 
 }
 
 /* Where there is no pinned memory the driver copies alone, and no message is left. */
-static void without_buffers_it_still_comes(void **state) {
-  (void)state;
+TEST(without_buffers_it_still_comes) {
   at_backend_pinned pinned = *host->backend.pinned;
   unsigned char *from = numbers(3 * MIB, 7), *to = numbers(3 * MIB, 8);
   OK(attune_pinned_empty_cache(host));
@@ -119,8 +110,5 @@ static void without_buffers_it_still_comes(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
-  const struct CMUnitTest tests[] = {TEST(all_of_it_comes_and_nothing_else), TEST(all_of_it_goes_and_nothing_else),
-                                     TEST(buffers_are_used_again), TEST(without_buffers_it_still_comes)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(open_device, close_device, NULL, NULL);
 }

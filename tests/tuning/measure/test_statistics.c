@@ -3,14 +3,12 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "tuning/measure/statistics.h"
 
 #define NEAR(value, expected) assert_true(fabs((value) - (expected)) <= 1e-12 * fmax(1.0, fabs(expected)))
 
-static void median(void **state) {
-  (void)state;
+TEST(median) {
   const double odd[] = {5, 1, 4, 2, 3}, even[] = {4, 1, 3, 2}, outlier[] = {1, 1e9, 2, 3, -1e9};
   double copy[5];
   memcpy(copy, odd, sizeof odd);
@@ -22,15 +20,13 @@ static void median(void **state) {
   NEAR(at_median(odd, 0), 0.0);
 }
 
-static void median_of_the_most_samples(void **state) {
-  (void)state;
+TEST(median_of_the_most_samples) {
   double values[AT_MAX_SAMPLES];
   for (int i = 0; i < AT_MAX_SAMPLES; i++) values[(i * 37) % AT_MAX_SAMPLES] = i;
   NEAR(at_median(values, AT_MAX_SAMPLES), (AT_MAX_SAMPLES - 1) / 2.0);
 }
 
-static void deviation(void **state) {
-  (void)state;
+TEST(deviation) {
   const double values[] = {10, 12, 11, 9, 8}, same[] = {7, 7, 7}, outlier[] = {10, 11, 9, 10, 1e12};
   NEAR(at_deviation(values, 5, 10.0), 1.4826);
   NEAR(at_deviation(same, 3, 7.0), 0.0);
@@ -50,8 +46,7 @@ static double normal(uint64_t *state) {
 
 /* The deviation of normal samples is their standard deviation; the error of the median shrinks with the root of the
  * count. */
-static void deviation_of_normal_samples(void **state) {
-  (void)state;
+TEST(deviation_of_normal_samples) {
   uint64_t random = 1;
   double mean = 0.0, medians = 0.0, square = 0.0;
   enum { TRIALS = 2000, COUNT = 25 };
@@ -68,8 +63,7 @@ static void deviation_of_normal_samples(void **state) {
   assert_true(fabs(spread / at_median_error(3.0, COUNT) - 1.0) < 0.1);
 }
 
-static void median_error(void **state) {
-  (void)state;
+TEST(median_error) {
   NEAR(at_median_error(2.0, 4), 1.2533);
   NEAR(at_median_error(2.0, 0), 0.0);
   NEAR(at_median_error(0.0, 9), 0.0);
@@ -77,8 +71,7 @@ static void median_error(void **state) {
 
 /* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. Each sample
  * has a placement of its own. */
-static void paired_ratio(void **state) {
-  (void)state;
+TEST(paired_ratio) {
   double a[20], b[20], error = -1.0, spread = -1.0;
   unsigned char place[20];
   for (int i = 0; i < 20; i++) {
@@ -96,8 +89,7 @@ static void paired_ratio(void **state) {
   NEAR(at_paired_ratio(a, b, 20, &error), 1.2);
 }
 
-static void paired_ratio_sees_noise(void **state) {
-  (void)state;
+TEST(paired_ratio_sees_noise) {
   uint64_t random = 7;
   int beyond = 0;
   enum { TRIALS = 1000, COUNT = 31 };
@@ -117,8 +109,7 @@ static void paired_ratio_sees_noise(void **state) {
 }
 
 /* Few rounds, looked at after each until they seem to be enough: three errors still hold the truth. */
-static void few_rounds_know_their_error(void **state) {
-  (void)state;
+TEST(few_rounds_know_their_error) {
   uint64_t random = 11;
   enum { TRIALS = 2000, FIRST = 5, COUNT = 9 };
   static const double noises[] = {0.005, 0.02, 0.05};
@@ -141,8 +132,7 @@ static void few_rounds_know_their_error(void **state) {
 }
 
 /* Who is as fast is ahead by three errors by chance, whatever the count, in few cases. */
-static void equals_seldom_win(void **state) {
-  (void)state;
+TEST(equals_seldom_win) {
   uint64_t random = 13;
   enum { TRIALS = 4000 };
   for (int count = 4; count <= 12; count++) {
@@ -162,8 +152,7 @@ static void equals_seldom_win(void **state) {
 }
 
 /* Each placement has one vote, however often it was measured; where each repeats itself, all that differs is the placements'. */
-static void placements_vote(void **state) {
-  (void)state;
+TEST(placements_vote) {
   const double a[] = {100, 100, 120, 120, 140, 140, 140, 140}, b[] = {100, 100, 100, 100, 100, 100, 100, 100};
   const unsigned char place[] = {0, 0, 9, 9, 4, 4, 4, 4};
   double error = -1.0, spread = -1.0;
@@ -182,8 +171,7 @@ static void placements_vote(void **state) {
 }
 
 /* Noise alone makes the least of some placements smaller than what is true of it, and moves them apart. */
-static void noise_is_not_the_placements(void **state) {
-  (void)state;
+TEST(noise_is_not_the_placements) {
   const double a[] = {90, 110, 90, 110, 90, 110}, b[] = {100, 100, 100, 100, 100, 100};
   const unsigned char place[] = {0, 0, 1, 1, 2, 2};
   double error = -1.0, spread = -1.0;
@@ -192,8 +180,7 @@ static void noise_is_not_the_placements(void **state) {
   assert_true(at_placed_least(a, b, place, 6, NULL) > 1.0);
 }
 
-static void paired_ratio_of_nothing(void **state) {
-  (void)state;
+TEST(paired_ratio_of_nothing) {
   const double zero[] = {0, 0}, one[] = {1, 1};
   const unsigned char place[] = {0, 1};
   double error = -1.0, spread = -1.0;
@@ -209,19 +196,5 @@ static void paired_ratio_of_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(median),
-      cmocka_unit_test(median_of_the_most_samples),
-      cmocka_unit_test(deviation),
-      cmocka_unit_test(deviation_of_normal_samples),
-      cmocka_unit_test(median_error),
-      cmocka_unit_test(paired_ratio),
-      cmocka_unit_test(paired_ratio_sees_noise),
-      cmocka_unit_test(few_rounds_know_their_error),
-      cmocka_unit_test(equals_seldom_win),
-      cmocka_unit_test(placements_vote),
-      cmocka_unit_test(noise_is_not_the_placements),
-      cmocka_unit_test(paired_ratio_of_nothing),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * test_machine.c: the figures of a device that has a row, of a part of one, and of one that has none. */
 #include "tests/support/check.h"
 
-#include <string.h>
-
 #include "tuning/model/machine.h"
 
-static void a_row(void **state) {
-  (void)state;
+TEST(a_row) {
   const at_machine m = at_machine_make(90, 132, "NVIDIA H200");
   assert_int_equal(m.capability, 90);
   assert_int_equal(m.processors, 132);
@@ -20,8 +17,7 @@ static void a_row(void **state) {
 }
 
 /* A slice has its share of what all processors have together, and the rest as it is. */
-static void a_part(void **state) {
-  (void)state;
+TEST(a_part) {
   const at_machine whole = at_machine_make(90, 132, "NVIDIA H200"), m = at_machine_make(90, 33, "NVIDIA H200 MIG");
   assert_int_equal(m.processors, 33);
   assert_int_equal(m.clustered, 30);
@@ -31,8 +27,7 @@ static void a_part(void **state) {
   assert_int_equal(at_machine_make(90, 0, "NVIDIA H200").processors, 1);
 }
 
-static void no_row(void **state) {
-  (void)state;
+TEST(no_row) {
   static const int kib[][2] = {{80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}};
   for (size_t i = 0; i < AT_COUNT(kib); i++) {
     const at_machine m = at_machine_make(kib[i][0], 108, "GPU");
@@ -43,8 +38,7 @@ static void no_row(void **state) {
   }
 }
 
-static void of_a_device(void **state) {
-  (void)state;
+TEST(of_a_device) {
   attune_device device = {.properties = {.processors = 66, .capability_major = 9}};
   strcpy(device.properties.name, "NVIDIA H200 NVL");
   const at_machine m = at_machine_of(&device);
@@ -54,11 +48,5 @@ static void of_a_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_row),
-      cmocka_unit_test(a_part),
-      cmocka_unit_test(no_row),
-      cmocka_unit_test(of_a_device),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

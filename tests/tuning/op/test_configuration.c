@@ -2,13 +2,9 @@
  * test_configuration.c: tunables as text, there and back; what is no configuration is not read as one. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tuning/op/registry.h"
 
-static void put_and_get(void **state) {
-  (void)state;
+TEST(put_and_get) {
   at_configuration c = {""};
   int64_t number = 0;
   char text[32];
@@ -25,8 +21,7 @@ static void put_and_get(void **state) {
   assert_false(at_configuration_get(&c, "tile", &number));
 }
 
-static void keys_match_whole(void **state) {
-  (void)state;
+TEST(keys_match_whole) {
   const at_configuration c = {"stages=4,tag=stage=2,xsplit=7,split=3"};
   int64_t number = 0;
   char text[32];
@@ -38,8 +33,7 @@ static void keys_match_whole(void **state) {
   assert_string_equal(text, "stage=2");
 }
 
-static void broken_text(void **state) {
-  (void)state;
+TEST(broken_text) {
   static const char *const texts[] = {
       "", ",", "=", "a", "a,=1,", "a=", "a= 1", "a=1x", "a=0x1", "a=9223372036854775808", "a=--1", "a =1"};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -50,8 +44,7 @@ static void broken_text(void **state) {
   }
 }
 
-static void values_cannot_forge_keys(void **state) {
-  (void)state;
+TEST(values_cannot_forge_keys) {
   at_configuration c = {""};
   assert_false(at_configuration_put_text(&c, "library", "openblas,threads=9"));
   assert_false(at_configuration_put_text(&c, "library", "a=b"));
@@ -59,8 +52,7 @@ static void values_cannot_forge_keys(void **state) {
 }
 
 /* A put that does not fit leaves all as it was. */
-static void too_long(void **state) {
-  (void)state;
+TEST(too_long) {
   at_configuration c = {""};
   char value[AT_CONFIGURATION_CHARS];
   memset(value, 'v', sizeof value);
@@ -74,8 +66,7 @@ static void too_long(void **state) {
   assert_int_equal(strlen(c.text), AT_CONFIGURATION_CHARS - 1);
 }
 
-static void small_out(void **state) {
-  (void)state;
+TEST(small_out) {
   const at_configuration c = {"tile=128x64"};
   char text[7];
   assert_true(at_configuration_get_text(&c, "tile", text, 7));
@@ -84,10 +75,5 @@ static void small_out(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(put_and_get), cmocka_unit_test(keys_match_whole),
-      cmocka_unit_test(broken_text), cmocka_unit_test(values_cannot_forge_keys),
-      cmocka_unit_test(too_long),    cmocka_unit_test(small_out),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -3,9 +3,6 @@
  * word in the middle and sizes of its own number. What every operation has is read and written without a word of its. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tuning/op/columns.h"
 
 typedef struct scan {
@@ -56,8 +53,7 @@ static attune_status parse(const char *text, scan *out) {
   return at_text_read(text, "scan", kinds, AT_COUNT(kinds), out);
 }
 
-static void reads_texts(void **state) {
-  (void)state;
+TEST(reads_texts) {
   scan s;
   OK(parse(
       "scan i64 wide reverse 3x4x5x6x7 reduced axis=2 pitch=9 stride=broadcast align=16 deterministic workspace=77",
@@ -81,8 +77,7 @@ static void reads_texts(void **state) {
   assert_int_equal(s.stride, 5);
 }
 
-static void refuses_texts(void **state) {
-  (void)state;
+TEST(refuses_texts) {
   static const struct {
     const char *text, *message;
   } samples[] = {
@@ -120,13 +115,11 @@ static void refuses_texts(void **state) {
   char longest[AT_PROBLEM_CHARS + 1];
   memset(longest, 'x', sizeof longest);
   longest[AT_PROBLEM_CHARS] = '\0';
-  assert_int_equal(parse(longest, &s), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "characters long"));
+  FAILS_SAYING(parse(longest, &s), ATTUNE_INVALID_ARGUMENT, "characters long");
 }
 
 /* What is written is read back, at every size of the buffer whole or not at all. */
-static void writes_terms(void **state) {
-  (void)state;
+TEST(writes_terms) {
   for (int accuracy = 0; accuracy <= 2; accuracy++)
     for (int deterministic = 0; deterministic <= 1; deterministic++)
       for (int alignment = 1; alignment <= AT_ALIGNMENT; alignment *= 2)
@@ -188,8 +181,7 @@ static attune_status read_field(const at_column *field, scan *s, bool *known) {
   return status;
 }
 
-static void reads_columns(void **state) {
-  (void)state;
+TEST(reads_columns) {
   static const at_column fields[] = {{"dtype", "I32", 1},        {"axis", "3", 2},        {"pitch", "0", 3},
                                     {"stride", "BROADCAST", 4}, {"way", "Down", 5},      {"contract", "Reduced", 6},
                                     {"deterministic", "1", 7},  {"workspace", "512", 8}, {"align", "8", 9}};
@@ -214,8 +206,7 @@ static void reads_columns(void **state) {
   assert_false(known);
 }
 
-static void refuses_columns(void **state) {
-  (void)state;
+TEST(refuses_columns) {
   static const struct {
     at_column field;
     const char *message;
@@ -247,9 +238,5 @@ static void refuses_columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_texts),   cmocka_unit_test(refuses_texts),   cmocka_unit_test(writes_terms),
-      cmocka_unit_test(reads_columns), cmocka_unit_test(refuses_columns),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -3,7 +3,6 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "src/base/dtype.h"
 #include "src/base/float8.h"
@@ -54,8 +53,7 @@ static void usual(int dtype, double *low, double *high, double *variance, double
 
 /* Mean and variance of what is uniform over the range, few zeros, a number of elements that no row length divides; the
  * same for one seed, other data for another. */
-static void each_dtype(void **state) {
-  (void)state;
+TEST(each_dtype) {
   at_random *one = NULL, *same = NULL, *other = NULL;
   OK(at_random_create(&one, 1));
   OK(at_random_create(&same, 1));
@@ -92,8 +90,7 @@ static void each_dtype(void **state) {
 }
 
 /* Every number is inside after it was rounded to its dtype; integers reach both ends. */
-static void ranges_hold(void **state) {
-  (void)state;
+TEST(ranges_hold) {
   static const struct {
     int dtype;
     at_range range;
@@ -145,8 +142,7 @@ static void ranges_hold(void **state) {
   at_random_destroy(random);
 }
 
-static void impossible_ranges_are_told(void **state) {
-  (void)state;
+TEST(impossible_ranges_are_told) {
   static const struct {
     int dtype;
     at_range range;
@@ -178,8 +174,7 @@ static void impossible_ranges_are_told(void **state) {
 }
 
 /* More ranges than are kept: those of a set of buffers stay, older ones are made again and are the same. */
-static void ranges_come_and_go(void **state) {
-  (void)state;
+TEST(ranges_come_and_go) {
   const void *data = NULL, *stays = NULL, *again = NULL;
   size_t bytes = 0;
   int64_t first[64];
@@ -200,8 +195,7 @@ static void ranges_come_and_go(void **state) {
 }
 
 /* Scalars: within the range, in steps that few bits hold, not all the same. */
-static void scalars(void **state) {
-  (void)state;
+TEST(scalars) {
   const at_range range = {-64.0, 64.0};
   at_random *random = NULL;
   OK(at_random_create(&random, 11));
@@ -218,9 +212,5 @@ static void scalars(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_dtype),         cmocka_unit_test(ranges_hold), cmocka_unit_test(impossible_ranges_are_told),
-      cmocka_unit_test(ranges_come_and_go), cmocka_unit_test(scalars),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

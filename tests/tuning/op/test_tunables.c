@@ -2,9 +2,6 @@
  * test_tunables.c: lists of tunables: a choice as text and back, what is out of bounds, and what no list writes. */
 #include "tests/support/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tuning/op/tunables.h"
 
 static const char *const kinds[] = {"none", "some", "all", NULL};
@@ -29,8 +26,7 @@ static bool parses(choice *c, const char *text) {
   return at_tunables_parse(&tunables, c, &given);
 }
 
-static void there_and_back(void **state) {
-  (void)state;
+TEST(there_and_back) {
   at_configuration text;
   choice c = {.tm = 128, .tn = 48, .stages = 0, .lanes = 8, .cost = 3.5}, back = {.kind = 2, .wide = 3, .cost = 7.0};
   assert_true(at_tunables_format(&tunables, &text, &c));
@@ -48,8 +44,7 @@ static void there_and_back(void **state) {
   assert_false(at_tunables_equal(&tunables, &c, &back));
 }
 
-static void bounds(void **state) {
-  (void)state;
+TEST(bounds) {
   static const char *const good[] = {"tile=16x1,stages=0,lanes=4", "tile=256x100,stages=16,lanes=32",
                                      "tile=17x3,stages=1,lanes=16,kind=all,wide=3"};
   static const char *const bad[] = {
@@ -65,8 +60,7 @@ static void bounds(void **state) {
 }
 
 /* What says the same in other words is no configuration: a winner is found by its text. */
-static void other_texts(void **state) {
-  (void)state;
+TEST(other_texts) {
   static const char *const bad[] = {"",
                                     "tile=16x1",
                                     "tile=16x1,stages=0,lanes=4,",
@@ -89,8 +83,7 @@ static void other_texts(void **state) {
     if (parses(&c, bad[i])) fail_msg("%s is taken", bad[i]);
 }
 
-static void fields_of_each_size(void **state) {
-  (void)state;
+TEST(fields_of_each_size) {
   typedef struct sizes {
     uint8_t one;
     uint16_t two;
@@ -111,8 +104,7 @@ static void fields_of_each_size(void **state) {
   assert_true(back.one == 200 && back.two == 60000 && back.four == -7 && back.eight == 1 << 30);
 }
 
-static void a_text_that_does_not_fit(void **state) {
-  (void)state;
+TEST(a_text_that_does_not_fit) {
   static char key[AT_CONFIGURATION_CHARS];
   memset(key, 'k', sizeof key - 1);
   const at_tunable row = {.key = key, .of = {AT_TUNABLE_VALUE(stages, NULL, 0, 9)}};
@@ -123,8 +115,7 @@ static void a_text_that_does_not_fit(void **state) {
 }
 
 /* A text is taken as it is, where a field has room for it; 32 bits without a sign hold what has all of them set. */
-static void texts_and_large_numbers(void **state) {
-  (void)state;
+TEST(texts_and_large_numbers) {
   typedef struct called {
     char name[8];
     uint32_t count;
@@ -151,13 +142,5 @@ static void texts_and_large_numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(there_and_back),
-      cmocka_unit_test(bounds),
-      cmocka_unit_test(other_texts),
-      cmocka_unit_test(fields_of_each_size),
-      cmocka_unit_test(a_text_that_does_not_fit),
-      cmocka_unit_test(texts_and_large_numbers),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -4,7 +4,6 @@
 #include "tests/support/check.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
@@ -16,21 +15,13 @@ static attune_stream *stream;
 static _Alignas(128) double a[MOST], b[MOST], c[MOST];
 
 static attune_tuner *open_tuner(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = "";
-  options.mode = ATTUNE_MODE_OFF;
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}));
   return tuner;
 }
 
 static attune_gemm_problem problem_of(int64_t m, int64_t n, int64_t k) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_F64;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  return p;
+  return (attune_gemm_problem){.dtype = ATTUNE_F64, .m = m, .n = n, .k = k, .batch = 1};
 }
 
 static int each_call(void *user, at_plan_entry *entry, uint64_t calls) {
@@ -114,8 +105,7 @@ static void expected(const attune_gemm_problem *p, const attune_gemm_operands *o
 }
 
 /* In turn, so that each comes right after one that differs from it in one thing; whole numbers, so that it is exact. */
-static void every_field_counts(void **state) {
-  (void)state;
+TEST(every_field_counts) {
   attune_tuner *tuner = open_tuner();
   static _Alignas(128) double d[256], want[256], before[256];
   for (int round = 0; round < 4; round++)
@@ -136,8 +126,7 @@ static void every_field_counts(void **state) {
 }
 
 /* Sixty-four problems in turn, plain and transposed: none pushes another out. */
-static void many_problems_are_remembered(void **state) {
-  (void)state;
+TEST(many_problems_are_remembered) {
   enum { ROUNDS = 10, PROBLEMS = 32 };
   attune_tuner *tuner = open_tuner();
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
@@ -155,8 +144,7 @@ static void many_problems_are_remembered(void **state) {
 }
 
 /* Problems of one array, or of pages of their own, do not take each other's guess. */
-static void neighbours_have_guesses_of_their_own(void **state) {
-  (void)state;
+TEST(neighbours_have_guesses_of_their_own) {
   static const size_t steps[] = {sizeof(attune_gemm_problem), 144, 152, 192, 256, 1024, 4096, 65536, 1 << 20};
   static at_call_cache recents;
   enum { PROBLEMS = 64 };
@@ -173,8 +161,7 @@ static void neighbours_have_guesses_of_their_own(void **state) {
 }
 
 /* Two problems asked from one address, and from one each, and two plans: each call counts once, at what it ran. */
-static void wrong_guesses_count_right(void **state) {
-  (void)state;
+TEST(wrong_guesses_count_right) {
   enum { ROUNDS = 50 };
   attune_tuner *tuner = open_tuner();
   _Alignas(128) double d[9];
@@ -227,8 +214,7 @@ static void *work_elsewhere(void *arg) {
   return good ? NULL : arg;
 }
 
-static void a_thread_may_have_another_place(void **state) {
-  (void)state;
+TEST(a_thread_may_have_another_place) {
   attune_tuner *tuner = open_tuner();
   pthread_t thread;
   void *failed = NULL;
@@ -239,8 +225,7 @@ static void a_thread_may_have_another_place(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void padding_does_not_count(void **state) {
-  (void)state;
+TEST(padding_does_not_count) {
   attune_tuner *tuner = open_tuner();
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
   for (int i = 0; i < 20; i++) {
@@ -256,8 +241,7 @@ static void padding_does_not_count(void **state) {
 }
 
 /* More problems than are remembered: counts of those given up are kept. */
-static void counts_outlive_what_is_remembered(void **state) {
-  (void)state;
+TEST(counts_outlive_what_is_remembered) {
   enum { SIZES = 10, ROUNDS = 3 };
   attune_tuner *tuner = open_tuner();
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
@@ -300,8 +284,7 @@ static int places(void) {
   return count;
 }
 
-static void threads_are_added_up(void **state) {
-  (void)state;
+TEST(threads_are_added_up) {
   team t = {.tuner = open_tuner()};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
   const attune_gemm_problem p = problem_of(2, 2, 2);
@@ -342,8 +325,7 @@ static void *outlive(void *arg) {
   return failed;
 }
 
-static void a_destroyed_tuner_is_forgotten(void **state) {
-  (void)state;
+TEST(a_destroyed_tuner_is_forgotten) {
   team t = {.tuner = open_tuner()};
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c};
   const attune_gemm_problem p = problem_of(2, 2, 2);
@@ -369,8 +351,7 @@ static void a_destroyed_tuner_is_forgotten(void **state) {
   pthread_barrier_destroy(&t.seen);
 }
 
-static int open_host(void **state) {
-  (void)state;
+FIXTURE(open_host) {
   attune_device *device = NULL;
   for (int i = 0; i < MOST; i++) {
     a[i] = (double)(i % 5 - 2);
@@ -383,16 +364,5 @@ static int open_host(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_field_counts),
-      cmocka_unit_test(many_problems_are_remembered),
-      cmocka_unit_test(padding_does_not_count),
-      cmocka_unit_test(counts_outlive_what_is_remembered),
-      cmocka_unit_test(threads_are_added_up),
-      cmocka_unit_test(a_destroyed_tuner_is_forgotten),
-      cmocka_unit_test(neighbours_have_guesses_of_their_own),
-      cmocka_unit_test(wrong_guesses_count_right),
-      cmocka_unit_test(a_thread_may_have_another_place),
-  };
-  return cmocka_run_group_tests(tests, open_host, NULL);
+  return RUN_TESTS(open_host, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,11 +24,7 @@ static bool call_some(int first) {
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   bool ok = true;
   for (int i = first; i < first + 600; i++) {
-    attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-    p.dtype = ATTUNE_F64;
-    p.m = 1 + i % 7;
-    p.n = 1 + i / 7 % 8;
-    p.k = 1 + i / 56 % 8;
+    attune_gemm_problem p = {.dtype = ATTUNE_F64, .m = 1 + i % 7, .n = 1 + i / 7 % 8, .k = 1 + i / 56 % 8};
     ok = ok && attune_gemm(tuner, stream, &p, &o) == ATTUNE_OK;
   }
   at_call_cache_collect(0);
@@ -56,8 +51,7 @@ static int child(void) {
   return failed ? 2 : 0;
 }
 
-static void children_call(void **state) {
-  (void)state;
+TEST(children_call) {
   pthread_t threads[THREADS];
   int firsts[THREADS] = {0, 40, 90};
   assert_true(call_some(0)); /* the libraries are loaded now: forks beside that are another matter */
@@ -81,13 +75,10 @@ static void children_call(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) children = atoi(argv[1]);
   attune_device *device = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_OFF;
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_OFF};
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(children_call)};
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   if (!failed) attune_tuner_destroy(tuner); /* else threads still use it */
   return failed;
 }

@@ -75,8 +75,7 @@ static attune_status make_tuner(attune_tuner **out) {
   return at_plan_table_put(&(*out)->plans, &key, &plan, &d, false);
 }
 
-static int open_tuner(void **state) {
-  (void)state;
+FIXTURE(open_tuner) {
   toy_reset();
   toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=30000");
@@ -93,8 +92,7 @@ static int open_tuner(void **state) {
   return 0;
 }
 
-static int close_tuner(void **state) {
-  (void)state;
+FIXTURE(close_tuner) {
   attune_tuner_destroy(first);
   attune_tuner_destroy(other);
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
@@ -146,8 +144,7 @@ static void check_aside(attune_stream *stream) {
   assert_int_equal(team_calls, before);
 }
 
-static void a_slow_team_is_set_aside(void **state) {
-  (void)state;
+TEST(a_slow_team_is_set_aside) {
   calls(attune_stream_default(device), 500);
   assert_string_equal(explain().implementation, "spin");
   assert_int_equal(base_calls, 0);
@@ -158,8 +155,7 @@ static void a_slow_team_is_set_aside(void **state) {
 }
 
 /* What one tuner sets aside, another one of the process runs on: it finds out for itself, or has no reason to. */
-static void other_tuners_find_out_for_themselves(void **state) {
-  (void)state;
+TEST(other_tuners_find_out_for_themselves) {
   OK(make_tuner(&other));
   team_ns = 60000;
   assert_true(set_aside_within(attune_stream_default(device), 40000));
@@ -180,8 +176,7 @@ static void other_tuners_find_out_for_themselves(void **state) {
 }
 
 /* Measured again by the same tuner, and the winner again: it runs again. */
-static void measured_again_it_has_another_chance(void **state) {
-  (void)state;
+TEST(measured_again_it_has_another_chance) {
   static const char *const spins[] = {TEAM, NULL};
   attune_decision d;
   team_ns = 60000;
@@ -194,8 +189,7 @@ static void measured_again_it_has_another_chance(void **state) {
   assert_string_equal(explain().implementation, "spin");
 }
 
-static void a_slow_team_of_a_created_stream(void **state) {
-  (void)state;
+TEST(a_slow_team_of_a_created_stream) {
   attune_stream *stream = NULL;
   OK(attune_stream_create(&stream, device));
   team_ns = 60000;
@@ -205,16 +199,14 @@ static void a_slow_team_of_a_created_stream(void **state) {
 }
 
 /* Its median is a third of the default's time, and its mean more than three times that: each twentieth call stalls. */
-static void stalls_count(void **state) {
-  (void)state;
+TEST(stalls_count) {
   outlier_every = 20;
   assert_true(set_aside_within(attune_stream_default(device), 40000));
   check_aside(attune_stream_default(device));
 }
 
 /* Faster in the mean, for all that one call in a thousand takes very long. */
-static void rare_stalls_are_no_reason(void **state) {
-  (void)state;
+TEST(rare_stalls_are_no_reason) {
   outlier_every = 1000;
   calls(attune_stream_default(device), 20000);
   assert_string_equal(explain().implementation, "spin");
@@ -224,8 +216,7 @@ static void rare_stalls_are_no_reason(void **state) {
 
 /* The process runs for two fifths of the time and is stopped for the rest. In a short look it is chance who is stopped: a
  * team three times as fast as the default is not set aside for that. */
-static void a_quota_stops_both(void **state) {
-  (void)state;
+TEST(a_quota_stops_both) {
   team_ns = 100000;
   base_ns = 300000;
   run_ns = 40000000;
@@ -242,8 +233,7 @@ static void a_quota_stops_both(void **state) {
 }
 
 /* Slower than the default was, and so is the default now. */
-static void a_slow_machine_is_no_reason(void **state) {
-  (void)state;
+TEST(a_slow_machine_is_no_reason) {
   team_ns = 60000;
   base_ns = 120000;
   calls(attune_stream_default(device), 15000);
@@ -252,8 +242,7 @@ static void a_slow_machine_is_no_reason(void **state) {
 }
 
 /* What is believed of the default is looked at again: the machine is fast again, and the team is not. */
-static void a_machine_that_recovers(void **state) {
-  (void)state;
+TEST(a_machine_that_recovers) {
   team_ns = 60000;
   base_ns = 120000;
   calls(attune_stream_default(device), 15000);
@@ -270,8 +259,7 @@ static int calls_until_it_is_back(int most) {
 }
 
 /* After a second, 33,333 calls of the default, the team has another chance; if it loses again, after two seconds. */
-static void it_comes_back(void **state) {
-  (void)state;
+TEST(it_comes_back) {
   team_ns = 60000;
   assert_true(set_aside_within(attune_stream_default(device), 40000));
   assert_in_range(calls_until_it_is_back(100000), 30000, 34000);
@@ -285,8 +273,7 @@ static void it_comes_back(void **state) {
 }
 
 /* Once a second there is a comparison at most while the machine is slow, and less often each time. */
-static void doubts_are_rare(void **state) {
-  (void)state;
+TEST(doubts_are_rare) {
   team_ns = 60000;
   base_ns = 120000;
   calls(attune_stream_default(device), 250000); /* 15 s: comparisons after 0, 1, 3, 7 and 15 s */
@@ -300,8 +287,7 @@ static void *call_in_thread(void *arg) {
   return NULL;
 }
 
-static void many_threads(void **state) {
-  (void)state;
+TEST(many_threads) {
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
   team_ns = 20000;
@@ -311,8 +297,7 @@ static void many_threads(void **state) {
   assert_int_equal(team_calls + base_calls, THREADS * 1500);
 }
 
-static void a_bound_on_threads(void **state) {
-  (void)state;
+TEST(a_bound_on_threads) {
   OK(attune_set_threads(1));
   calls(attune_stream_default(device), 20);
   const attune_decision d = explain();
@@ -327,8 +312,7 @@ static void a_bound_on_threads(void **state) {
 }
 
 /* Plans of one thread, and those that must give the same bits, are called as they are. */
-static void who_has_no_guard(void **state) {
-  (void)state;
+TEST(who_has_no_guard) {
   static const struct {
     const char *problem, *configuration;
     bool guarded;
@@ -351,28 +335,8 @@ static void who_has_no_guard(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_tuner, close_tuner)
-  const struct CMUnitTest tests[] = {
-      TEST(a_slow_team_is_set_aside),
-      TEST(other_tuners_find_out_for_themselves),
-      TEST(measured_again_it_has_another_chance),
-      TEST(a_slow_team_of_a_created_stream),
-      TEST(stalls_count),
-      TEST(rare_stalls_are_no_reason),
-      TEST(a_quota_stops_both),
-      TEST(a_slow_machine_is_no_reason),
-      TEST(a_machine_that_recovers),
-      TEST(it_comes_back),
-      TEST(doubts_are_rare),
-      TEST(many_threads),
-      TEST(a_bound_on_threads),
-      TEST(who_has_no_guard),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
-  if (at_cpu_count() < 2) {
-    puts("skipped: a team needs two CPUs");
-    return 77;
-  }
+  if (at_cpu_count() < 2) return skip_all("a team needs two CPUs");
   virtual_clock_start();
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(open_tuner, close_tuner, NULL, NULL);
 }

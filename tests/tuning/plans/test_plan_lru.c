@@ -9,8 +9,6 @@
 
 #include <malloc.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tuning/tuner/tuner.h"
 
@@ -21,16 +19,12 @@ static double a[SIDE * SIDE], b[SIDE * SIDE];
 
 static attune_tuner *new_tuner(void) {
   attune_tuner *tuner = NULL;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.database = "";
-  options.mode = ATTUNE_MODE_CACHED;
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_CACHED}));
   tuner->plans.most = tuner->captured.most = PLACES;
   return tuner;
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   for (int i = 0; i < SIDE * SIDE; i++) {
     a[i] = i % 7 - 3;
     b[i] = i % 5 - 2;
@@ -40,11 +34,8 @@ static int open_all(void **state) {
 
 /* One of SIDE^3 problems. */
 static attune_gemm_problem problem_of(int number) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_F64;
-  p.m = 1 + number % SIDE;
-  p.n = 1 + number / SIDE % SIDE;
-  p.k = 1 + number / SIDE / SIDE % SIDE;
+  attune_gemm_problem p = {.dtype = ATTUNE_F64, .m = 1 + number % SIDE, .n = 1 + number / SIDE % SIDE,
+                           .k = 1 + number / SIDE / SIDE % SIDE};
   return p;
 }
 
@@ -67,8 +58,7 @@ static bool is_right(int number, const double *d) {
 }
 
 /* Each product's plan is long out of the table when the stream comes to it. */
-static void a_stream_that_lags(void **state) {
-  (void)state;
+TEST(a_stream_that_lags) {
   enum { COUNT = 4000, AT_ONCE = 200 };
   static double d[AT_ONCE][SIDE * SIDE];
   attune_tuner *tuner = new_tuner();
@@ -85,8 +75,7 @@ static void a_stream_that_lags(void **state) {
 }
 
 /* The same problem is decided once, not at each call. */
-static void the_latest_are_kept(void **state) {
-  (void)state;
+TEST(the_latest_are_kept) {
   double d[SIDE * SIDE];
   attune_tuner *tuner = new_tuner();
   attune_stream *stream = attune_stream_default(host);
@@ -104,8 +93,7 @@ static void the_latest_are_kept(void **state) {
 }
 
 /* A plan of the program outlives its place. */
-static void plans_of_the_program(void **state) {
-  (void)state;
+TEST(plans_of_the_program) {
   enum { PLANS = 64 };
   static double d[PLANS][SIDE * SIDE];
   attune_plan *plans[PLANS];
@@ -132,8 +120,7 @@ static void plans_of_the_program(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void graphs_keep_theirs(void **state) {
-  (void)state;
+TEST(graphs_keep_theirs) {
   enum { NODES = 40 };
   static double d[NODES][SIDE * SIDE];
   double other[SIDE * SIDE];
@@ -159,8 +146,7 @@ static void graphs_keep_theirs(void **state) {
 }
 
 /* The same problems over and over, and modes that withdraw what was guessed: memory stays. */
-static void nothing_grows(void **state) {
-  (void)state;
+TEST(nothing_grows) {
   enum { PROBLEMS = 3000, TURNS = 6 };
   double d[SIDE * SIDE];
   size_t before = 0;
@@ -177,8 +163,7 @@ static void nothing_grows(void **state) {
 }
 
 /* What was found beyond the bound is told like any other choice. */
-static void choices_are_told(void **state) {
-  (void)state;
+TEST(choices_are_told) {
   double d[SIDE * SIDE];
   char text[256];
   attune_tuner *tuner = new_tuner();
@@ -220,8 +205,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-static void threads_share_the_rest(void **state) {
-  (void)state;
+TEST(threads_share_the_rest) {
   pthread_t threads[THREADS];
   worker workers[THREADS];
   attune_tuner *tuner = new_tuner();
@@ -235,11 +219,5 @@ static void threads_share_the_rest(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_stream_that_lags),     cmocka_unit_test(the_latest_are_kept),
-      cmocka_unit_test(plans_of_the_program),   cmocka_unit_test(graphs_keep_theirs),
-      cmocka_unit_test(nothing_grows),          cmocka_unit_test(choices_are_told),
-      cmocka_unit_test(threads_share_the_rest),
-  };
-  return cmocka_run_group_tests(tests, open_all, NULL);
+  return RUN_TESTS(open_all, NULL);
 }

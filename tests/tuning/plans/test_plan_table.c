@@ -5,8 +5,6 @@
 #include "tuning/store/decision.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "src/base/backend.h"
 #include "tuning/plans/plan_table.h"
@@ -88,8 +86,7 @@ static const at_plan *find(at_plan_table *table, int number) {
   return at_plan_table_find(table, &key);
 }
 
-static void hits_and_misses(void **state) {
-  (void)state;
+TEST(hits_and_misses) {
   at_plan_table table;
   assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
   assert_null(find(&table, 1));
@@ -111,8 +108,7 @@ static void hits_and_misses(void **state) {
 }
 
 /* Every byte of the key matters, but those that say its size (they follow from the op). */
-static void keys_differ_in_any_byte(void **state) {
-  (void)state;
+TEST(keys_differ_in_any_byte) {
   at_plan_table table;
   assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
   put(&table, 5, ATTUNE_SOURCE_TUNED, false);
@@ -130,8 +126,7 @@ static void keys_differ_in_any_byte(void **state) {
 }
 
 /* Problems of any size: what lies behind one in memory is neither read nor part of the key or of a plan. */
-static void a_key_ends_where_its_problem_does(void **state) {
-  (void)state;
+TEST(a_key_ends_where_its_problem_does) {
   for (size_t bytes = 1; bytes <= AT_PROBLEM_BYTES; bytes += bytes < 40 ? 1 : 59) {
     at_op sized = op;
     at_plan_table table;
@@ -168,8 +163,7 @@ static void a_key_ends_where_its_problem_does(void **state) {
   }
 }
 
-static void keep_and_replace(void **state) {
-  (void)state;
+TEST(keep_and_replace) {
   at_plan_table table;
   assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
   at_plan *first = put(&table, 1, ATTUNE_SOURCE_DEFAULT, true);
@@ -190,8 +184,7 @@ static void keep_and_replace(void **state) {
   assert_int_equal(alive, 0);
 }
 
-static void guesses_are_withdrawn(void **state) {
-  (void)state;
+TEST(guesses_are_withdrawn) {
   at_plan_table table;
   assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
   for (int i = 0; i < 100; i++) put(&table, i, (attune_source)(1 + i % 5), false);
@@ -304,20 +297,11 @@ static void one_round(void) {
   assert_int_equal(alive, 0);
 }
 
-static void readers_beside_writers(void **state) {
-  (void)state;
+TEST(readers_beside_writers) {
   for (int round = 0; round < ROUNDS; round++) one_round();
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hits_and_misses),
-      cmocka_unit_test(keys_differ_in_any_byte),
-      cmocka_unit_test(a_key_ends_where_its_problem_does),
-      cmocka_unit_test(keep_and_replace),
-      cmocka_unit_test(guesses_are_withdrawn),
-      cmocka_unit_test(readers_beside_writers),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

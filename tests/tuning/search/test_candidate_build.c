@@ -4,7 +4,6 @@
 #include "tests/support/check.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "tuning/search/candidate_build.h"
 
@@ -28,8 +27,7 @@ static void make(const at_implementation *self, const void *what, attune_device 
 
 static const at_implementation one = {.name = "one", .prepare_many = make}, two = {.name = "two", .prepare_many = make};
 
-static void a_thread_makes_all(void **state) {
-  (void)state;
+TEST(a_thread_makes_all) {
   static at_candidate_build making;
   const at_configuration a[] = {{"a=1"}, {"a=2"}}, b[] = {{"b=1"}};
   made_count = 0;
@@ -51,8 +49,7 @@ static void a_thread_makes_all(void **state) {
 }
 
 /* What was left is not begun; what was under way is made, and counted from the first on. */
-static void what_is_left_is_not_made(void **state) {
-  (void)state;
+TEST(what_is_left_is_not_made) {
   static at_candidate_build making;
   const at_configuration a[] = {{"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, {"a=5"}};
   made_count = 0;
@@ -71,16 +68,14 @@ static void what_is_left_is_not_made(void **state) {
   assert_int_equal(at_candidate_build_made(&making), made_count);
 }
 
-static void nothing_to_make_is_done(void **state) {
-  (void)state;
+TEST(nothing_to_make_is_done) {
   static at_candidate_build making;
   at_candidate_build_start(&making, &problem, NULL);
   assert_true(at_candidate_build_done(&making));
   at_candidate_build_wait(&making);
 }
 
-static void it_takes_what_there_is_room_for(void **state) {
-  (void)state;
+TEST(it_takes_what_there_is_room_for) {
   static at_candidate_build making;
   static at_configuration many[AT_CANDIDATE_BUILD_ROOM];
   assert_int_equal(at_candidate_build_add(&making, &one, many, 0), 0);
@@ -91,11 +86,5 @@ static void it_takes_what_there_is_room_for(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_thread_makes_all),
-      cmocka_unit_test(what_is_left_is_not_made),
-      cmocka_unit_test(nothing_to_make_is_done),
-      cmocka_unit_test(it_takes_what_there_is_room_for),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

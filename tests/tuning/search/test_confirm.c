@@ -84,8 +84,7 @@ static double claimed(void) {
   return result.decision.default_time_ns / result.decision.time_ns;
 }
 
-static void the_claim_is_of_long_use(void **state) {
-  (void)state;
+TEST(the_claim_is_of_long_use) {
   static const char *const spins[] = {"ns=50000", NULL};
   OK(search(spins, NULL, 0, 3000.0));
   assert_string_equal(result.decision.configuration, "ns=50000");
@@ -97,8 +96,7 @@ static void the_claim_is_of_long_use(void **state) {
   assert_false(result.decision.unsure);
 }
 
-static void who_is_slower_alone_loses(void **state) {
-  (void)state;
+TEST(who_is_slower_alone_loses) {
   static const char *const spins[] = {"ns=50000", "ns=120000", NULL};
   OK(search(spins, "ns=50000", 29, 3000.0));
   assert_string_equal(result.decision.configuration, "ns=120000"); /* the next one */
@@ -110,8 +108,7 @@ static void who_is_slower_alone_loses(void **state) {
 }
 
 /* Who cannot be run there is out, and the next one wins. */
-static void who_fails_alone_is_dropped(void **state) {
-  (void)state;
+TEST(who_fails_alone_is_dropped) {
   static const char *const spins[] = {"ns=50000,fault=alone", "ns=120000", NULL};
   OK(search(spins, NULL, 0, 3000.0));
   assert_string_equal(result.decision.configuration, "ns=120000");
@@ -148,8 +145,7 @@ static attune_status noisy_spin(int64_t most, int64_t alone, double budget_ms) {
 }
 
 /* In its race nobody can tell whether one is faster, alone it is not, or it is: that is a decision. */
-static void what_is_clear_alone_is_not_open(void **state) {
-  (void)state;
+TEST(what_is_clear_alone_is_not_open) {
   OK(noisy_spin(760, 400, 3000.0)); /* alone as fast as the default */
   assert_string_equal(result.decision.implementation, "base");
   assert_false(result.decision.unsure);
@@ -168,8 +164,7 @@ static void what_is_clear_alone_is_not_open(void **state) {
 
 /* Nor does a default whose own times vary, once who could be faster is not. How its times fall decides whether the race
  * leaves that to the claim. */
-static void a_noisy_default_leaves_nothing_open(void **state) {
-  (void)state;
+TEST(a_noisy_default_leaves_nothing_open) {
   int claims = 0;
   for (unsigned i = 0; i < 6; i++) {
     seed = i;
@@ -185,8 +180,7 @@ static void a_noisy_default_leaves_nothing_open(void **state) {
 }
 
 /* What could be gained is told against what is chosen, which may be slower than the vendor's own call. */
-static void a_gain_is_told_against_the_choice(void **state) {
-  (void)state;
+TEST(a_gain_is_told_against_the_choice) {
   bare_ns = 100000;
   const attune_status status = noisy_spin(860, 400, 80.0);
   bare_ns = 0;
@@ -196,8 +190,7 @@ static void a_gain_is_told_against_the_choice(void **state) {
 }
 
 /* The same code is as fast, where noise explains that it looks slower. */
-static void what_the_default_loses_by_noise_is_not_told(void **state) {
-  (void)state;
+TEST(what_the_default_loses_by_noise_is_not_told) {
   for (int64_t noise = 0; noise <= 300; noise += 300) {
     bare_ns = noise ? 540000 : 190000;
     const int64_t usual_ns = noise_ns;
@@ -213,8 +206,7 @@ static void what_the_default_loses_by_noise_is_not_told(void **state) {
 }
 
 /* There is no time for it: the race's figures stand. */
-static void a_short_budget_makes_no_claim(void **state) {
-  (void)state;
+TEST(a_short_budget_makes_no_claim) {
   static const char *const spins[] = {"ns=50000", NULL};
   OK(search(spins, "ns=50000", 9, 60.0));
   assert_string_equal(result.decision.configuration, "ns=50000");
@@ -222,8 +214,7 @@ static void a_short_budget_makes_no_claim(void **state) {
 }
 
 /* Claims share a third of a budget, however many are slower alone, and however many rounds others disturb. */
-static void claims_take_no_more_than_a_third_of_a_budget(void **state) {
-  (void)state;
+TEST(claims_take_no_more_than_a_third_of_a_budget) {
   static const char *const spins[] = {"ns=50000", "ns=51000", "ns=52000", "ns=53000", "ns=54000", NULL};
   for (int kind = 0; kind < 4; kind++)
     for (double budget_ms = 200.0; budget_ms < 900.0; budget_ms *= 1.3) {
@@ -239,8 +230,7 @@ static void claims_take_no_more_than_a_third_of_a_budget(void **state) {
     }
 }
 
-static void lost_doubtful_and_no_gain(void **state) {
-  (void)state;
+TEST(lost_doubtful_and_no_gain) {
   static const at_confirmation none = {.rounds = 0, .ratio = 0.5, .least = 1.0}, clear = {9, 1.2, 0.01, 1.0, 1.0, 0.01, false},
                         less = {9, 0.98, 0.01, 1.0, 1.0, 0.01, false}, perhaps = {9, 0.9, 0.06, 1.0, 1.0, 0.06, false},
                         even = {9, 1.01, 0.01, 1.0, 1.0, 0.01, false}, either = {9, 1.01, 0.02, 1.0, 1.0, 0.02, false},
@@ -275,8 +265,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *rest) {
 }
 
 /* Threads that spin on for a while are waited for, those that never end are not. */
-static void rest_waits_for_threads(void **state) {
-  (void)state;
+TEST(rest_waits_for_threads) {
   story = NOBODY, naps = 0;
   assert_true(at_sampler_rest());
   assert_in_range(naps, 1, 4);
@@ -289,30 +278,17 @@ static void rest_waits_for_threads(void **state) {
   story = NO_STORY;
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   toy_reset();
   return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   at_timer_destroy(profiler);
   return 0;
 }
 
 int main(void) {
   virtual_clock_start();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_claim_is_of_long_use),
-                                     cmocka_unit_test(who_is_slower_alone_loses),
-                                     cmocka_unit_test(who_fails_alone_is_dropped),
-                                     cmocka_unit_test(what_is_clear_alone_is_not_open),
-                                     cmocka_unit_test(a_noisy_default_leaves_nothing_open),
-                                     cmocka_unit_test(a_gain_is_told_against_the_choice),
-                                     cmocka_unit_test(what_the_default_loses_by_noise_is_not_told),
-                                     cmocka_unit_test(a_short_budget_makes_no_claim),
-                                     cmocka_unit_test(claims_take_no_more_than_a_third_of_a_budget),
-                                     cmocka_unit_test(lost_doubtful_and_no_gain),
-                                     cmocka_unit_test(rest_waits_for_threads)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

@@ -9,8 +9,7 @@
 /* The default's times when something else has the machine: from 0.3 to 3.3 ms. */
 #define LOADED "ns=300000,noise=3000000"
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   remove_database();
   return 0;
@@ -41,8 +40,7 @@ static void put(int complete, int unsure, double spread) {
 
 /* ---- the order of evidence ---- */
 
-static void evidence_has_an_order(void **state) {
-  (void)state;
+TEST(evidence_has_an_order) {
   static const struct {
     int complete, unsure, samples;
     double spread;
@@ -65,8 +63,7 @@ static void evidence_has_an_order(void **state) {
 }
 
 /* A tiny budget, however forced, does not replace a winner that was looked for in full. */
-static void a_tiny_budget_keeps_the_winner(void **state) {
-  (void)state;
+TEST(a_tiny_budget_keeps_the_winner) {
   static const char *const slow[] = {"ns=5000000,a=1", "ns=5000000,a=2", "ns=5000000,a=3", NULL};
   put(1, 0, 0.01);
   toy_spins = slow;
@@ -82,8 +79,7 @@ static void a_tiny_budget_keeps_the_winner(void **state) {
 }
 
 /* Nor does a run on a loaded machine. */
-static void a_loaded_machine_keeps_the_winner(void **state) {
-  (void)state;
+TEST(a_loaded_machine_keeps_the_winner) {
   put(1, 0, 0.01);
   at_copy_text(toy_base, sizeof toy_base, LOADED);
   toy_refused = "ns=50000"; /* not even the winner itself runs */
@@ -101,8 +97,7 @@ static void a_loaded_machine_keeps_the_winner(void **state) {
 }
 
 /* Incomplete or unsure evidence gives way to better, unasked. */
-static void weak_evidence_is_replaced(void **state) {
-  (void)state;
+TEST(weak_evidence_is_replaced) {
   static const char *const spins[] = {"ns=20000", NULL};
   toy_spins = spins;
   for (int unsure = 0; unsure < 2; unsure++) {
@@ -119,8 +114,7 @@ static void weak_evidence_is_replaced(void **state) {
 }
 
 /* A winner that the lists no longer offer is raced all the same, and wins again. */
-static void the_winner_so_far_is_raced(void **state) {
-  (void)state;
+TEST(the_winner_so_far_is_raced) {
   static const char *const others[] = {"ns=150000", NULL};
   put(1, 0, 1.0);
   toy_spins = others;
@@ -132,8 +126,7 @@ static void the_winner_so_far_is_raced(void **state) {
 /* ---- unsure ---- */
 
 /* A default whose own times vary widely leaves it open; the next run measures again, and on a quiet machine is sure. */
-static void noise_is_told_and_retried(void **state) {
-  (void)state;
+TEST(noise_is_told_and_retried) {
   at_copy_text(toy_base, sizeof toy_base, LOADED);
   const attune_decision d = tune(400.0, 0);
   assert_true(d.complete == 1 && d.unsure == 1);
@@ -158,8 +151,7 @@ static void put_samples(at_candidate *contender, double ns, double noise, int co
 }
 
 /* A runner-up far ahead in its median with a huge spread leaves the choice open; one that is settled does not. */
-static void a_noisy_runner_up_leaves_it_open(void **state) {
-  (void)state;
+TEST(a_noisy_runner_up_leaves_it_open) {
   static const struct {
     double base_noise, ns, noise;
     int count;
@@ -184,16 +176,6 @@ static void a_noisy_runner_up_leaves_it_open(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(evidence_has_an_order),
-      TEST(a_tiny_budget_keeps_the_winner),
-      TEST(a_loaded_machine_keeps_the_winner),
-      TEST(weak_evidence_is_replaced),
-      TEST(the_winner_so_far_is_raced),
-      TEST(noise_is_told_and_retried),
-      TEST(a_noisy_runner_up_leaves_it_open),
-  };
   if (!open_toy_database()) return 1;
-  return close_toy_database(cmocka_run_group_tests(tests, NULL, NULL));
+  return close_toy_database(RUN_TESTS_EACH(fresh, NULL, NULL, NULL));
 }

@@ -4,8 +4,8 @@
 #include "tests/support/toy/toy_database.h"
 #include "tuning/store/decision.h"
 
-#include "tuning/search/paired_samples.h"
-#include "tuning/tune/revalidate.h"
+#include "tuning/search/race.h"
+#include "tuning/tune/tune.h"
 #include "tuning/tuner/winner.h"
 #include <math.h>
 #include <sqlite3.h>
@@ -50,8 +50,7 @@ static void loaded(victims whom, int64_t ns, int burst, int calm) {
 
 static const char *const alone[] = {ALONE, NULL};
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   toy_pass = pass_under_load;
   toy_spins = alone;
@@ -99,8 +98,7 @@ static void put(const char *configuration, double speedup, double spread) {
 
 /* Others disturb every sample of the default's team, and none of the winner's one thread: 16 x as fast, with hardly any
  * spread, and yet not sure. The next run, on the quiet machine, is not asked to force anything. */
-static void a_default_that_waits_makes_no_sure_winner(void **state) {
-  (void)state;
+TEST(a_default_that_waits_makes_no_sure_winner) {
   loaded(TEAMS, 2200000, 1, 0);
   const attune_decision d = tune(1000.0, 0);
   assert_true(d.unsure == 1 && d.disturbed > 0);
@@ -114,8 +112,7 @@ static void a_default_that_waits_makes_no_sure_winner(void **state) {
 }
 
 /* A winner of one thread that loses half of its time, beside a default that does too. */
-static void a_disturbed_thread_is_seen(void **state) {
-  (void)state;
+TEST(a_disturbed_thread_is_seen) {
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
   loaded(EVERYONE, 150000, 1, 0);
   assert_int_equal(tune(1000.0, 0).unsure, 1);
@@ -125,8 +122,7 @@ static void a_disturbed_thread_is_seen(void **state) {
 }
 
 /* A candidate that only others kept from winning leaves the choice open. */
-static void a_loser_that_was_disturbed_is_no_loser(void **state) {
-  (void)state;
+TEST(a_loser_that_was_disturbed_is_no_loser) {
   static const char *const teams[] = {"ns=100000,threads=2,a=1", "ns=100000,threads=2,a=2", NULL};
   toy_spins = teams;
   at_copy_text(toy_base, sizeof toy_base, "ns=300000,threads=1");
@@ -140,8 +136,7 @@ static void a_loser_that_was_disturbed_is_no_loser(void **state) {
 }
 
 /* Bursts of other work: the samples that they met are taken again, and the decision is sure and right. */
-static void bursts_are_left_out(void **state) {
-  (void)state;
+TEST(bursts_are_left_out) {
   loaded(TEAMS, 2200000, 4, 12);
   const attune_decision d = tune(1000.0, 0);
   expect_truth(&d);
@@ -149,8 +144,7 @@ static void bursts_are_left_out(void **state) {
 }
 
 /* Threads of the process that are in each other's way are no other work: on a quiet machine that is how it is. */
-static void own_threads_are_no_others(void **state) {
-  (void)state;
+TEST(own_threads_are_no_others) {
   loaded(TEAMS, 80000, 1, 0);
   others = 0.0;
   const attune_decision d = tune(1000.0, 0);
@@ -177,8 +171,7 @@ static void put_samples(at_candidate *contender, double ns, double rough_ns, int
 
 /* Clean pairs alone decide, however few of many they are; where there are less than four, those that others took least
  * from, which are the first ones here. */
-static void rough_pairs_are_left_out(void **state) {
-  (void)state;
+TEST(rough_pairs_are_left_out) {
   static const struct {
     int rough, pairs;
     double speedup;
@@ -199,8 +192,7 @@ static void rough_pairs_are_left_out(void **state) {
 
 /* Stored as complete and sure, with a tiny error, by a run that did not see the load: --force on a quiet machine raced it
  * again, and it does not hold. Its small error keeps it no longer, though the new one is larger. */
-static void a_refuted_claim_is_replaced(void **state) {
-  (void)state;
+TEST(a_refuted_claim_is_replaced) {
 #define NOISY "ns=150000,noise=30000"
   static const char *const noisy[] = {NOISY, NULL};
   put(NOISY, 16.9, 0.0001);
@@ -213,8 +205,7 @@ static void a_refuted_claim_is_replaced(void **state) {
 }
 
 /* But not by a run that was disturbed itself. */
-static void a_disturbed_run_refutes_nothing(void **state) {
-  (void)state;
+TEST(a_disturbed_run_refutes_nothing) {
   put(ALONE, 4.0 / 3.0, 0.0001);
   loaded(EVERYONE, 400000, 1, 0);
   const attune_decision d = tune(1000.0, 1);
@@ -224,8 +215,7 @@ static void a_disturbed_run_refutes_nothing(void **state) {
 }
 
 /* The rule itself. */
-static void the_order_of_refuted_evidence(void **state) {
-  (void)state;
+TEST(the_order_of_refuted_evidence) {
   const attune_decision sharp = {.complete = 1, .samples = 41, .spread = 0.0001},
                         blunt = {.complete = 1, .samples = 41, .spread = 0.1},
                         open = {.complete = 1, .unsure = 1, .samples = 41, .spread = 0.0001, .disturbed = 5},
@@ -240,8 +230,7 @@ static void the_order_of_refuted_evidence(void **state) {
 }
 
 /* A winner whose numbers are wrong now never stays, whatever its evidence was. */
-static void a_broken_winner_goes(void **state) {
-  (void)state;
+TEST(a_broken_winner_goes) {
   static const char *const others_of[] = {"ns=9000000", NULL};
   put("ns=20000,fault=wrong", 10.0, 0.0001);
   toy_spins = others_of;
@@ -275,8 +264,7 @@ static int trials(void) {
 }
 
 /* What it finds not to hold is marked, keeps its trials, and is measured by the next run without being asked to. */
-static void what_does_not_hold_is_doubted(void **state) {
-  (void)state;
+TEST(what_does_not_hold_is_doubted) {
   put(ALONE, 16.9, 0.0001);
   assert_int_equal(verify().verdict, ATTUNE_VERDICT_GAINS_LESS);
   const attune_decision doubted = stored();
@@ -291,8 +279,7 @@ static void what_does_not_hold_is_doubted(void **state) {
 }
 
 /* The same within one tuner, which has the winner in memory. */
-static void a_tuner_doubts_its_own_winner(void **state) {
-  (void)state;
+TEST(a_tuner_doubts_its_own_winner) {
   attune_tuner *tuner = tuner_of();
   attune_recheck out = {0};
   attune_decision d;
@@ -310,8 +297,7 @@ static void a_tuner_doubts_its_own_winner(void **state) {
 }
 
 /* On a busy machine it says so, and doubts nothing. */
-static void a_busy_machine_doubts_nothing(void **state) {
-  (void)state;
+TEST(a_busy_machine_doubts_nothing) {
   put(ALONE, 4.0 / 3.0, 0.0001);
   loaded(EVERYONE, 400000, 1, 0);
   const attune_recheck out = verify();
@@ -322,22 +308,6 @@ static void a_busy_machine_doubts_nothing(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(a_default_that_waits_makes_no_sure_winner),
-      TEST(a_disturbed_thread_is_seen),
-      TEST(a_loser_that_was_disturbed_is_no_loser),
-      TEST(bursts_are_left_out),
-      TEST(own_threads_are_no_others),
-      TEST(rough_pairs_are_left_out),
-      TEST(a_refuted_claim_is_replaced),
-      TEST(a_disturbed_run_refutes_nothing),
-      TEST(the_order_of_refuted_evidence),
-      TEST(a_broken_winner_goes),
-      TEST(what_does_not_hold_is_doubted),
-      TEST(a_tuner_doubts_its_own_winner),
-      TEST(a_busy_machine_doubts_nothing),
-  };
   if (!open_toy_database()) return 1;
-  return close_toy_database(cmocka_run_group_tests(tests, NULL, NULL));
+  return close_toy_database(RUN_TESTS_EACH(fresh, NULL, NULL, NULL));
 }

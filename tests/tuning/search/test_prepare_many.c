@@ -4,8 +4,6 @@
 #include "tuning/store/decision.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "src/host/threads.h"
@@ -55,8 +53,7 @@ static attune_status note_one(at_plan *plan) {
   return prepare_one(plan);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   made_count = prepared_count = calls = largest = 0;
   make_ns = 0;
@@ -67,11 +64,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_of(double budget_ms) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = "";
-  options.budget_ms = budget_ms;
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_tuner_create(&tuner, &(attune_tuner_options){.database = "", .budget_ms = budget_ms}, toy_ops, 1));
   return tuner;
 }
 
@@ -104,8 +98,7 @@ static int at_once(void) {
 
 /* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is
  * silent. */
-static void candidates_are_made_a_batch_at_a_time(void **state) {
-  (void)state;
+TEST(candidates_are_made_a_batch_at_a_time) {
   char before[AT_MESSAGE_CHARS];
   toy_spins = MANY;
   attune_tuner *tuner = tuner_of(3000.0);
@@ -127,8 +120,7 @@ static void candidates_are_made_a_batch_at_a_time(void **state) {
 }
 
 /* The budget is looked at between two batches, and what making takes is in it. */
-static void making_counts_in_the_budget(void **state) {
-  (void)state;
+TEST(making_counts_in_the_budget) {
   toy_spins = MANY;
   make_ns = 80000000;
   attune_tuner *tuner = tuner_of(100.0);
@@ -141,8 +133,7 @@ static void making_counts_in_the_budget(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void making_is_optional(void **state) {
-  (void)state;
+TEST(making_is_optional) {
   static const char *const spins[] = {"ns=50000", "ns=60000", NULL};
   toy_spins = spins;
   toy_spin_implementation.prepare_many = NULL;
@@ -155,8 +146,7 @@ static void making_is_optional(void **state) {
 }
 
 /* The default too, alone, before it is measured. */
-static void the_default_is_made_first(void **state) {
-  (void)state;
+TEST(the_default_is_made_first) {
   static const char *const spins[] = {"ns=50000", NULL};
   toy_spins = spins;
   toy_base_implementation.prepare_many = note_many;
@@ -169,8 +159,7 @@ static void the_default_is_made_first(void **state) {
 }
 
 /* What a wrong candidate had dropped comes back, and is made again before it is prepared again. */
-static void what_comes_back_is_made_again(void **state) {
-  (void)state;
+TEST(what_comes_back_is_made_again) {
   static const char *const spins[] = {"ns=20000,fault=wrong", "ns=100000", NULL};
   toy_spins = spins;
   attune_tuner *tuner = tuner_of(3000.0);
@@ -192,8 +181,7 @@ static void note_maker(const at_implementation *self, const void *problem, attun
   missing -= count;
 }
 
-static void a_device_measures_others_meanwhile(void **state) {
-  (void)state;
+TEST(a_device_measures_others_meanwhile) {
   static const char *const spins[] = {"ns=150000,i=1", "ns=50000", "ns=150000,i=2", NULL};
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
@@ -246,8 +234,7 @@ static attune_status prepare_default(at_plan *plan) {
   return strcmp(plan->configuration.text, DEFAULTS[0]) == 0 ? prepare_one(plan) : note_one(plan);
 }
 
-static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
-  (void)state;
+TEST(a_device_makes_the_rest_of_the_defaults_beside) {
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_timer *profiler = NULL;
@@ -342,8 +329,7 @@ static const char *const SIX[] = {
 enum { NEVER = 1 << 30 };
 
 /* Without a budget all is waited for, and what comes behind is as long as ever. */
-static void all_is_waited_for(void **state) {
-  (void)state;
+TEST(all_is_waited_for) {
   static at_search_result result;
   at_once_parts = 1;
   (void)search_beside(&result, SIX, 0.0, 0.0);
@@ -355,8 +341,7 @@ static void all_is_waited_for(void **state) {
 
 /* A budget or a limit ends the wait. What is under way then is finished, the rest is not begun, and only what is made
  * is prepared. After a limit that is much longer than a search, what was made is measured, as long as ever. */
-static void a_budget_ends_the_wait(void **state) {
-  (void)state;
+TEST(a_budget_ends_the_wait) {
   static at_search_result result;
   at_copy_text(toy_base, sizeof toy_base, "ns=50000");
   for (int hard = 0; hard < 2; hard++) {
@@ -388,8 +373,7 @@ static attune_status launch_and_wait(const at_plan *plan, const void *operands, 
 }
 
 /* What comes behind the wait is later by it, but a limit bounds that too. */
-static void nothing_goes_on_beyond_a_limit(void **state) {
-  (void)state;
+TEST(nothing_goes_on_beyond_a_limit) {
   static const char *const equal[] = {"ns=3000000,i=0", "ns=3000000,i=1", "ns=3000000,i=2", "ns=3000000,i=3", NULL};
   static at_search_result result;
   at_copy_text(toy_base, sizeof toy_base, "ns=3000000");
@@ -404,8 +388,7 @@ static void nothing_goes_on_beyond_a_limit(void **state) {
 }
 
 /* What fails there is told by prepare, and by nobody else. */
-static void making_tells_nobody(void **state) {
-  (void)state;
+TEST(making_tells_nobody) {
   static const char *const spins[] = {"ns=50000", NULL};
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
@@ -419,25 +402,11 @@ static void making_tells_nobody(void **state) {
   at_timer_destroy(profiler);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   virtual_clock_start();
   return attune_device_get(&device, "host") != ATTUNE_OK;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(candidates_are_made_a_batch_at_a_time, fresh),
-      cmocka_unit_test_setup(making_counts_in_the_budget, fresh),
-      cmocka_unit_test_setup(making_is_optional, fresh),
-      cmocka_unit_test_setup(making_tells_nobody, fresh),
-      cmocka_unit_test_setup(a_device_measures_others_meanwhile, fresh),
-      cmocka_unit_test_setup(a_device_makes_the_rest_of_the_defaults_beside, fresh),
-      cmocka_unit_test_setup(all_is_waited_for, fresh),
-      cmocka_unit_test_setup(a_budget_ends_the_wait, fresh),
-      cmocka_unit_test_setup(nothing_goes_on_beyond_a_limit, fresh),
-      cmocka_unit_test_setup(the_default_is_made_first, fresh),
-      cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
-  };
-  return cmocka_run_group_tests(tests, open_all, NULL);
+  return RUN_TESTS_EACH(fresh, NULL, open_all, NULL);
 }

@@ -16,8 +16,7 @@ static attune_device *device;
 static at_timer *profiler;
 static at_search_result result;
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   return 0;
 }
@@ -43,8 +42,7 @@ static const char *verdict_of(const char *implementation, const char *configurat
 
 /* ---- the choice ---- */
 
-static void the_fastest_right_one_wins(void **state) {
-  (void)state;
+TEST(the_fastest_right_one_wins) {
   static const char *const spins[] = {"ns=120000", "ns=60000", "ns=500000", "ns=64000", NULL};
   OK(search(spins, 3000.0));
   const attune_decision *d = &result.decision;
@@ -73,8 +71,7 @@ static void the_fastest_right_one_wins(void **state) {
 
 /* Fast and wrong in each way: none wins, each that got that far is counted, and the default or a slower right one runs.
  */
-static void the_wrong_ones_are_refused(void **state) {
-  (void)state;
+TEST(the_wrong_ones_are_refused) {
   static const char *const faults[] = {"wrong", "second", "leaves", "behind", "second_behind",
                                        "codes", "scale",  "offset", "launch", "prepare"};
   for (size_t i = 0; i < AT_COUNT(faults); i++) {
@@ -94,8 +91,7 @@ static void the_wrong_ones_are_refused(void **state) {
 }
 
 /* What loses NaN is refused, unless the default does too: then it may win, and the note tells. */
-static void what_loses_nan_is_refused(void **state) {
-  (void)state;
+TEST(what_loses_nan_is_refused) {
   static const char *const spins[] = {"ns=20000,fault=nan", "ns=70000", NULL};
   OK(search(spins, 3000.0));
   assert_string_equal(result.decision.configuration, "ns=70000");
@@ -108,8 +104,7 @@ static void what_loses_nan_is_refused(void **state) {
   assert_non_null(strstr(result.decision.note, "the default loses NaN of"));
 }
 
-static void a_default_that_is_wrong_is_an_error(void **state) {
-  (void)state;
+TEST(a_default_that_is_wrong_is_an_error) {
   at_copy_text(toy_base, sizeof toy_base, "ns=100000,fault=wrong");
   assert_int_equal(search(NULL, 1000.0), ATTUNE_BAD_DATA);
   static const char *const right[] = {"ns=50000", NULL};
@@ -120,8 +115,7 @@ static void a_default_that_is_wrong_is_an_error(void **state) {
 }
 
 /* Equals and slower ones do not replace the default, however many there are; and so two searches agree. */
-static void the_default_is_kept_within_the_noise(void **state) {
-  (void)state;
+TEST(the_default_is_kept_within_the_noise) {
   static const char *const equals[] = {"ns=200000,a=1", "ns=200000,a=2", "ns=200000,a=3",
                                        "ns=201000",     "ns=260000",     NULL};
   for (int again = 0; again < 3; again++) {
@@ -144,11 +138,11 @@ static attune_status fail_later(const at_plan *plan, const void *operands, attun
 }
 
 /* Whenever a candidate fails, it is out, and what it had left behind comes back. */
-static void a_launch_may_fail_at_any_time(void **state) {
+TEST(a_launch_may_fail_at_any_time) {
   static const char *const spins[] = {"ns=50000,fault=later", "ns=120000", NULL};
   int failed = 0;
   for (int limit = 0; limit < 6000; limit += 1 + limit / 12) {
-    (void)fresh(state);
+    (void)fresh(NULL);
     toy_spin_implementation.launch = fail_later;
     launch_limit = limit;
     launch_failures = 0;
@@ -171,8 +165,7 @@ static void put_samples(at_candidate *contender, double ns, double noise, int co
 /* ---- many implementations ---- */
 
 /* The last of more than a search ever saw wins. */
-static void all_implementations_are_searched(void **state) {
-  (void)state;
+TEST(all_implementations_are_searched) {
   enum { COUNT = 40 };
   static at_implementation each[COUNT];
   static const at_implementation *list[COUNT];
@@ -194,8 +187,7 @@ static void all_implementations_are_searched(void **state) {
 /* ---- placements ---- */
 
 /* Rounds see many placements, none better aligned than the problem says: 16 bytes on the host, or the class below. */
-static void rounds_are_taken_at_many_placements(void **state) {
-  (void)state;
+TEST(rounds_are_taken_at_many_placements) {
   static const struct {
     const char *problem;
     uintptr_t alignment;
@@ -213,8 +205,7 @@ static void rounds_are_taken_at_many_placements(void **state) {
 }
 
 /* What is fast at half of the placements and as slow at the others does not win over a default that is neither. */
-static void a_winner_wins_over_placements(void **state) {
-  (void)state;
+TEST(a_winner_wins_over_placements) {
   static const char *const fickle[] = {"ns=160000,far=80000", NULL};
   for (int again = 0; again < 4; again++) {
     toy_reset();
@@ -224,8 +215,7 @@ static void a_winner_wins_over_placements(void **state) {
 }
 
 /* On a device whose times are steady a winner by a little must be ahead nearly everywhere. */
-static void a_loser_at_some_placements_loses(void **state) {
-  (void)state;
+TEST(a_loser_at_some_placements_loses) {
   static const struct {
     double ns, shift;
     bool beats;
@@ -244,8 +234,7 @@ static void a_loser_at_some_placements_loses(void **state) {
 
 /* One slow placement of twelve moves neither the median nor the deviation, and loses all the same; so does one that was
  * measured once. Noise in every sample is no reason. */
-static void one_bad_placement_loses(void **state) {
-  (void)state;
+TEST(one_bad_placement_loses) {
   static const struct {
     double ns, noise, bad;
     int count;
@@ -299,8 +288,7 @@ static int wins_of_doubted(int more, bool stays) {
   return won;
 }
 
-static void a_doubtful_placement_is_told_from_a_sample(void **state) {
-  (void)state;
+TEST(a_doubtful_placement_is_told_from_a_sample) {
   for (int more = 1; more <= 4; more++) {
     assert_int_equal(wins_of_doubted(more, false), 200);
     assert_in_range(wins_of_doubted(more, true), 0, 4);
@@ -309,8 +297,7 @@ static void a_doubtful_placement_is_told_from_a_sample(void **state) {
 
 /* ---- the rules of a race, on samples put in by hand ---- */
 
-static void beating_the_default_takes_a_margin(void **state) {
-  (void)state;
+TEST(beating_the_default_takes_a_margin) {
   static const struct {
     double ns, noise;
     int count;
@@ -328,8 +315,7 @@ static void beating_the_default_takes_a_margin(void **state) {
 }
 
 /* A second thread must win more than a measurement without other work shows: a wake-up a call, a share of the time. */
-static void threads_are_a_cost(void **state) {
-  (void)state;
+TEST(threads_are_a_cost) {
   static const struct {
     double base_ns, ns;
     const char *configuration;
@@ -350,8 +336,7 @@ static void threads_are_a_cost(void **state) {
 
 /* A default that is a team has the same price: a faster team beats it, and so does a thread alone; one that keeps two
  * CPUs busy for a few percent does not win over a default of one, but over one as dear it does. */
-static void the_price_is_the_same_for_all(void **state) {
-  (void)state;
+TEST(the_price_is_the_same_for_all) {
   const struct {
     double ns, cpus, default_cpus;
     const char *configuration;
@@ -381,8 +366,7 @@ static void the_price_is_the_same_for_all(void **state) {
 
 /* Two CPUs that sustain the work of one: a team that needs twice 120 us of them is as slow as 240 us in the long run,
  * however fast its bursts are, and does not win over 180 us of one. */
-static void a_burst_is_no_evidence(void **state) {
-  (void)state;
+TEST(a_burst_is_no_evidence) {
   static const char *const spins[] = {"ns=120000,threads=2", NULL};
   const double before = at_cpu_capacity();
   at_copy_text(toy_base, sizeof toy_base, "ns=180000,threads=1");
@@ -422,8 +406,7 @@ static attune_status vendor_team(const at_plan *plan, const at_bare_calls *calls
 
 /* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both
  * in the long run. */
-static void the_bare_call_pays_for_its_threads(void **state) {
-  (void)state;
+TEST(the_bare_call_pays_for_its_threads) {
   static const char *const spins[] = {"ns=170000,threads=1", NULL};
   const attune_decision *d = &result.decision;
   const double before = at_cpu_capacity();
@@ -446,8 +429,7 @@ static void the_bare_call_pays_for_its_threads(void **state) {
 
 /* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through
  * attune wins though it is slower, and nothing is called an improvement that is none. */
-static void the_default_is_the_bare_call(void **state) {
-  (void)state;
+TEST(the_default_is_the_bare_call) {
   static const struct {
     int64_t bare_ns;
     const char *spin, *winner;
@@ -478,8 +460,7 @@ static void the_default_is_the_bare_call(void **state) {
 }
 
 /* The default through attune is no faster than its own call, whatever was measured: it cannot beat itself. */
-static void the_default_does_not_beat_itself(void **state) {
-  (void)state;
+TEST(the_default_does_not_beat_itself) {
   static const char *const spins[] = {"ns=300000", NULL};
   const attune_decision *d = &result.decision;
   toy_base_implementation.bare = vendor_call;
@@ -493,8 +474,7 @@ static void the_default_does_not_beat_itself(void **state) {
 }
 
 /* However short the budget, the default through attune is measured and verified. */
-static void a_bare_default_and_no_time(void **state) {
-  (void)state;
+TEST(a_bare_default_and_no_time) {
   static const char *const spins[] = {"ns=5000000", NULL};
   toy_base_implementation.bare = vendor_call;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000000");
@@ -507,8 +487,7 @@ static void a_bare_default_and_no_time(void **state) {
 }
 
 /* Of two that are as fast within the noise the first in order wins, whichever measured a hair better. */
-static void equals_are_decided_by_order(void **state) {
-  (void)state;
+TEST(equals_are_decided_by_order) {
   static at_candidate base, first, second;
   at_candidate *contenders[] = {&base, &first, &second};
   at_race race = {.contenders = contenders, .count = 3};
@@ -528,8 +507,7 @@ static void equals_are_decided_by_order(void **state) {
   assert_ptr_equal(at_race_winner(&race), &base);
 }
 
-static void a_candidate_joins_once(void **state) {
-  (void)state;
+TEST(a_candidate_joins_once) {
   at_race race = {0};
   const at_configuration one = {"ns=1"}, two = {"ns=2"};
   assert_non_null(at_race_add(&race, &toy_base_implementation, &one));
@@ -545,8 +523,7 @@ static void a_candidate_joins_once(void **state) {
 enum { MANY = 200, CHARS = 32 };
 
 /* Two hundred candidates of ten milliseconds each: a step is one of them, tried twice, and a round. */
-static void the_budget_holds(void **state) {
-  (void)state;
+TEST(the_budget_holds) {
   static char texts[MANY][CHARS];
   static const char *spins[MANY + 1];
   at_copy_text(toy_base, sizeof toy_base, "ns=10000000");
@@ -567,8 +544,7 @@ static void the_budget_holds(void **state) {
 }
 
 /* The default is measured whatever the budget is. */
-static void a_budget_too_small_for_the_default(void **state) {
-  (void)state;
+TEST(a_budget_too_small_for_the_default) {
   static const char *const spins[] = {"ns=5000000", NULL};
   at_copy_text(toy_base, sizeof toy_base, "ns=20000000");
   OK(search(spins, 1.0));
@@ -578,19 +554,15 @@ static void a_budget_too_small_for_the_default(void **state) {
 }
 
 static attune_tuner *tuner_of(double budget_ms, double total_budget_ms) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_TUNE, .budget_ms = budget_ms,
+                                  .total_budget_ms = total_budget_ms};
   attune_tuner *tuner = NULL;
-  options.database = "";
-  options.mode = ATTUNE_MODE_TUNE;
-  options.budget_ms = budget_ms;
-  options.total_budget_ms = total_budget_ms;
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   return tuner;
 }
 
 /* When the whole budget is spent, the next problems run their default, and asking to tune says why not. */
-static void the_total_budget_holds(void **state) {
-  (void)state;
+TEST(the_total_budget_holds) {
   static const char *const spins[] = {"ns=50000", NULL};
   toy_spins = spins;
   attune_tuner *tuner = tuner_of(150.0, 250.0);
@@ -612,8 +584,7 @@ static void the_total_budget_holds(void **state) {
   const double took_ms = (double)(at_now_ns() - start) * 1e-6;
   assert_true(tuned >= 1 && defaults >= 1);
   if (took_ms > 1000.0) fail_msg("a total budget of 250 ms took %g ms", took_ms);
-  assert_int_equal(attune_tune(tuner, device, TOY("f32 5x5"), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
-  assert_non_null(strstr(attune_last_message(), "250 ms"));
+  FAILS_SAYING(attune_tune(tuner, device, TOY("f32 5x5"), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED, "250 ms");
   attune_tuner_destroy(tuner);
 }
 
@@ -625,8 +596,7 @@ static void keep_log(void *user, attune_log_level level, const char *line) {
   if (level == ATTUNE_LOG_WARNING) at_copy_text(logged, sizeof logged, line);
 }
 
-static void a_decision_has_all_its_evidence(void **state) {
-  (void)state;
+TEST(a_decision_has_all_its_evidence) {
   static const char *const spins[] = {"ns=50000", "ns=20000,fault=wrong", "ns=53000", NULL};
   toy_spins = spins;
   attune_tuner *tuner = tuner_of(3000.0, 0.0);
@@ -655,16 +625,14 @@ static void a_decision_has_all_its_evidence(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void bad_arguments_of_tune(void **state) {
-  (void)state;
+TEST(bad_arguments_of_tune) {
   attune_tuner *tuner = tuner_of(10.0, 0.0);
   assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = 1e13}, NULL),
                    ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, &(attune_tune_options){.budget_ms = (double)NAN}, NULL),
                    ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(NULL, device, TOY_PROBLEM, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_tune(tuner, NULL, TOY_PROBLEM, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "device is NULL"));
+  FAILS_SAYING(attune_tune(tuner, NULL, TOY_PROBLEM, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "device is NULL");
   assert_int_equal(attune_tune(tuner, device, NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(tuner, device, "toy f32 4 strict taps=1", NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(tuner, device, "toy f32 0x4 strict taps=1", NULL, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -690,7 +658,7 @@ static attune_status slow_reference(void **out, const void *problem, attune_devi
 
 /* Whatever takes how long, a search ends half a second or one call behind its limit; and where there is time for the
  * default and for verification it has a result. */
-static void a_hard_limit_holds_within_steps(void **state) {
+TEST(a_hard_limit_holds_within_steps) {
   static const struct {
     const char *base;
     double most_ms, trusted_ms, call_ms;
@@ -708,7 +676,7 @@ static void a_hard_limit_holds_within_steps(void **state) {
   static const char *spins[SPINS + 1];
   const at_key key = toy_key(TOY_PROBLEM, device);
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
-    (void)fresh(state);
+    (void)fresh(NULL);
     at_copy_text(toy_base, sizeof toy_base, rows[i].base);
     for (int j = 0; j < SPINS; j++) { /* all nearly as fast, and some of them twice as slow */
       snprintf(names[j], sizeof names[j], "ns=%.0f", rows[i].call_ms * 1e6 * (j % 7 == 6 ? 2.0 : 0.9 + 0.001 * j));
@@ -731,40 +699,9 @@ static void a_hard_limit_holds_within_steps(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(the_fastest_right_one_wins),
-      TEST(a_hard_limit_holds_within_steps),
-      TEST(the_wrong_ones_are_refused),
-      TEST(what_loses_nan_is_refused),
-      TEST(a_default_that_is_wrong_is_an_error),
-      TEST(the_default_is_kept_within_the_noise),
-      TEST(a_launch_may_fail_at_any_time),
-      TEST(all_implementations_are_searched),
-      TEST(rounds_are_taken_at_many_placements),
-      TEST(a_winner_wins_over_placements),
-      TEST(a_loser_at_some_placements_loses),
-      TEST(one_bad_placement_loses),
-      TEST(a_doubtful_placement_is_told_from_a_sample),
-      TEST(beating_the_default_takes_a_margin),
-      TEST(threads_are_a_cost),
-      TEST(the_price_is_the_same_for_all),
-      TEST(a_burst_is_no_evidence),
-      TEST(the_default_is_the_bare_call),
-      TEST(the_bare_call_pays_for_its_threads),
-      TEST(the_default_does_not_beat_itself),
-      TEST(a_bare_default_and_no_time),
-      TEST(equals_are_decided_by_order),
-      TEST(a_candidate_joins_once),
-      TEST(the_budget_holds),
-      TEST(a_budget_too_small_for_the_default),
-      TEST(the_total_budget_holds),
-      TEST(a_decision_has_all_its_evidence),
-      TEST(bad_arguments_of_tune),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
   virtual_clock_start();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
   at_timer_destroy(profiler);
   return failed;
 }

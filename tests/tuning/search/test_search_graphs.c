@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/search/good_configs.h"
+#include "tuning/search/search_parts.h"
 #include "tuning/search/search.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };
@@ -125,8 +125,7 @@ static attune_status reference_create(void **out, const void *problem, attune_de
   return toy_reference_create(out, problem, host, attune_stream_default(host), pointers);
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   toy_reference_type.create = reference_create;
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
@@ -164,8 +163,7 @@ static int distinct(void) {
   return count;
 }
 
-static void each_placement_has_its_graphs(void **state) {
-  (void)state;
+TEST(each_placement_has_its_graphs) {
   static const char *const spins[] = {"ns=10000", "ns=14000", "ns=19000", NULL};
   search(spins);
   const attune_decision *d = &result.decision;
@@ -176,8 +174,7 @@ static void each_placement_has_its_graphs(void **state) {
 }
 
 /* Between two launches the placement changes with a round or a batch only. */
-static void a_round_has_one_placement(void **state) {
-  (void)state;
+TEST(a_round_has_one_placement) {
   static const char *const spins[] = {"ns=10000", "ns=10300", NULL};
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   int changes = 0;
@@ -189,8 +186,7 @@ static void a_round_has_one_placement(void **state) {
 }
 
 /* A contender that can no longer be captured drops out alone. */
-static void a_failing_capture_drops_its_contender(void **state) {
-  (void)state;
+TEST(a_failing_capture_drops_its_contender) {
   static const char *const spins[] = {"ns=9000,fault=capture", "ns=10000", NULL};
   search(spins);
   assert_true(capture_failures > 0);
@@ -201,12 +197,12 @@ static const attune_measure MEASURES[] = {ATTUNE_MEASURE_COLD_GRAPH, ATTUNE_MEAS
                                           ATTUNE_MEASURE_HOT_EAGER};
 
 /* Whenever that is, before the rounds or when it has left others behind, which come back then. */
-static void a_capture_may_fail_at_any_time(void **state) {
+TEST(a_capture_may_fail_at_any_time) {
   static const char *const spins[] = {"ns=40000,fault=capture", "ns=46000", NULL};
   for (int hot = 0; hot < 2; hot++) {
     int failed = 0;
     for (int limit = 0; limit < 60; limit += 1 + limit / 20) {
-      (void)fresh(state);
+      (void)fresh(NULL);
       at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
       capture_limit = limit;
       OK(search_by(spins, MEASURES[hot]));
@@ -221,12 +217,12 @@ static void a_capture_may_fail_at_any_time(void **state) {
 }
 
 /* So may a launch, of a graph or not: who fails is out, and the others race on. */
-static void a_launch_may_fail_at_any_time(void **state) {
+TEST(a_launch_may_fail_at_any_time) {
   static const char *const spins[] = {"ns=20000,fault=later", "ns=46000", NULL};
   for (size_t m = 0; m < AT_COUNT(MEASURES); m++) {
     int failed = 0;
     for (int limit = 0; limit < 4000; limit += 1 + limit / 12) {
-      (void)fresh(state);
+      (void)fresh(NULL);
       at_copy_text(toy_base, sizeof toy_base, "ns=60000");
       launch_limit = limit;
       OK(search_by(spins, MEASURES[m]));
@@ -241,11 +237,11 @@ static void a_launch_may_fail_at_any_time(void **state) {
 }
 
 /* But a device that is lost then ends the search. */
-static void a_lost_device_ends_the_search(void **state) {
+TEST(a_lost_device_ends_the_search) {
   static const char *const spins[] = {"ns=20000,fault=later", "ns=46000", NULL};
   for (size_t m = 0; m < AT_COUNT(MEASURES); m++)
     for (int limit = 0; limit < 16; limit++) {
-      (void)fresh(state);
+      (void)fresh(NULL);
       launch_limit = limit;
       lost = true;
       const attune_status status = search_by(spins, MEASURES[m]);
@@ -255,22 +251,21 @@ static void a_lost_device_ends_the_search(void **state) {
 }
 
 /* Fast at half of the placements, slow at the others: it does not win. */
-static void a_winner_wins_over_placements(void **state) {
-  (void)state;
+TEST(a_winner_wins_over_placements) {
   static const char *const spins[] = {"ns=16000,far=20000", NULL};
   search(spins);
   assert_string_equal(result.decision.implementation, "base");
 }
 
 /* One disturbed sample is no slow placement: where it was taken more are. */
-static void one_disturbed_sample_loses_nothing(void **state) {
+TEST(one_disturbed_sample_loses_nothing) {
   static const char *const spins[] = {"ns=16000,cough=1", NULL};
   search(spins);
   const int all = coughs;
   assert_string_equal(result.decision.configuration, "ns=16000,cough=1");
   assert_true(all > 12);
   for (int at = 1; at <= all; at++) {
-    (void)fresh(state);
+    (void)fresh(NULL);
     cough_at = at;
     search(spins);
     if (strcmp(result.decision.configuration, spins[0]) != 0 || result.decision.unsure)
@@ -282,8 +277,7 @@ static void one_disturbed_sample_loses_nothing(void **state) {
 
 /* ---- what is not measured ---- */
 
-static void what_is_far_too_slow_runs_once(void **state) {
-  (void)state;
+TEST(what_is_far_too_slow_runs_once) {
   static const char *const spins[] = {"ns=10000", "ns=800000,late=1", "ns=12000", NULL};
   search(spins);
   assert_int_equal(late_launches, 1);
@@ -292,8 +286,7 @@ static void what_is_far_too_slow_runs_once(void **state) {
 
 /* A kernel's first launch may last long because its code is loaded or the CPU is away: that says nothing of the
  * kernel. */
-static void a_first_launch_that_waits_drops_nobody(void **state) {
-  (void)state;
+TEST(a_first_launch_that_waits_drops_nobody) {
   static const char *const spins[] = {"ns=14000", "ns=8000,loads=1", NULL};
   search(spins);
   assert_true(loads > 1);
@@ -312,8 +305,7 @@ static int neighbours(const at_implementation *self, const void *problem, attune
   return count;
 }
 
-static void hopeless_changes_are_not_combined(void **state) {
-  (void)state;
+TEST(hopeless_changes_are_not_combined) {
   static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL};
   toy_spin_implementation.neighbours = neighbours;
   search(spins);
@@ -328,8 +320,7 @@ static int no_neighbours(const at_implementation *self, const void *problem, att
 }
 
 /* What won for one problem is tried for the next, which lists it no more; one that cannot do that is no failure. */
-static void what_was_good_is_tried_again(void **state) {
-  (void)state;
+TEST(what_was_good_is_tried_again) {
   static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL}, *const others[] = {"ns=12000", NULL};
   toy_spin_implementation.neighbours = neighbours;
   search(spins);
@@ -345,8 +336,7 @@ static void what_was_good_is_tried_again(void **state) {
 }
 
 /* As many as there is room for, the latest first, each once; of a race also those that are as good. */
-static void favourites_are_few(void **state) {
-  (void)state;
+TEST(favourites_are_few) {
   at_candidate ones[3];
   at_candidate *contenders[] = {&ones[0], &ones[1], &ones[2]};
   const at_race race = {.contenders = contenders, .count = 3};
@@ -376,8 +366,7 @@ static int samples_of(const char *configuration) {
 }
 
 /* Who is far behind at two placements is not measured at four. A few stay, whatever they do. */
-static void who_is_far_behind_leaves_the_race_at_once(void **state) {
-  (void)state;
+TEST(who_is_far_behind_leaves_the_race_at_once) {
   static const char *const spins[] = {"ns=11000",       "ns=11000,far=1", "ns=10000", "ns=10000,far=1",
                                       "ns=10000,far=2", "ns=10010",       NULL};
   search(spins);
@@ -389,8 +378,7 @@ static void who_is_far_behind_leaves_the_race_at_once(void **state) {
 }
 
 /* A winner by half needs no error of a thousandth. */
-static void a_settled_race_ends(void **state) {
-  (void)state;
+TEST(a_settled_race_ends) {
   static const char *const spins[] = {"ns=10000,noise=900", NULL};
   search(spins);
   assert_int_equal(result.decision.samples, 12);
@@ -398,8 +386,7 @@ static void a_settled_race_ends(void **state) {
 }
 
 /* What the start of a graph costs must not decide: one call's graph is no program's. */
-static void graphs_of_a_race_have_several_calls(void **state) {
-  (void)state;
+TEST(graphs_of_a_race_have_several_calls) {
   static const char *const spins[] = {"ns=100000", NULL};
   at_copy_text(toy_base, sizeof toy_base, "ns=140000");
   const uint64_t cache = gpu.properties.cache_bytes;
@@ -439,28 +426,9 @@ static int make_gpu(void) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(each_placement_has_its_graphs),
-      TEST(a_round_has_one_placement),
-      TEST(a_failing_capture_drops_its_contender),
-      TEST(a_capture_may_fail_at_any_time),
-      TEST(a_launch_may_fail_at_any_time),
-      TEST(a_lost_device_ends_the_search),
-      TEST(a_winner_wins_over_placements),
-      TEST(one_disturbed_sample_loses_nothing),
-      TEST(what_is_far_too_slow_runs_once),
-      TEST(a_first_launch_that_waits_drops_nobody),
-      TEST(hopeless_changes_are_not_combined),
-      TEST(what_was_good_is_tried_again),
-      TEST(favourites_are_few),
-      TEST(who_is_far_behind_leaves_the_race_at_once),
-      TEST(a_settled_race_ends),
-      TEST(graphs_of_a_race_have_several_calls),
-  };
   virtual_clock_start();
   if (make_gpu() != 0) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
   for (int i = 0; i <= AT_ROUND_TARGETS; i++) attune_event_destroy(profiler.events[i]);
   at_random_destroy(profiler.random);
   return failed;

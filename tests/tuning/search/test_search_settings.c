@@ -3,8 +3,6 @@
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
-#include <stdio.h>
-
 #include "tests/support/toy/toy_clock.h"
 #include "tuning/search/search.h"
 #include "tuning/tuner/tuner.h"
@@ -13,8 +11,7 @@ static attune_device *device;
 static at_timer *profiler;
 static at_search_result result;
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   toy_reset();
   profiler->settings = (attune_search_options){0};
   return 0;
@@ -29,8 +26,7 @@ static void search(const char *settings) {
   OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
 }
 
-static void words_are_read(void **state) {
-  (void)state;
+TEST(words_are_read) {
   attune_search_options s = {0};
   OK(at_search_settings_parse(&s, "", "t"));
   assert_true(s.rounds == 0 && s.warmups == 0 && s.warmup_ms == 0.0 && !s.no_guess);
@@ -45,8 +41,7 @@ static void words_are_read(void **state) {
 }
 
 /* The bounds that a message names are those that hold: they are taken, and what lies beyond them is not. */
-static void messages_name_the_bounds(void **state) {
-  (void)state;
+TEST(messages_name_the_bounds) {
   static const char *const names[] = {"rounds",       "warmups",   "configurations", "warmup_ms",
                                       "candidate_ms", "rotate_mb", "tolerance"};
   for (size_t i = 0; i < AT_COUNT(names); i++) {
@@ -69,38 +64,33 @@ static void messages_name_the_bounds(void **state) {
   }
 }
 
-static void wrong_words_are_named(void **state) {
-  (void)state;
+TEST(wrong_words_are_named) {
   static const char *const bad[] = {"rounds",        "rounds:2",     "rounds:62",      "rounds:3.5",    "rounds:-3",
                                     "rounds:x",      "warmups:1001", "candidate_ms:x", "tolerance:2",   "tolerance:1.5",
                                     "guess:maybe",   "guess:1",      "speed:9",        "rotate_mb:0.5", "rounds:5,x:1",
                                     "warmup_ms:1e3", "rotate_mb:nan"};
   attune_search_options s = {.warmups = 4};
   for (size_t i = 0; i < AT_COUNT(bad); i++) {
-    FAILS(at_search_settings_parse(&s, bad[i], "ATTUNE_SEARCH"), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "ATTUNE_SEARCH"));
+    FAILS_SAYING(at_search_settings_parse(&s, bad[i], "ATTUNE_SEARCH"), ATTUNE_INVALID_ARGUMENT, "ATTUNE_SEARCH");
     assert_true(s.rounds == 0 && s.warmups == 4);
   }
 }
 
-static void rounds_are_bounded(void **state) {
-  (void)state;
+TEST(rounds_are_bounded) {
   search("rounds:5");
   assert_true(result.decision.samples <= 5);
   search("rounds:0");
   assert_true(result.decision.samples > 5);
 }
 
-static void the_race_of_a_candidate_is_bounded(void **state) {
-  (void)state;
+TEST(the_race_of_a_candidate_is_bounded) {
   search("candidate_ms:0.001"); /* the least rounds that there are */
   const int few = result.decision.samples;
   search("candidate_ms:0");
   assert_true(few >= 3 && few < result.decision.samples);
 }
 
-static void few_configurations_are_asked_for(void **state) {
-  (void)state;
+TEST(few_configurations_are_asked_for) {
   search("configurations:1");
   assert_string_equal(result.decision.configuration, "ns=120000");
   search("configurations:2");
@@ -124,16 +114,14 @@ static int launches_of(const char *settings) {
   return launches;
 }
 
-static void candidates_are_warmed_up(void **state) {
-  (void)state;
+TEST(candidates_are_warmed_up) {
   const int usual = launches_of("warmups:0");
   assert_int_equal(launches_of("warmups:10"), usual + 9);
   assert_true(launches_of("warmups:0,warmup_ms:20") >= usual + 19); /* a launch takes a millisecond */
 }
 
 /* However long a warm-up is to be, a budget ends it. */
-static void a_budget_ends_warm_ups(void **state) {
-  (void)state;
+TEST(a_budget_ends_warm_ups) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   static const double budgets[][2] = {{5e6, 0.0}, {5e6, 9e9}, {9e9, 5e6}, {0.0, 5e6}};
   toy_spins = SPINS;
@@ -157,8 +145,7 @@ static int copies_of(const char *settings) {
   return copies;
 }
 
-static void operands_rotate_over_what_is_asked_for(void **state) {
-  (void)state;
+TEST(operands_rotate_over_what_is_asked_for) {
   const int one = copies_of("rotate_mb:1"), more = copies_of("rotate_mb:100");
   assert_int_equal(one, 1);
   assert_true(more > 1 && more < 100);
@@ -173,8 +160,7 @@ static void count_lines(void *user, attune_log_level level, const char *line) {
   ends += strstr(line, "candidate spin ns=60000: raced, ") != NULL;
 }
 
-static void candidates_are_traced(void **state) {
-  (void)state;
+TEST(candidates_are_traced) {
   attune_set_log(count_lines, NULL, ATTUNE_LOG_DEBUG);
   search("rounds:0");
   attune_set_log(count_lines, NULL, ATTUNE_LOG_INFO);
@@ -184,8 +170,7 @@ static void candidates_are_traced(void **state) {
   assert_true(looks == 1 && ends == 1);
 }
 
-static void a_tuner_takes_them(void **state) {
-  (void)state;
+TEST(a_tuner_takes_them) {
   const attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_CACHED};
   attune_tuner *tuner = NULL;
   attune_search_options search = ATTUNE_SEARCH_OPTIONS_INIT;
@@ -199,8 +184,8 @@ static void a_tuner_takes_them(void **state) {
   OK(attune_tuner_get_search(tuner, &search));
   assert_true(search.rounds == 9 && search.warmups == 2);
   search.warmups = 1001;
-  FAILS(attune_tuner_set_search(tuner, &search), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "options.warmups is 1001; should be a whole number from 1 to 1000"));
+  FAILS_SAYING(attune_tuner_set_search(tuner, &search), ATTUNE_INVALID_ARGUMENT,
+               "options.warmups is 1001; should be a whole number from 1 to 1000");
   FAILS(attune_tuner_set_search(tuner, &(attune_search_options){.tolerance = 0.0 / 0.0}), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_tuner_set_search(NULL, NULL), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_tuner_get_search(tuner, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -210,29 +195,15 @@ static void a_tuner_takes_them(void **state) {
   assert_true(d.samples <= 9);
   attune_tuner_destroy(tuner);
   setenv("ATTUNE_SEARCH", "rounds:many", 1);
-  FAILS(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "ATTUNE_SEARCH: rounds is \"many\""));
+  FAILS_SAYING(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_INVALID_ARGUMENT,
+               "ATTUNE_SEARCH: rounds is \"many\"");
   unsetenv("ATTUNE_SEARCH");
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(words_are_read),
-      TEST(messages_name_the_bounds),
-      TEST(wrong_words_are_named),
-      TEST(rounds_are_bounded),
-      TEST(the_race_of_a_candidate_is_bounded),
-      TEST(few_configurations_are_asked_for),
-      TEST(candidates_are_warmed_up),
-      TEST(a_budget_ends_warm_ups),
-      TEST(operands_rotate_over_what_is_asked_for),
-      TEST(candidates_are_traced),
-      TEST(a_tuner_takes_them),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
   virtual_clock_runs = true;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
   at_timer_destroy(profiler);
   return failed;
 }

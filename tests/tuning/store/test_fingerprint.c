@@ -46,12 +46,9 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_with(const at_op *const *ops, int count, attune_mode mode, const char *system) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = system ? ":memory:" : database, .system_database = system, .mode = mode,
+                                  .budget_ms = 3000.0};
   attune_tuner *tuner = NULL;
-  options.database = system ? ":memory:" : database;
-  options.system_database = system;
-  options.mode = mode;
-  options.budget_ms = 3000.0;
   OK(at_tuner_create(&tuner, &options, ops, count));
   OK(attune_tuner_database_status(tuner));
   return tuner;
@@ -100,8 +97,7 @@ static void assert_miss(const char *why) {
 
 /* ---- what makes a miss ---- */
 
-static void only_its_own_part_counts(void **state) {
-  (void)state;
+TEST(only_its_own_part_counts) {
   store_winner();
   assert_holds("");
   base_library = "2.0";
@@ -122,8 +118,7 @@ static void only_its_own_part_counts(void **state) {
   assert_holds("");
 }
 
-static void a_miss_lends_nothing(void **state) {
-  (void)state;
+TEST(a_miss_lends_nothing) {
   const char *near = TOY("f32 10x7");
   attune_decision d;
   store_winner();
@@ -138,8 +133,7 @@ static void a_miss_lends_nothing(void **state) {
 
 /* ---- what a winner was compared with ---- */
 
-static void what_has_changed_is_measured_again(void **state) {
-  (void)state;
+TEST(what_has_changed_is_measured_again) {
   store_winner();
   base_library = "2.0";
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_TUNE, NULL);
@@ -165,8 +159,7 @@ static void what_has_changed_is_measured_again(void **state) {
 }
 
 /* Weaker evidence replaces nothing, but what was compared with something else is no stronger. */
-static void new_evidence_counts_however_weak(void **state) {
-  (void)state;
+TEST(new_evidence_counts_however_weak) {
   const attune_decision old = {.complete = 1, .samples = 20, .changed = "base's version 1 there, 2 here"};
   const attune_decision sure = {.complete = 1, .samples = 20}, part = {.samples = 20};
   assert_int_equal(at_evidence(&old), AT_EVIDENCE_OPEN);
@@ -175,8 +168,7 @@ static void new_evidence_counts_however_weak(void **state) {
   assert_false(at_evidence_weaker(&part, &old, false));
 }
 
-static void an_implementation_more(void **state) {
-  (void)state;
+TEST(an_implementation_more) {
   at_implementation late = toy_spin_implementation;
   late.name = "late";
   late.depends = NULL;
@@ -195,8 +187,7 @@ static void an_implementation_more(void **state) {
   assert_string_equal(explain().changed, "");
 }
 
-static void an_operation_more(void **state) {
-  (void)state;
+TEST(an_operation_more) {
   at_implementation strange = toy_base_implementation;
   const at_implementation *const list[] = {&strange};
   at_op other = at_gemm_op;
@@ -242,8 +233,7 @@ static list winners(void) {
   return l;
 }
 
-static void the_list_tells_it(void **state) {
-  (void)state;
+TEST(the_list_tells_it) {
   store_winner();
   base_library = "2.0";
   list l = winners();
@@ -269,8 +259,7 @@ static void collect(void *user, attune_log_level level, const char *line) {
   (void)at_append(lines, sizeof lines, &at, "%d %s\n", (int)level, line);
 }
 
-static void the_log_tells_it(void **state) {
-  (void)state;
+TEST(the_log_tells_it) {
   store_winner();
   one_library = "1.1";
   attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
@@ -284,8 +273,7 @@ static void the_log_tells_it(void **state) {
 }
 
 /* The library's own implementations: each says what it depends on in words that can be compared. */
-static void real_implementations(void **state) {
-  (void)state;
+TEST(real_implementations) {
   const at_op op = at_gemm_op;
   bool compiles = false;
   for (size_t i = 0; i < op.implementation_count; i++) {
@@ -312,15 +300,13 @@ static void real_implementations(void **state) {
 #endif
 }
 
-static int open_device(void **state) {
-  (void)state;
+FIXTURE(open_device) {
   virtual_clock_start();
   return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
 /* Implementations of one name and version, as two operations have a host_reference, are told once. */
-static void nothing_is_told_twice(void **state) {
-  (void)state;
+TEST(nothing_is_told_twice) {
   char text[AT_FINGERPRINT_CHARS], *entries[64], *rest = NULL;
   int count = 0;
   OK(attune_device_fingerprint(host, text, sizeof text));
@@ -333,18 +319,5 @@ static void nothing_is_told_twice(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, teardown)
-  const struct CMUnitTest tests[] = {
-      TEST(only_its_own_part_counts),
-      TEST(nothing_is_told_twice),
-      TEST(a_miss_lends_nothing),
-      TEST(what_has_changed_is_measured_again),
-      TEST(new_evidence_counts_however_weak),
-      TEST(an_implementation_more),
-      TEST(an_operation_more),
-      TEST(the_list_tells_it),
-      TEST(the_log_tells_it),
-      TEST(real_implementations),
-  };
-  return cmocka_run_group_tests(tests, open_device, NULL);
+  return RUN_TESTS_EACH(fresh, teardown, open_device, NULL);
 }

@@ -6,8 +6,7 @@
 
 #include <pthread.h>
 
-static void round_trip(void **state) {
-  (void)state;
+TEST(round_trip) {
   at_store *store = NULL;
   assert_int_equal(at_store_open(&store, path_of("a/b/tuning.db"), AT_STORE_OWN), ATTUNE_OK);
   attune_decision d = winner_of(3), found;
@@ -34,8 +33,7 @@ static void round_trip(void **state) {
 }
 
 /* Values at the ends of their range come back as they were. */
-static void extremes(void **state) {
-  (void)state;
+TEST(extremes) {
   at_store *store = open_store("tuning.db");
   attune_decision d = winner_of(1), found;
   memset(d.problem, 'p', sizeof d.problem - 1);
@@ -63,8 +61,7 @@ static void extremes(void **state) {
   at_store_close(store);
 }
 
-static void replaces_and_separates(void **state) {
-  (void)state;
+TEST(replaces_and_separates) {
   at_store *store = open_store("tuning.db");
   attune_decision d = winner_of(5), other = winner_of(6), found;
   memcpy(other.problem, d.problem, sizeof d.problem);
@@ -88,8 +85,7 @@ static void replaces_and_separates(void **state) {
   at_store_close(store);
 }
 
-static void trials_belong_to_their_winner(void **state) {
-  (void)state;
+TEST(trials_belong_to_their_winner) {
   at_store *store = open_store("tuning.db");
   attune_decision d = winner_of(1);
   at_trial trials[3] = {{"one", "tile=1", 10.5, 0.5, 7, "winner"},
@@ -113,8 +109,7 @@ static void trials_belong_to_their_winner(void **state) {
 }
 
 /* What no reader would accept is refused before it is written. */
-static void refuses_bad_rows(void **state) {
-  (void)state;
+TEST(refuses_bad_rows) {
   at_store *store = open_store(":memory:");
   attune_decision good = winner_of(1), d;
 #define REFUSED(change)                                                                                    \
@@ -174,8 +169,7 @@ static int on_winner(void *user, const char *fingerprint, const attune_decision 
   return ++log->count == log->stop_at;
 }
 
-static void walks_in_order(void **state) {
-  (void)state;
+TEST(walks_in_order) {
   at_store *store = open_store("tuning.db");
   enum { COUNT = 150 };
   long sum = 0;
@@ -214,8 +208,7 @@ static int count_winner(void *user, const char *fingerprint, const attune_decisi
   return 0;
 }
 
-static void walks_equal_problems(void **state) {
-  (void)state;
+TEST(walks_equal_problems) {
   at_store *store = open_store("tuning.db");
   attune_decision d = winner_of(1);
   for (int i = 0; i < 100; i++) {
@@ -237,8 +230,7 @@ static int on_recorded(void *user, const char *problem, int64_t count) {
   return strstr(log, "stop") != NULL;
 }
 
-static void records_a_workload(void **state) {
-  (void)state;
+TEST(records_a_workload) {
   char log[200] = "";
   at_store *store = open_store("tuning.db");
   assert_int_equal(at_store_record(store, FINGERPRINT, "one", 3, 1000), ATTUNE_OK);
@@ -284,8 +276,7 @@ static int open_new_file(int number) {
   return right ? 0 : 1;
 }
 
-static void processes_make_one_file(void **state) {
-  (void)state;
+TEST(processes_make_one_file) {
   for (int round = 0; round < scale("ATTUNE_TEST_NEW_FILES", 60); round++) {
     pid_t pids[PROCESSES];
     (void)snprintf(new_file, sizeof new_file, "new%d.db", round);
@@ -298,8 +289,7 @@ static long long recorded_total(void) {
   return query(path_of("tuning.db"), "SELECT sum(count) FROM workload");
 }
 
-static void processes_lose_nothing(void **state) {
-  (void)state;
+TEST(processes_lose_nothing) {
   commits = (int)scale("ATTUNE_TEST_COMMITS", 200);
   pid_t pids[PROCESSES];
   for (int i = 0; i < PROCESSES; i++) pids[i] = spawn(writer_process, i); /* they also race to make the file */
@@ -357,8 +347,7 @@ static int threaded_process(int number) {
   return wrong ? 3 : 0;
 }
 
-static void threads_in_processes_lose_nothing(void **state) {
-  (void)state;
+TEST(threads_in_processes_lose_nothing) {
   enum { MOST = 64 };
   int processes = (int)scale("ATTUNE_TEST_PROCESSES", 4);
   assert_true(processes <= MOST);
@@ -373,8 +362,7 @@ static void threads_in_processes_lose_nothing(void **state) {
 }
 
 /* One store of one process, in many threads; in this process, so that a sanitizer watches it. */
-static void threads_share_a_store(void **state) {
-  (void)state;
+TEST(threads_share_a_store) {
   static const char *const names[] = {"tuning.db", ":memory:"};
   for (size_t n = 0; n < 2; n++) {
     at_store *store = open_store(names[n]);
@@ -394,20 +382,5 @@ static void threads_share_a_store(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(round_trip),
-      TEST(extremes),
-      TEST(replaces_and_separates),
-      TEST(trials_belong_to_their_winner),
-      TEST(refuses_bad_rows),
-      TEST(walks_in_order),
-      TEST(walks_equal_problems),
-      TEST(records_a_workload),
-      TEST(processes_make_one_file),
-      TEST(processes_lose_nothing),
-      TEST(threads_in_processes_lose_nothing),
-      TEST(threads_share_a_store),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

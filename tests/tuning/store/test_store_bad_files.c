@@ -17,8 +17,7 @@ static void refused(const char *path, at_store_access access, attune_status expe
   if (!strstr(attune_last_message(), word)) fail_msg("no '%s' in: %s", word, attune_last_message());
 }
 
-static void kinds_of_files(void **state) {
-  (void)state;
+TEST(kinds_of_files) {
   at_store *store = NULL;
   refused(path_of("absent.db"), AT_STORE_READ_ONLY, ATTUNE_NOT_FOUND, "absent.db");
   refused(path_of("absent/absent.db"), AT_STORE_READ_ONLY, ATTUNE_NOT_FOUND, "absent");
@@ -75,8 +74,7 @@ static void kinds_of_files(void **state) {
   free(name);
 }
 
-static void unsafe_modes(void **state) {
-  (void)state;
+TEST(unsafe_modes) {
   make_database("tuning.db", 3);
   static const mode_t unsafe[] = {0666, 0620, 0602};
   for (size_t i = 0; i < AT_COUNT(unsafe); i++) {
@@ -182,8 +180,7 @@ static int meets_an_open_folder(int number) {
   return 0;
 }
 
-static void without_rights(void **state) {
-  (void)state;
+TEST(without_rights) {
   if (geteuid() == SUPERUSER) {
     make_database("system.db", 3);
     assert_int_equal(chmod(path_of("system.db"), 0644), 0);
@@ -208,8 +205,7 @@ static void refused_unchanged(const char *path, const char *word) {
   free(bytes);
 }
 
-static void foreign_files(void **state) {
-  (void)state;
+TEST(foreign_files) {
   static const char text[] =
       "problem,implementation\nthis is a list, not a database, and longer than a header of a hundred bytes, "
       "so that SQLite looks at it\n";
@@ -263,8 +259,7 @@ static void foreign_files(void **state) {
   assert_int_equal(access(path_of("newer.db-wal"), F_OK), -1);
 }
 
-static void network_filesystems(void **state) {
-  (void)state;
+TEST(network_filesystems) {
   assert_string_equal(at_store_network_filesystem(0x6969), "NFS");
   assert_string_equal(at_store_network_filesystem(0xff534d42), "CIFS");
   assert_string_equal(at_store_network_filesystem((uint64_t)(int64_t)(int32_t)0xff534d42),
@@ -277,9 +272,5 @@ static void network_filesystems(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(kinds_of_files), TEST(unsafe_modes), TEST(without_rights), TEST(foreign_files), TEST(network_filesystems),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

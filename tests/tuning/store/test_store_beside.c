@@ -51,8 +51,7 @@ static void assert_found(at_store *store, int number, int unsure) {
 }
 
 /* The lock came when the work was done: this one neither writes nor waits for the reader. */
-static void made_before_the_lock(void **state) {
-  (void)state;
+TEST(made_before_the_lock) {
   at_store *store = open_store("a.db");
   other.when = "BEGIN IMMEDIATE";
   other.act = make_and_read;
@@ -68,13 +67,9 @@ static void made_before_the_lock(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   void (*start)(void) = NULL;
   int (*const watch)(sqlite3 *, char **, const struct sqlite3_api_routines *) = watch_connection;
   memcpy(&start, &watch, sizeof start);
   if (sqlite3_auto_extension(start) != SQLITE_OK) return 1;
-  const struct CMUnitTest tests[] = {
-      TEST(made_before_the_lock),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

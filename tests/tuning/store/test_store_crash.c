@@ -59,8 +59,7 @@ static void sleep_us(long us) {
   (void)nanosleep(&time, NULL);
 }
 
-static void killed_writers_lose_nothing(void **state) {
-  (void)state;
+TEST(killed_writers_lose_nothing) {
   long kills = scale("ATTUNE_TEST_KILLS", 60);
   unsigned seed = (unsigned)scale("ATTUNE_TEST_SEED", 1);
   id_list list = {NULL, 0, 0};
@@ -148,8 +147,7 @@ static int child_without_file(int unused) {
   return 0;
 }
 
-static void child_leaves_the_store_alone(void **state) {
-  (void)state;
+TEST(child_leaves_the_store_alone) {
   inherited = open_store("tuning.db");
   put_number(inherited, 1);
   assert_int_equal(at_store_lease_acquire(inherited, FINGERPRINT, "held", 60000, 500), ATTUNE_OK);
@@ -182,8 +180,7 @@ static void *put_until_stopped(void *user) {
 }
 
 /* Forks in the middle of other threads' transactions: the child opens the same file and neither hangs nor disturbs. */
-static void forks_among_transactions(void **state) {
-  (void)state;
+TEST(forks_among_transactions) {
   int forks = (int)scale("ATTUNE_TEST_FORKS", 40);
   int first[2] = {100000, 200000};
   pthread_t threads[2];
@@ -213,8 +210,7 @@ static void set_file_limit(rlim_t bytes) {
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void full_disk_keeps_rows_in_memory(void **state) {
-  (void)state;
+TEST(full_disk_keeps_rows_in_memory) {
   struct stat info;
   (void)signal(SIGXFSZ, SIG_DFL); /* it would end this program */
   at_store *store = open_store("tuning.db");
@@ -251,8 +247,7 @@ static void full_disk_keeps_rows_in_memory(void **state) {
 }
 
 /* Another program holds the database: puts answer in time, keep so many rows, and closing writes them. */
-static void busy_database_keeps_rows_in_memory(void **state) {
-  (void)state;
+TEST(busy_database_keeps_rows_in_memory) {
   enum { KEPT = 4096 };
   sqlite3 *other = NULL;
   at_store *store = open_store("tuning.db");
@@ -284,10 +279,5 @@ static void busy_database_keeps_rows_in_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(killed_writers_lose_nothing),    TEST(child_leaves_the_store_alone),       TEST(forks_among_transactions),
-      TEST(full_disk_keeps_rows_in_memory), TEST(busy_database_keeps_rows_in_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

@@ -12,8 +12,7 @@ static int count_row(void *user, const char *fingerprint, const attune_decision 
 }
 
 /* A row that does not carry its own hash is a miss, whichever column was changed. */
-static void changed_columns(void **state) {
-  (void)state;
+TEST(changed_columns) {
   static const char *const changes[] = {
       "implementation = 'other'",
       "configuration = 'tile=1'",
@@ -193,14 +192,12 @@ static void damaged_many_times(int rows, long times) {
   free(bytes);
 }
 
-static void random_damage(void **state) {
-  (void)state;
+TEST(random_damage) {
   seed = (unsigned)scale("ATTUNE_TEST_SEED", 1);
   damaged_many_times(60, scale("ATTUNE_TEST_MUTATIONS", 1000)); /* checked whole when opened */
 }
 
-static void random_damage_of_a_large_file(void **state) {
-  (void)state;
+TEST(random_damage_of_a_large_file) {
   seed = (unsigned)scale("ATTUNE_TEST_SEED", 2);
   damaged_many_times(4000, scale("ATTUNE_TEST_LARGE_MUTATIONS", 100)); /* too large for that */
 }
@@ -213,8 +210,7 @@ static void count_warning(void *user, attune_log_level level, const char *line) 
 }
 
 /* Met in use, not at opening: the row is a miss, said once in the log, and the file is left as it is from then on. */
-static void writes_no_more_when_damaged(void **state) {
-  (void)state;
+TEST(writes_no_more_when_damaged) {
   make_good_database(4000);
   size_t size;
   long long page = query(path_of("good.db"), "SELECT rootpage FROM sqlite_schema WHERE name = 'winner'");
@@ -229,8 +225,7 @@ static void writes_no_more_when_damaged(void **state) {
   assert_int_equal(warnings, 1);
   assert_int_equal(at_store_record(store, FINGERPRINT, "p", 1, 100), ATTUNE_BAD_DATA);
   assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 1000, 500), ATTUNE_BAD_DATA);
-  assert_int_equal(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 100), ATTUNE_BAD_DATA);
-  assert_non_null(strstr(attune_last_message(), "move it away"));
+  FAILS_SAYING(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 100), ATTUNE_BAD_DATA, "move it away");
   assert_number(store, 5000);
   at_store_close(store);
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
@@ -239,8 +234,7 @@ static void writes_no_more_when_damaged(void **state) {
 }
 
 /* A journal full of noise, or of another moment, beside the file. */
-static void random_journals(void **state) {
-  (void)state;
+TEST(random_journals) {
   seed = (unsigned)scale("ATTUNE_TEST_SEED", 3);
   make_database("good.db", 60);
   size_t size;
@@ -307,8 +301,7 @@ static void expect_refused(const char *database, at_store_access access) {
   assert_non_null(strstr(attune_last_message(), "-mj00112233"));
 }
 
-static void a_journal_that_names_a_file(void **state) {
-  (void)state;
+TEST(a_journal_that_names_a_file) {
   char victim[VICTIM], own[256], journal[256], other[256];
   (void)snprintf(own, sizeof own, "%s", path_of("own.db"));
   (void)snprintf(journal, sizeof journal, "%s", path_of("own.db-journal"));
@@ -357,14 +350,5 @@ static void a_journal_that_names_a_file(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(changed_columns),
-      TEST(random_damage),
-      TEST(random_damage_of_a_large_file),
-      TEST(writes_no_more_when_damaged),
-      TEST(random_journals),
-      TEST(a_journal_that_names_a_file),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

@@ -33,8 +33,7 @@ static void read_all(at_store *store) {
   at_store_lease_release(store, FINGERPRINT, "p");
 }
 
-static void reading_makes_nothing(void **state) {
-  (void)state;
+TEST(reading_makes_nothing) {
   at_store *store = open_store("t.db");
   read_all(store);
   at_store_close(store);
@@ -66,8 +65,7 @@ static attune_status try_write(at_store *store) {
   return at_store_try_write(store, 1000);
 }
 
-static void each_write_makes_it(void **state) {
-  (void)state;
+TEST(each_write_makes_it) {
   static attune_status (*const writes[])(at_store *) = {put, record, lease, try_write};
   for (size_t i = 0; i < AT_COUNT(writes); i++) {
     char name[32];
@@ -93,8 +91,7 @@ static void each_write_makes_it(void **state) {
 }
 
 /* Stores that were opened before there was a database meet in the one that the first of them makes. */
-static void made_by_another(void **state) {
-  (void)state;
+TEST(made_by_another) {
   at_store *one = open_store("t.db"), *two = open_store("t.db"), *three = open_store("t.db");
   put_number(one, 1);
   assert_number(two, 1);
@@ -106,8 +103,7 @@ static void made_by_another(void **state) {
 }
 
 /* A write to a database that was deleted or moved away meanwhile goes to the one at its path now, a new one if need be. */
-static void deleted_while_open(void **state) {
-  (void)state;
+TEST(deleted_while_open) {
   static attune_status (*const writes[])(at_store *) = {put, record, lease, try_write};
   for (size_t i = 0; i < AT_COUNT(writes); i++) {
     at_store *store = open_store("t.db");
@@ -130,8 +126,7 @@ static void deleted_while_open(void **state) {
 }
 
 /* As a journal undoes it that another process wrote for the new database of the same name: reads find nothing there. */
-static void emptied_after_it_was_deleted(void **state) {
-  (void)state;
+TEST(emptied_after_it_was_deleted) {
   for (int other = 0; other < 2; other++) {
     at_store *store = open_store("t.db");
     put_number(store, 3);
@@ -154,8 +149,7 @@ static void emptied_after_it_was_deleted(void **state) {
   }
 }
 
-static void replaced_while_open(void **state) {
-  (void)state;
+TEST(replaced_while_open) {
   at_store *store = open_store("t.db");
   char other[300];
   put_number(store, 3);
@@ -183,8 +177,7 @@ static int put_one(int number) {
   return status == ATTUNE_OK ? 0 : 2;
 }
 
-static void made_by_many_at_once(void **state) {
-  (void)state;
+TEST(made_by_many_at_once) {
   enum { MAKERS = 8 };
   for (int round = 0; round < 5; round++) {
     pid_t pids[MAKERS];
@@ -197,8 +190,7 @@ static void made_by_many_at_once(void **state) {
 }
 
 /* A relative path means the folder that the program was in when it opened the database. */
-static void the_program_changes_its_folder(void **state) {
-  (void)state;
+TEST(the_program_changes_its_folder) {
   char before[4096];
   at_store *store = NULL;
   assert_non_null(getcwd(before, sizeof before));
@@ -212,8 +204,7 @@ static void the_program_changes_its_folder(void **state) {
 }
 
 /* What took the place of the database meanwhile is not written. */
-static void another_file_came(void **state) {
-  (void)state;
+TEST(another_file_came) {
   at_store *store = open_store("t.db");
   write_file(path_of("t.db"), "x", 1);
   assert_int_equal(record(store), ATTUNE_BAD_DATA);
@@ -245,25 +236,11 @@ static int limited(int program_has_one) {
   return 0;
 }
 
-static void a_limit_on_file_sizes(void **state) {
-  (void)state;
+TEST(a_limit_on_file_sizes) {
   assert_int_equal(wait_for(spawn(limited, 0)), 0);
   assert_int_equal(wait_for(spawn(limited, 1)), 0);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(reading_makes_nothing),
-      TEST(each_write_makes_it),
-      TEST(made_by_another),
-      TEST(made_by_many_at_once),
-      TEST(the_program_changes_its_folder),
-      TEST(another_file_came),
-      TEST(deleted_while_open),
-      TEST(emptied_after_it_was_deleted),
-      TEST(replaced_while_open),
-      TEST(a_limit_on_file_sizes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

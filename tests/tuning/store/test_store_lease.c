@@ -24,8 +24,7 @@ static int take_and_stay(int lifetime_ms) {
   return code;
 }
 
-static void lease_is_held_by_one(void **state) {
-  (void)state;
+TEST(lease_is_held_by_one) {
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500), ATTUNE_OK);
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500), ATTUNE_BUSY); /* by another thread, that is */
@@ -44,8 +43,7 @@ static void lease_is_held_by_one(void **state) {
   at_store_close(one);
 }
 
-static void lease_of_another_process(void **state) {
-  (void)state;
+TEST(lease_of_another_process) {
   at_store *store = open_store("tuning.db");
   assert_int_equal(wait_for(spawn(take_and_exit, 60000)), 0); /* dead: taken over */
   assert_int_equal(query(path_of("tuning.db"), "SELECT count(*) FROM lease"), 1);
@@ -89,8 +87,7 @@ static void wait_until_stopped(pid_t pid) {
 
 /* It can neither renew its lease nor give it back, and is not waited for until that expires: only for a time, for it
  * may go on at once. */
-static void lease_of_a_stopped_process(void **state) {
-  (void)state;
+TEST(lease_of_a_stopped_process) {
   char byte = 1;
   at_store *store = open_store("tuning.db");
   assert_int_equal(pipe(ready_pipe), 0);
@@ -114,8 +111,7 @@ static void lease_of_a_stopped_process(void **state) {
   at_store_close(store);
 }
 
-static void lease_of_another_place(void **state) {
-  (void)state;
+TEST(lease_of_another_place) {
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   const char *path = path_of("tuning.db");
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500), ATTUNE_OK);
@@ -138,8 +134,7 @@ static long long now_ms(void) {
 }
 
 /* A lease lives elsewhere as long as it is renewed. */
-static void renewing_keeps_a_lease(void **state) {
-  (void)state;
+TEST(renewing_keeps_a_lease) {
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   const char *path = path_of("tuning.db");
   long long before_ms = now_ms();
@@ -171,8 +166,7 @@ static int take_many_and_exit(int first) {
 }
 
 /* The table does not grow with the dead: each new lease clears some of their rows. */
-static void rows_of_the_dead_go(void **state) {
-  (void)state;
+TEST(rows_of_the_dead_go) {
   at_store *store = open_store("tuning.db");
   const char *path = path_of("tuning.db");
   assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "mine", 60000, 500), ATTUNE_OK);
@@ -190,10 +184,5 @@ static void rows_of_the_dead_go(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(lease_is_held_by_one),   TEST(lease_of_another_process), TEST(lease_of_a_stopped_process), TEST(lease_of_another_place),
-      TEST(renewing_keeps_a_lease), TEST(rows_of_the_dead_go),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(setup, teardown, NULL, NULL);
 }

@@ -13,10 +13,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,11 +32,7 @@ static attune_tuner *tuner;
 static char folder[64];
 
 static attune_gemm_problem problem(void) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = ATTUNE_F32;
-  p.m = p.n = p.k = SIZE;
-  p.batch = BATCH;
-  return p;
+  return (attune_gemm_problem){.dtype = ATTUNE_F32, .m = SIZE, .n = SIZE, .k = SIZE, .batch = BATCH};
 }
 
 /* ---- what a step does, in its process; each says with a number what failed ---- */
@@ -244,8 +236,7 @@ static const step STEPS[] = {{"store", store},        {"background", in_backgrou
 
 static int run_step(const char *name) {
   static caller c;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner_options options = {.mode = ATTUNE_MODE_CACHED};
   if (open_caller(&c) || attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   for (size_t i = 0; i < AT_COUNT(STEPS); i++) {
     if (strcmp(name, STEPS[i].name) != 0) continue;
@@ -274,8 +265,7 @@ static void use_cache(const char *name) {
   assert_int_equal(setenv("ATTUNE_CACHE_DIR", path, 1), 0);
 }
 
-static void calls_run_the_default_until_the_winner_is_compiled(void **state) {
-  (void)state;
+TEST(calls_run_the_default_until_the_winner_is_compiled) {
   use_cache("background");
   assert_int_equal(code_of("background"), 0);
   assert_int_equal(code_of("at-once"), 0); /* it is in the cache now */
@@ -283,8 +273,7 @@ static void calls_run_the_default_until_the_winner_is_compiled(void **state) {
   assert_int_equal(code_of("default-first"), 0);
 }
 
-static void calls_wait_where_that_is_asked(void **state) {
-  (void)state;
+TEST(calls_wait_where_that_is_asked) {
   use_cache("wait");
   assert_int_equal(setenv("ATTUNE_COMPILE", "wait", 1), 0);
   assert_int_equal(code_of("wait"), 0);
@@ -292,36 +281,29 @@ static void calls_wait_where_that_is_asked(void **state) {
   assert_int_equal(code_of("at-once"), 0);
 }
 
-static void what_was_warmed_runs_at_once(void **state) {
-  (void)state;
+TEST(what_was_warmed_runs_at_once) {
   use_cache("warm");
   assert_int_equal(code_of("warm"), 0);
   assert_int_equal(code_of("at-once"), 0);
 }
 
-static void a_capture_waits(void **state) {
-  (void)state;
+TEST(a_capture_waits) {
   use_cache("capture");
   assert_int_equal(code_of("capture"), 0);
 }
 
-static void threads_call_meanwhile(void **state) {
-  (void)state;
+TEST(threads_call_meanwhile) {
   use_cache("threads");
   assert_int_equal(code_of("threads"), 0);
 }
 
-static void a_tuner_may_go_meanwhile(void **state) {
-  (void)state;
+TEST(a_tuner_may_go_meanwhile) {
   use_cache("destroy");
   assert_int_equal(code_of("destroy"), 0);
 }
 
 int main(int argc, char **argv) {
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
-    puts("skipped: no CUDA device");
-    return 77;
-  }
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("no CUDA device");
   if (argc > 2) return run_step(argv[1]);
   char path[96];
   snprintf(folder, sizeof folder, "/tmp/attune-compile-XXXXXX");
@@ -332,13 +314,7 @@ int main(int argc, char **argv) {
   unsetenv("ATTUNE_MODE");
   const int stored = code_of("store");
   if (stored == 77) puts("skipped: the device has no such kernels");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(calls_run_the_default_until_the_winner_is_compiled),
-                                     cmocka_unit_test(calls_wait_where_that_is_asked),
-                                     cmocka_unit_test(what_was_warmed_runs_at_once),
-                                     cmocka_unit_test(a_capture_waits),
-                                     cmocka_unit_test(threads_call_meanwhile),
-                                     cmocka_unit_test(a_tuner_may_go_meanwhile)};
-  const int failed = stored ? stored : cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = stored ? stored : RUN_TESTS(NULL, NULL);
   if (folder_remove(folder) != 0) puts("its folder stays");
   return failed;
 }

@@ -10,9 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +81,7 @@ static double tune_on(int count, const char *database, const char *workload) {
   return (double)(at_now_ns() - start_ns) * 1e-9;
 }
 
-static void two_take_half_the_time(void **state) {
-  (void)state;
+TEST(two_take_half_the_time) {
   char workload[96], one[96], both[96];
   snprintf(workload, sizeof workload, "%s/w.csv", folder);
   snprintf(one, sizeof one, "%s/one.db", folder);
@@ -116,8 +112,7 @@ static void two_take_half_the_time(void **state) {
 }
 
 /* Two runs with databases of their own on one GPU: they take turns, and both come to an end. */
-static void two_databases_on_one_gpu(void **state) {
-  (void)state;
+TEST(two_databases_on_one_gpu) {
   char workload[96], databases[2][96];
   pid_t pids[2];
   snprintf(workload, sizeof workload, "%s/few.csv", folder);
@@ -148,23 +143,14 @@ int main(void) {
   char prints[2][4096];
   for (int i = 0; i < 2; i++) {
     if (attune_device_get(&devices[i], i ? "cuda:1" : "cuda:0") != ATTUNE_OK ||
-        attune_device_fingerprint(devices[i], prints[i], sizeof prints[i]) != ATTUNE_OK) {
-      puts("skipped: fewer than two GPUs");
-      return 77;
-    }
+        attune_device_fingerprint(devices[i], prints[i], sizeof prints[i]) != ATTUNE_OK)
+      return skip_all("fewer than two GPUs");
   }
-  if (strcmp(prints[0], prints[1]) != 0) {
-    puts("skipped: the first two GPUs differ");
-    return 77;
-  }
+  if (strcmp(prints[0], prints[1]) != 0) return skip_all("the first two GPUs differ");
   if (strcmp(devices[0]->identity, devices[1]->identity) == 0 || strncmp(devices[0]->identity, "GPU-", 4) != 0)
     return 1;
   snprintf(folder, sizeof folder, "/tmp/attune-two-gpus-XXXXXX");
   if (!mkdtemp(folder)) return 1;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_take_half_the_time),
-      cmocka_unit_test(two_databases_on_one_gpu),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS(NULL, NULL);
   return remove_all() == 0 ? failed : 1;
 }

@@ -3,7 +3,7 @@
 #include "tests/support/check.h"
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/tune/revalidate.h"
+#include "tuning/tune/tune.h"
 #include "tuning/tuner/tuner.h"
 
 static attune_device *device;
@@ -31,8 +31,7 @@ static void expect(const char *configuration, double claim, attune_verdict verdi
            out.speedup, out.error);
 }
 
-static void verdicts(void **state) {
-  (void)state;
+TEST(verdicts) {
   toy_reset();
   expect("ns=100000", 2.0, ATTUNE_VERDICT_HOLDS);
   assert_true(out.speedup > 1.7 && out.speedup < 2.3 && out.samples >= 4 && out.max_error <= 1.0);
@@ -61,8 +60,7 @@ static void destroy_counted(at_plan *plan) {
 }
 
 /* The default as the winner has one plan, which is given back. */
-static void the_default_is_prepared_once(void **state) {
-  (void)state;
+TEST(the_default_is_prepared_once) {
   toy_reset();
   const at_key key = toy_key(TOY_PROBLEM, device);
   memset(&out, 0, sizeof out);
@@ -84,14 +82,12 @@ static void the_default_is_prepared_once(void **state) {
 }
 
 /* Even far slower than what a search would look at twice. */
-static void a_very_slow_one_is_timed(void **state) {
-  (void)state;
+TEST(a_very_slow_one_is_timed) {
   toy_reset();
   expect("ns=2000000", 2.0, ATTUNE_VERDICT_SLOWER);
 }
 
-static void what_is_gone_is_not_found(void **state) {
-  (void)state;
+TEST(what_is_gone_is_not_found) {
   toy_reset();
   toy_refused = "ns=100000";
   assert_int_equal(recheck("ns=100000", 2.0), ATTUNE_NOT_FOUND);
@@ -105,8 +101,7 @@ static void what_is_gone_is_not_found(void **state) {
 }
 
 /* The public call: from a real search to a real recheck. */
-static void the_public_call(void **state) {
-  (void)state;
+TEST(the_public_call) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
   virtual_clock_stop();
@@ -118,8 +113,7 @@ static void the_public_call(void **state) {
   options.database = database;
   OK(attune_tuner_create(&tuner, &options));
   const char *problem = "gemm f64 nn 40x40x40 strict";
-  assert_int_equal(attune_verify(tuner, device, problem, 0.0, NULL, &out), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), problem));
+  FAILS_SAYING(attune_verify(tuner, device, problem, 0.0, NULL, &out), ATTUNE_NOT_FOUND, problem);
   OK(attune_tune(tuner, device, problem, &(attune_tune_options){.budget_ms = 60.0}, NULL));
   OK(attune_verify(tuner, device, problem, 40.0, &stored, &out));
   assert_string_equal(stored.problem, problem);
@@ -138,22 +132,17 @@ static void the_public_call(void **state) {
   remove(path);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   toy_reset();
   return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   at_timer_destroy(profiler);
   return 0;
 }
 
 int main(void) {
   virtual_clock_start();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts), cmocka_unit_test(the_default_is_prepared_once),
-                                     cmocka_unit_test(a_very_slow_one_is_timed),
-                                     cmocka_unit_test(what_is_gone_is_not_found), cmocka_unit_test(the_public_call)};
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS(open_all, close_all);
 }

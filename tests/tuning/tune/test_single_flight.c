@@ -87,10 +87,8 @@ static const char *problem_of(char out[AT_PROBLEM_CHARS], int round) {
 }
 
 static attune_tuner *tuner_of(double total_ms) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .total_budget_ms = total_ms};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.total_budget_ms = total_ms;
   if (at_tuner_create(&tuner, &options, toy_ops, 1) != ATTUNE_OK) exit(90);
   return tuner;
 }
@@ -106,8 +104,7 @@ static void *map_shared(void) {
   return memory;
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   (void)snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   memset((void *)all, 0, sizeof *all);
@@ -124,8 +121,7 @@ static void forget(pid_t pid) {
 }
 
 /* After a test that failed. */
-static int end_all(void **state) {
-  (void)state;
+FIXTURE(end_all) {
   for (size_t i = 0; i < AT_COUNT(alive); i++) {
     if (!alive[i]) continue;
     (void)kill(alive[i], SIGKILL);
@@ -203,8 +199,7 @@ static int many(void) {
   return 0;
 }
 
-static void one_of_many_measures(void **state) {
-  (void)state;
+TEST(one_of_many_measures) {
   const int processes = scale("ATTUNE_TEST_PROCESSES", 4, PROCESSES_MOST);
   const int rounds = scale("ATTUNE_TEST_FLIGHTS", 4, ROUNDS_MOST - 1);
   pid_t pids[PROCESSES_MOST];
@@ -244,8 +239,7 @@ static int slow(int number) {
   return status != ATTUNE_OK || strcmp(decision.default_implementation, "base") != 0;
 }
 
-static void a_slow_problem_is_waited_for(void **state) {
-  (void)state;
+TEST(a_slow_problem_is_waited_for) {
   pid_t pids[3] = {start_numbered("slow", 0)};
   wait_until_it_runs(pids[0]);
   for (int i = 1; i < 3; i++) pids[i] = start_numbered("slow", i);
@@ -263,8 +257,7 @@ static int endless(void) {
   return (int)attune_tune(tuner, device, problem_of(problem, 0), NULL, NULL);
 }
 
-static void the_budget_ends_the_wait(void **state) {
-  (void)state;
+TEST(the_budget_ends_the_wait) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
   char problem[AT_PROBLEM_CHARS], by[32];
   const pid_t pid = start_numbered("endless", 0);
@@ -275,13 +268,12 @@ static void the_budget_ends_the_wait(void **state) {
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), &(attune_tune_options){.no_wait = 1}, NULL),
                    ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), NULL, NULL), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), by));
+  FAILS_SAYING(attune_tune(tuner, device, problem_of(problem, 0), NULL, NULL), ATTUNE_BUSY, by);
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(1000.0); /* the device is busy too */
-  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), "another process measures on host: process "));
+  FAILS_SAYING(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUSY,
+               "another process measures on host: process ");
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(0.0); /* a problem's own budget bounds it too */
@@ -295,8 +287,7 @@ static void the_budget_ends_the_wait(void **state) {
 
 /* --- a holder that is killed --- */
 
-static void the_next_goes_on_at_once(void **state) {
-  (void)state;
+TEST(the_next_goes_on_at_once) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
   const int kills = scale("ATTUNE_TEST_KILLS", 3, 1000);
   int64_t longest_ns = 0;
@@ -385,8 +376,7 @@ static bool call_once(attune_tuner *tuner, const at_key *key) {
   return false;
 }
 
-static void a_call_waits_for_no_stopped_process(void **state) {
-  (void)state;
+TEST(a_call_waits_for_no_stopped_process) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
   const pid_t pid = start_halted();
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
@@ -409,8 +399,7 @@ static void a_call_waits_for_no_stopped_process(void **state) {
   kill_one(pid);
 }
 
-static void a_stopped_holder_is_not_waited_for(void **state) {
-  (void)state;
+TEST(a_stopped_holder_is_not_waited_for) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
   char problem[AT_PROBLEM_CHARS];
   attune_decision own, stored;
@@ -449,8 +438,7 @@ static int64_t expires_of(const char *path) {
 }
 
 /* Written again when a third of the lease's life is over, and not before. */
-static void a_lease_is_renewed(void **state) {
-  (void)state;
+TEST(a_lease_is_renewed) {
   at_store *store = NULL;
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
   at_flight flight = {.store = store, .device = device, .fingerprint = "here", .problem = "p"};
@@ -473,8 +461,7 @@ static attune_status count_call(void *user) {
 }
 
 /* A search offers the time to do so before each measurement, however many there are. */
-static void a_search_leaves_time_for_it(void **state) {
-  (void)state;
+TEST(a_search_leaves_time_for_it) {
   at_timer *profiler = NULL;
   at_search_result result;
   int calls = 0;
@@ -509,8 +496,7 @@ static int turns(int number) {
   return 0;
 }
 
-static void two_databases_take_turns_on_a_device(void **state) {
-  (void)state;
+TEST(two_databases_take_turns_on_a_device) {
   pid_t pids[2];
   for (int i = 0; i < 2; i++) pids[i] = start_numbered("turns", i);
   while (all->done < 2) sleep_us(100);
@@ -547,17 +533,6 @@ static int child(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(one_of_many_measures, fresh, end_all),
-      cmocka_unit_test_setup_teardown(a_slow_problem_is_waited_for, fresh, end_all),
-      cmocka_unit_test_setup_teardown(the_budget_ends_the_wait, fresh, end_all),
-      cmocka_unit_test_setup_teardown(the_next_goes_on_at_once, fresh, end_all),
-      cmocka_unit_test_setup_teardown(a_call_waits_for_no_stopped_process, fresh, end_all),
-      cmocka_unit_test_setup_teardown(a_stopped_holder_is_not_waited_for, fresh, end_all),
-      cmocka_unit_test_setup_teardown(a_lease_is_renewed, fresh, end_all),
-      cmocka_unit_test_setup_teardown(a_search_leaves_time_for_it, fresh, end_all),
-      cmocka_unit_test_setup_teardown(two_databases_take_turns_on_a_device, fresh, end_all),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   if (argc == 5) return child(argv);
   if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return 1;
@@ -565,6 +540,6 @@ int main(int argc, char **argv) {
   if (!mkdtemp(folder)) return 1;
   setenv("XDG_RUNTIME_DIR", folder, 1);
   all = map_shared();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, end_all, NULL, NULL);
   return remove_all() == 0 ? failed : 1;
 }

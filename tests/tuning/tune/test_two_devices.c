@@ -17,8 +17,7 @@ static attune_device *first, *second;
 static char folder[64], database[128];
 static const char *const FAST[] = {"ns=50000", NULL};
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   toy_reset();
   toy_spins = FAST;
@@ -27,10 +26,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_of(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = database;
-  assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
+  assert_int_equal(at_tuner_create(&tuner, &(attune_tuner_options){.database = database}, toy_ops, 1), ATTUNE_OK);
   return tuner;
 }
 
@@ -50,8 +47,7 @@ static int list(void *user, const attune_decision *decision, const char *fingerp
   return l->end_after && l->on_first + l->on_second >= l->end_after;
 }
 
-static void a_winner_is_listed_for_each_device(void **state) {
-  (void)state;
+TEST(a_winner_is_listed_for_each_device) {
   attune_tuner *tuner = tuner_of();
   assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, NULL, NULL), ATTUNE_OK);
   assert_int_equal(attune_tune(tuner, first, TOY("f32 9x6"), NULL, NULL), ATTUNE_OK);
@@ -116,15 +112,13 @@ static void let_both_tune(attune_tuner *one, attune_tuner *two) {
   assert_true(toy_overlaps > 0); /* both devices at the same time */
 }
 
-static void one_tuner_on_both(void **state) {
-  (void)state;
+TEST(one_tuner_on_both) {
   attune_tuner *tuner = tuner_of();
   let_both_tune(tuner, tuner);
   attune_tuner_destroy(tuner);
 }
 
-static void two_tuners_of_one_database(void **state) {
-  (void)state;
+TEST(two_tuners_of_one_database) {
   attune_tuner *one = tuner_of(), *two = tuner_of();
   let_both_tune(one, two);
   attune_tuner_destroy(one);
@@ -147,8 +141,7 @@ static void pass_when_let(int64_t start, int64_t ns, int64_t cpus) {
   while (at_now_ns() - start < ns) usleep(100);
 }
 
-static void the_others_winner_is_waited_for(void **state) {
-  (void)state;
+TEST(the_others_winner_is_waited_for) {
   attune_tuner *tuner = tuner_of();
   pthread_t thread;
   void *right = NULL;
@@ -182,18 +175,12 @@ static int remove_all(void) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(a_winner_is_listed_for_each_device, fresh),
-      cmocka_unit_test_setup(one_tuner_on_both, fresh),
-      cmocka_unit_test_setup(two_tuners_of_one_database, fresh),
-      cmocka_unit_test_setup(the_others_winner_is_waited_for, fresh),
-  };
   virtual_clock_start();
   if (attune_device_get(&first, "host") != ATTUNE_OK) return 1;
   second = second_device_of(first);
   at_copy_text(folder, sizeof folder, "/tmp/attune-test-two-devices-XXXXXX");
   if (!mkdtemp(folder)) return 1;
   setenv("XDG_RUNTIME_DIR", folder, 1);
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
   return remove_all() == 0 ? failed : 1;
 }

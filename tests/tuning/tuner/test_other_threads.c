@@ -76,8 +76,7 @@ static int count_winner(void *user, const attune_decision *d, const char *finger
   return 0;
 }
 
-static void each_number_has_its_winner(void **state) {
-  (void)state;
+TEST(each_number_has_its_winner) {
   attune_decision d = tune_with(2, TWO, false);
   expect_choice(&d, ATTUNE_SOURCE_TUNED, "ns=60000,threads=2");
   d = tune_with(1, ONE, false);
@@ -118,8 +117,7 @@ static void expect_trials(int count, const char *here, const char *elsewhere) {
 }
 
 /* Whichever number was tuned last, and though a later one replaces its own. */
-static void each_number_has_its_trials(void **state) {
-  (void)state;
+TEST(each_number_has_its_trials) {
   const char *nothing[] = {"", NULL, "", NULL};
   (void)tune_with(2, TWO, false);
   (void)tune_with(64, MANY, false);
@@ -136,8 +134,7 @@ static void each_number_has_its_trials(void **state) {
 }
 
 /* Where nothing was measured with this number of CPUs. */
-static void the_nearest_runs_with_fewer_threads(void **state) {
-  (void)state;
+TEST(the_nearest_runs_with_fewer_threads) {
   (void)tune_with(2, TWO, false);
   attune_decision d = explain_with(1);
   expect_choice(&d, ATTUNE_SOURCE_NEIGHBOUR, "ns=60000,threads=1");
@@ -155,8 +152,7 @@ static void the_nearest_runs_with_fewer_threads(void **state) {
 }
 
 /* A search there races it: with nothing else that is faster, it wins, and is stored for this number. */
-static void a_search_races_it(void **state) {
-  (void)state;
+TEST(a_search_races_it) {
   static const char *const slow[] = {"ns=190000,threads=1", NULL};
   (void)tune_with(2, TWO, false);
   attune_decision d = tune_with(1, slow, false);
@@ -192,8 +188,7 @@ static int calls_of_guess(int calls) {
 }
 
 /* The calls themselves measure it: where the default is faster, it is set aside. */
-static void the_guess_is_watched(void **state) {
-  (void)state;
+TEST(the_guess_is_watched) {
   static const char *const bad[] = {"ns=60000,threads=2", NULL};
   (void)tune_with(2, bad, false);
   cpus = 1;
@@ -206,8 +201,7 @@ static void the_guess_is_watched(void **state) {
 }
 
 /* Nothing is stored of it, so nothing is verified. */
-static void what_was_measured_elsewhere_is_not_verified(void **state) {
-  (void)state;
+TEST(what_was_measured_elsewhere_is_not_verified) {
   attune_recheck check = {0};
   (void)tune_with(2, TWO, false);
   cpus = 1;
@@ -231,19 +225,10 @@ static int close_all(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(each_number_has_its_winner),
-      TEST(each_number_has_its_trials),
-      TEST(the_nearest_runs_with_fewer_threads),
-      TEST(a_search_races_it),
-      TEST(the_guess_is_watched),
-      TEST(what_was_measured_elsewhere_is_not_verified),
-  };
   if (!mkdtemp(folder) || attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   snprintf(database, sizeof database, "%s/t.db", folder);
   cpus = 2;
   virtual_clock_start();
   at_cpu_capacity_set(64.0);
-  return cmocka_run_group_tests(tests, NULL, close_all);
+  return RUN_TESTS_EACH(fresh, NULL, NULL, close_all);
 }

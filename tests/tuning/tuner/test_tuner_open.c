@@ -10,7 +10,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sqlite3.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,8 +35,7 @@ static int count_of(const char *text) {
   return count;
 }
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   (void)snprintf(folder, sizeof folder, "/tmp/attune-tuner-open-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   (void)snprintf(database, sizeof database, "%s/tuning.db", folder);
@@ -48,18 +46,14 @@ static int fresh(void **state) {
   return 0;
 }
 
-static int tear_down(void **state) {
-  (void)state;
+FIXTURE(tear_down) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
   return folder_remove(folder);
 }
 
 static attune_tuner *tuner_in(attune_mode mode, const char *system) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .system_database = system, .mode = mode};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.system_database = system;
-  options.mode = mode;
   assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
   return tuner;
 }
@@ -92,9 +86,20 @@ static attune_source call(attune_tuner *tuner) {
   return at_plan_table_decision(&tuner->plans, &key, &decision) ? decision.source : ATTUNE_SOURCE_DEFAULT;
 }
 
+/* A variable that nothing reads does nothing: said once in a process, with the name that is like it.
+ * The first test: before any other tuner of the process. */
+TEST(unknown_variables) {
+  setenv("ATTUNE_MOD", "tune", 1);
+  setenv("ATTUNE_TEST_KILLS", "1", 1);
+  setenv("ATTUNE_LOG_FILE", "", 1);
+  for (int i = 0; i < 2; i++) attune_tuner_destroy(tuner_in(ATTUNE_MODE_OFF, NULL));
+  assert_int_equal(count_of("which attune does not know"), 1);
+  assert_int_equal(count_of("2 the environment has ATTUNE_MOD, which attune does not know; is ATTUNE_MODE meant?"), 1);
+  unsetenv("ATTUNE_MOD");
+}
+
 /* Mode off needs no database, so it waits for none; another mode opens it. */
-static void mode_off_opens_nothing(void **state) {
-  (void)state;
+TEST(mode_off_opens_nothing) {
   make_database();
   sqlite3 *other = lock_database();
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_OFF, "/nowhere/system.db");
@@ -116,8 +121,7 @@ static void mode_off_opens_nothing(void **state) {
 }
 
 /* It is used as soon as it is free. */
-static void a_locked_one_is_tried_again(void **state) {
-  (void)state;
+TEST(a_locked_one_is_tried_again) {
   make_database();
   sqlite3 *other = lock_database();
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_CACHED, NULL);
@@ -132,8 +136,7 @@ static void a_locked_one_is_tried_again(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void whoever_asks_waits(void **state) {
-  (void)state;
+TEST(whoever_asks_waits) {
   make_database();
   sqlite3 *other = lock_database();
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_CACHED, NULL);
@@ -145,8 +148,7 @@ static void whoever_asks_waits(void **state) {
 }
 
 /* Said once, at level warning; a tuner works without it. */
-static void no_system_database(void **state) {
-  (void)state;
+TEST(no_system_database) {
   char absent[96];
   (void)snprintf(absent, sizeof absent, "%s/absent.db", folder);
   attune_tuner *tuner = tuner_in(ATTUNE_MODE_CACHED, absent);
@@ -157,21 +159,8 @@ static void no_system_database(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* A variable that nothing reads does nothing: said once in a process, with the name that is like it. */
-static void unknown_variables(void **state) {
-  (void)state;
-  setenv("ATTUNE_MOD", "tune", 1);
-  setenv("ATTUNE_TEST_KILLS", "1", 1);
-  setenv("ATTUNE_LOG_FILE", "", 1);
-  for (int i = 0; i < 2; i++) attune_tuner_destroy(tuner_in(ATTUNE_MODE_OFF, NULL));
-  assert_int_equal(count_of("which attune does not know"), 1);
-  assert_int_equal(count_of("2 the environment has ATTUNE_MOD, which attune does not know; is ATTUNE_MODE meant?"), 1);
-  unsetenv("ATTUNE_MOD");
-}
-
 /* What a damaged file put into SQLite's text comes out as printable ASCII, cut where it is long. */
-static void texts_of_sqlite(void **state) {
-  (void)state;
+TEST(texts_of_sqlite) {
   char out[24];
   at_store_escape(out, sizeof out, "no such table: t");
   assert_string_equal(out, "no such table: t");
@@ -206,8 +195,7 @@ static int open_without_locks(void) {
   return strstr(attune_last_message(), "cannot be locked") ? 0 : 3;
 }
 
-static void a_filesystem_without_locks(void **state) {
-  (void)state;
+TEST(a_filesystem_without_locks) {
   int status = 0;
   make_database();
   const pid_t child = fork();
@@ -221,13 +209,6 @@ static void a_filesystem_without_locks(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, tear_down)
-  const struct CMUnitTest tests[] = {
-      TEST(unknown_variables), /* before any other tuner of the process */
-      TEST(mode_off_opens_nothing), TEST(a_locked_one_is_tried_again),
-      TEST(whoever_asks_waits),     TEST(no_system_database),
-      TEST(texts_of_sqlite),        TEST(a_filesystem_without_locks),
-  };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS_EACH(fresh, tear_down, NULL, NULL);
 }

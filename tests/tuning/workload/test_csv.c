@@ -4,9 +4,6 @@
 
 #include "tuning/workload/csv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,8 +45,7 @@ static void expect(const char *text, const char *wanted) {
   assert_string_equal(flatten(text, strlen(text)), wanted);
 }
 
-static void reads_cells(void **state) {
-  (void)state;
+TEST(reads_cells) {
   expect("a,b\n1,2\n", "a|b/1|2/");
   expect("a,b\n1,2", "a|b/1|2/");
   expect("a,b\r\n1,2\r\n", "a|b/1|2/");
@@ -62,8 +58,7 @@ static void reads_cells(void **state) {
   expect("\n\n", "");
 }
 
-static void reads_quotes(void **state) {
-  (void)state;
+TEST(reads_quotes) {
   expect("\"a,b\",c\n", "a,b|c/");
   expect("\"a \"\"b\"\"\",\"\"\n", "a \"b\"|/");
   expect("\" a \" , b\n", " a |b/");
@@ -71,15 +66,13 @@ static void reads_quotes(void **state) {
   expect("\"#no comment\"\n", "#no comment/");
 }
 
-static void skips_comments(void **state) {
-  (void)state;
+TEST(skips_comments) {
   expect("# one, \"two\n  \n\r\na\n#b\nc#d\n", "a/c#d/");
   expect("# only", "");
 }
 
 /* What spreadsheets write. */
-static void reads_what_spreadsheets_write(void **state) {
-  (void)state;
+TEST(reads_what_spreadsheets_write) {
   expect("a;b\n1;\"x;y\"\n", "a|b/1|x;y/");
   expect("a\tb\n1\t\tc\n", "a|b/1||c/");
   expect("a,b;c\n1,2;3\n", "a|b;c/1|2;3/"); /* a comma in the head: what stands between */
@@ -93,8 +86,7 @@ static void reads_what_spreadsheets_write(void **state) {
   expect("a;b\n\"1\"2;3\n", "w.csv:2:4: text after a closing quote; should be a semicolon or the line's end");
 }
 
-static void names_the_place(void **state) {
-  (void)state;
+TEST(names_the_place) {
   expect("a,b\n1,x\"y\n", "w.csv:2:4: a quote inside a cell; should stand around the whole cell, doubled within it");
   expect("a,\"b\n\n", "w.csv:1:3: a quote that is never closed; should end with \"");
   expect("a,b\n\"1\"2,3\n", "w.csv:2:4: text after a closing quote; should be a comma or the line's end");
@@ -106,8 +98,7 @@ static void names_the_place(void **state) {
          "w.csv:1:2: a quote inside a cell; should stand around the whole cell, doubled within it");
 }
 
-static void refuses_what_is_no_text(void **state) {
-  (void)state;
+TEST(refuses_what_is_no_text) {
   assert_string_equal(flatten("a,b\n1,\0\n", 8), "w.csv:2:3: holds a NUL byte; should be text");
   assert_string_equal(flatten("\xFF\xFE"
                               "a\0",
@@ -115,8 +106,7 @@ static void refuses_what_is_no_text(void **state) {
                       "w.csv:1:1: is UTF-16 text; should be UTF-8");
 }
 
-static void holds_its_caps(void **state) {
-  (void)state;
+TEST(holds_its_caps) {
   char wide[2 * AT_CSV_MAX_CELLS + 2];
   memset(wide, ',', sizeof wide);
   wide[0] = 'a';
@@ -132,8 +122,7 @@ static void holds_its_caps(void **state) {
   assert_int_equal(at_csv_open(&csv, "w.csv"), ATTUNE_BAD_DATA);
 }
 
-static void cells_know_their_place(void **state) {
-  (void)state;
+TEST(cells_know_their_place) {
   at_csv csv;
   at_csv_row row;
   const char text[] = "#\nab, \"c\nd\",e\n";
@@ -148,17 +137,14 @@ static void cells_know_their_place(void **state) {
   at_csv_close(&csv);
 }
 
-static void opens_files(void **state) {
-  (void)state;
+TEST(opens_files) {
   at_csv csv;
   at_csv_row row;
   char own[] = "/tmp/attune-test-csv-XXXXXX", path[64];
   assert_non_null(mkdtemp(own));
-  assert_int_equal(at_csv_open(&csv, own), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "is a directory"));
+  FAILS_SAYING(at_csv_open(&csv, own), ATTUNE_INVALID_ARGUMENT, "is a directory");
   snprintf(path, sizeof path, "%s/w.csv", own);
-  assert_int_equal(at_csv_open(&csv, path), ATTUNE_NOT_FOUND);
-  assert_non_null(strstr(attune_last_message(), path));
+  FAILS_SAYING(at_csv_open(&csv, path), ATTUNE_NOT_FOUND, path);
   FILE *file = fopen(path, "w");
   for (int i = 0; i < 20000; i++) fprintf(file, "%d,%d\n", i, 2 * i);
   fclose(file);
@@ -179,8 +165,7 @@ static void opens_files(void **state) {
 }
 
 /* Nothing but OK or BAD_DATA comes of any bytes, and reading ends; under the sanitizers this is a small campaign. */
-static void survives_any_bytes(void **state) {
-  (void)state;
+TEST(survives_any_bytes) {
   static const char alphabet[] = "a1,\"\"\n\r# \t\xEF\xBB\xBF";
   unsigned seed = 7;
   for (int round = 0; round < 20000; round++) {
@@ -191,24 +176,15 @@ static void survives_any_bytes(void **state) {
   }
 }
 
-static int enter_folder(void **state) {
-  (void)state;
+FIXTURE(enter_folder) {
   return mkdtemp(folder) ? chdir(folder) : -1;
 }
 
-static int leave_folder(void **state) {
-  (void)state;
+FIXTURE(leave_folder) {
   (void)unlink("w.csv");
   return chdir("/") | rmdir(folder);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_cells),     cmocka_unit_test(reads_quotes),
-      cmocka_unit_test(skips_comments),  cmocka_unit_test(reads_what_spreadsheets_write),
-      cmocka_unit_test(names_the_place), cmocka_unit_test(refuses_what_is_no_text),
-      cmocka_unit_test(holds_its_caps),  cmocka_unit_test(cells_know_their_place),
-      cmocka_unit_test(opens_files),     cmocka_unit_test(survives_any_bytes),
-  };
-  return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+  return RUN_TESTS(enter_folder, leave_folder);
 }

@@ -9,9 +9,6 @@
 #include <attune/attune.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,27 +20,22 @@ static char folder[] = "/tmp/attune-test-recording-XXXXXX", database[128];
 static attune_device *host;
 static _Alignas(128) float a[64 * 64], b[64 * 64];
 
-static int fresh(void **state) {
-  (void)state;
+FIXTURE(fresh) {
   static int number;
   snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   return 0;
 }
 
 static attune_tuner *tuner_of(attune_mode mode) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = mode;
-  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = database, .mode = mode}));
   return tuner;
 }
 
 /* Returns false rather than fail: threads and children call it too. */
 static bool call(attune_tuner *tuner, int size, int calls) {
   _Alignas(128) float d[64 * 64];
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = size;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = size, .n = size, .k = size};
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   for (int i = 0; i < calls; i++)
     if (attune_gemm(tuner, attune_stream_default(host), &problem, &operands) != ATTUNE_OK) return false;
@@ -69,8 +61,7 @@ static void *call_in_thread(void *tuner) {
   return call(tuner, 4, CALLS) ? tuner : NULL;
 }
 
-static void every_call_of_every_thread(void **state) {
-  (void)state;
+TEST(every_call_of_every_thread) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_in_thread, tuner), 0);
@@ -103,8 +94,7 @@ static void *flush_in_thread(void *tuner) {
   while (flushing) at_recording_flush(tuner);
   return tuner;
 }
-static void flushes_beside_calls(void **state) {
-  (void)state;
+TEST(flushes_beside_calls) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   pthread_t threads[THREADS], flushes[2];
   flushing = true;
@@ -117,13 +107,11 @@ static void flushes_beside_calls(void **state) {
   assert_int_equal(recorded(4), THREADS * CALLS);
 }
 
-static void plans_count_too(void **state) {
-  (void)state;
+TEST(plans_count_too) {
   static _Alignas(128) float d[64];
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   attune_plan *plan = NULL;
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = 6;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 6, .n = 6, .k = 6};
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   OK(attune_gemm_plan_create(&plan, tuner, attune_stream_default(host), &problem, &operands));
   for (int i = 0; i < 20; i++) OK(attune_gemm_plan_run(plan, attune_stream_default(host), &operands));
@@ -132,8 +120,7 @@ static void plans_count_too(void **state) {
   assert_int_equal(recorded(6), 20);
 }
 
-static void only_while_the_mode_lasts(void **state) {
-  (void)state;
+TEST(only_while_the_mode_lasts) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_true(call(tuner, 4, 10));
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_RECORD));
@@ -154,8 +141,7 @@ static int wait_for(pid_t child) {
 }
 
 /* A tuner that is never destroyed; and a child that counts its own calls only. */
-static void at_exit_and_after_fork(void **state) {
-  (void)state;
+TEST(at_exit_and_after_fork) {
   const pid_t program = fork();
   if (program == 0) {
     attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
@@ -174,8 +160,7 @@ static void at_exit_and_after_fork(void **state) {
 }
 
 /* Calls that could not be written are not lost: they come with the next flush. */
-static void what_could_not_be_written_comes_later(void **state) {
-  (void)state;
+TEST(what_could_not_be_written_comes_later) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   assert_true(call(tuner, 4, 10));
   at_recording_flush(tuner);
@@ -192,8 +177,7 @@ static void what_could_not_be_written_comes_later(void **state) {
 }
 
 /* 1000 tiny products take less than 10 larger ones; a stored time of the default counts more than an estimate. */
-static void longest_first(void **state) {
-  (void)state;
+TEST(longest_first) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
   const char *fingerprint = NULL;
   attune_workload *w = NULL;
@@ -220,27 +204,15 @@ static void longest_first(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static int open_all(void **state) {
-  (void)state;
+FIXTURE(open_all) {
   setenv("HOME", folder, 1);
   return mkdtemp(folder) && attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }
 
-static int close_all(void **state) {
-  (void)state;
+FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-  const struct CMUnitTest tests[] = {
-      TEST(every_call_of_every_thread),
-      TEST(flushes_beside_calls),
-      TEST(plans_count_too),
-      TEST(only_while_the_mode_lasts),
-      TEST(at_exit_and_after_fork),
-      TEST(what_could_not_be_written_comes_later),
-      TEST(longest_first),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(fresh, NULL, open_all, close_all);
 }

@@ -10,23 +10,18 @@
 #include "tuning/workload/workload.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/attune-test-workload-XXXXXX";
 static char path[64];
 
-static int make_folder(void **state) {
-  (void)state;
+FIXTURE(make_folder) {
   if (!mkdtemp(folder)) return 1;
   snprintf(path, sizeof path, "%s/w.csv", folder);
   return 0;
 }
 
-static int remove_folder(void **state) {
-  (void)state;
+FIXTURE(remove_folder) {
   DIR *listing = opendir(folder);
   for (struct dirent *entry; listing && (entry = readdir(listing));) unlinkat(dirfd(listing), entry->d_name, 0);
   if (listing) closedir(listing);
@@ -51,8 +46,7 @@ static void expect_refused(const char *text, const char *message) {
   assert_memory_equal(said + strlen(path), message, strlen(message));
 }
 
-static void reads_rows(void **state) {
-  (void)state;
+TEST(reads_rows) {
   attune_workload *w = NULL;
   assert_int_equal(read_text(&w,
                              "# shapes\nname,dtype,contract,transa,transb,m,n,k,batch\n"
@@ -72,8 +66,7 @@ static void reads_rows(void **state) {
   attune_workload_destroy(w);
 }
 
-static void columns_come_in_any_order(void **state) {
-  (void)state;
+TEST(columns_come_in_any_order) {
   attune_workload *w = NULL;
   assert_int_equal(read_text(&w, "\xEF\xBB\xBFK, count ,N,DTYPE,m,op,lda\r\n3,7,2,f64,1,gemm,\r\n3,,2,f64,1,,5\r\n"),
                    ATTUNE_OK);
@@ -87,8 +80,7 @@ static void columns_come_in_any_order(void **state) {
   attune_workload_destroy(w);
 }
 
-static void an_alignment_is_part_of_the_problem(void **state) {
-  (void)state;
+TEST(an_alignment_is_part_of_the_problem) {
   attune_workload *w = NULL;
   assert_int_equal(read_text(&w, "dtype,m,n,k,align\nbf16,8,8,8,16\nbf16,8,8,8,\nbf16,8,8,8,128\n"), ATTUNE_OK);
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm bf16 nn 8x8x8 strict align=16");
@@ -100,8 +92,7 @@ static void an_alignment_is_part_of_the_problem(void **state) {
   expect_refused("dtype,m,n,k,align\nf64,8,8,8,4\n", ":2:11: align=4 is below the size of an element");
 }
 
-static void reads_problems_as_text(void **state) {
-  (void)state;
+TEST(reads_problems_as_text) {
   attune_workload *w = NULL;
   assert_int_equal(read_text(&w, "problem,count\ngemm f32 nn 8x8x8 strict,3\n"), ATTUNE_OK);
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 8x8x8 strict");
@@ -167,8 +158,7 @@ static void expect_problem(const attune_workload *w, size_t index, const char *p
 }
 
 /* Named by a column, by the text, or not: then of the operation that such rows have always been of. */
-static void rows_name_their_operation(void **state) {
-  (void)state;
+TEST(rows_name_their_operation) {
   attune_workload *w = NULL;
   OK(read_both(&w, "op,length,dtype,m,n,k\nscan,7,,,,\ngemm,,f32,1,2,3\n,,f64,4,5,6\n", &at_gemm_op));
   assert_int_equal(attune_workload_size(w), 3);
@@ -200,8 +190,7 @@ static void expect_both_refuse(const char *text, const char *message) {
   if (!strstr(attune_last_message(), message)) fail_msg("%s", attune_last_message());
 }
 
-static void unknown_operations(void **state) {
-  (void)state;
+TEST(unknown_operations) {
   expect_both_refuse("op,length\nsort,7\n", ":2:1: there is no operation \"sort\"; should be one of: gemm, scan");
   expect_both_refuse("length,op\n7,scans\n", ":2:3: there is no operation \"scans\"");
   expect_both_refuse("problem\nsca 7\n", ":2:1: there is no operation \"sca\"");
@@ -215,8 +204,7 @@ static void unknown_operations(void **state) {
 }
 
 /* Told at the header, with all that there are: what was mistyped may be any of them. */
-static void unknown_columns_are_told_where_they_stand(void **state) {
-  (void)state;
+TEST(unknown_columns_are_told_where_they_stand) {
   attune_workload *w = NULL;
   expect_refused("# a comment\ndtype,m,n,k,ldaa\n",
                  ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, dtype_out, "
@@ -240,8 +228,7 @@ static void unknown_columns_are_told_where_they_stand(void **state) {
   attune_workload_destroy(w);
 }
 
-static void the_contract_is_a_column(void **state) {
-  (void)state;
+TEST(the_contract_is_a_column) {
   attune_workload *w = NULL;
   OK(read_text(&w, "dtype,m,n,k,contract,deterministic,workspace\nf32,1,2,3,reduced,1,4096\nf32,1,2,3,,0,\n"));
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 1x2x3 reduced deterministic workspace=4096");
@@ -251,8 +238,7 @@ static void the_contract_is_a_column(void **state) {
 }
 
 /* Every workload that the repository has, as it always was: no row of them names its operation. */
-static void files_of_the_repository(void **state) {
-  (void)state;
+TEST(files_of_the_repository) {
   static const char folder_of[] = AT_SOURCE_DIR "/bench/workloads";
   DIR *listing = opendir(folder_of);
   int files = 0;
@@ -278,8 +264,7 @@ static void files_of_the_repository(void **state) {
 }
 
 /* Empty columns before, between and behind the others, empty rows, semicolons, a mark, CRLF. */
-static void reads_what_spreadsheets_write(void **state) {
-  (void)state;
+TEST(reads_what_spreadsheets_write) {
   static const char *const texts[] = {
       ("\xEF\xBB\xBF"
        "name;dtype;m;n;k;;\r\n;;;;;;\r\nfirst;f32;8;9;10;;\r\n;;;;;;\r\n\"a;b\";f64;1;2;3;;\r\n;;;;;;\r\n"),
@@ -299,8 +284,7 @@ static void reads_what_spreadsheets_write(void **state) {
 }
 
 /* A row may name a dtype in every way in which a problem's text may, and in capitals. */
-static void dtypes_are_named_as_in_texts(void **state) {
-  (void)state;
+TEST(dtypes_are_named_as_in_texts) {
   static const char *const names[] = {"f32",    "F32",  "bf16",           "f16",     "f64",          "float32", "float",
                                       "double", "half", "torch.bfloat16", "float16", "torch.float32"};
   int read = 0;
@@ -332,8 +316,7 @@ static void expect_foreign(const char *file, const char *text, size_t size, cons
 }
 
 /* Files of other programs, by their names or contents; a comment that names one does not make it one. */
-static void knows_foreign_files(void **state) {
-  (void)state;
+TEST(knows_foreign_files) {
   static const struct {
     const char *file, *text, *what;
   } cases[] = {
@@ -367,8 +350,7 @@ static void knows_foreign_files(void **state) {
   attune_workload_destroy(w);
 }
 
-static void refuses_malformed_files(void **state) {
-  (void)state;
+TEST(refuses_malformed_files) {
   expect_refused("", ":1:1: no header");
   expect_refused("# only a comment\n\n", ":3:1: no header");
   expect_refused("dtype,m,n,k\n", ":2:1: no rows");
@@ -401,8 +383,7 @@ static void refuses_malformed_files(void **state) {
 }
 
 /* What the operation says of a field is put where the field stands. */
-static void names_the_wrong_field(void **state) {
-  (void)state;
+TEST(names_the_wrong_field) {
   expect_refused("dtype,m,n,k\nf32,1,-1,1\n", ":2:7: ");
   expect_refused("dtype,m,n,k\nf32,1,1,99999999999999999999\n", ":2:9: ");
   expect_refused("dtype,m,n,k\nf99,1,1,1\n", ":2:1: ");
@@ -414,8 +395,7 @@ static void names_the_wrong_field(void **state) {
   expect_refused("dtype,m,n,k,batch\nf32,9223372036854775807,9223372036854775807,8,8\n", ":2:");
 }
 
-static void refuses_what_is_no_file(void **state) {
-  (void)state;
+TEST(refuses_what_is_no_file) {
   attune_workload *w = NULL;
   assert_int_equal(attune_workload_read(&w, folder), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_workload_read(&w, "/nonexistent/w.csv"), ATTUNE_NOT_FOUND);
@@ -429,17 +409,14 @@ static void refuses_what_is_no_file(void **state) {
 }
 
 static attune_tuner *open_tuner(const char *database) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_options options = {.database = database, .mode = ATTUNE_MODE_RECORD};
   attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = ATTUNE_MODE_RECORD;
   assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
   return tuner;
 }
 
 /* A program's call in mode record is found by a later tuner; what is called most comes first. */
-static void finds_what_was_recorded(void **state) {
-  (void)state;
+TEST(finds_what_was_recorded) {
   char database[64];
   snprintf(database, sizeof database, "%s/w.db", folder);
   attune_device *host = NULL;
@@ -451,8 +428,7 @@ static void finds_what_was_recorded(void **state) {
   attune_workload_destroy(w);
 
   static _Alignas(128) float a[32], b[32], d[32];
-  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = 4;
+  attune_gemm_problem problem = {.dtype = ATTUNE_F32, .m = 4, .n = 4, .k = 4};
   attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   char called[256];
   assert_int_equal(attune_gemm(tuner, attune_stream_default(host), &problem, &operands), ATTUNE_OK);
@@ -479,8 +455,7 @@ static void finds_what_was_recorded(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void needs_a_database_for_the_recorded(void **state) {
-  (void)state;
+TEST(needs_a_database_for_the_recorded) {
   attune_device *host = NULL;
   attune_workload *w = NULL;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
@@ -493,24 +468,5 @@ static void needs_a_database_for_the_recorded(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_rows),
-      cmocka_unit_test(columns_come_in_any_order),
-      cmocka_unit_test(an_alignment_is_part_of_the_problem),
-      cmocka_unit_test(reads_problems_as_text),
-      cmocka_unit_test(rows_name_their_operation),
-      cmocka_unit_test(unknown_operations),
-      cmocka_unit_test(unknown_columns_are_told_where_they_stand),
-      cmocka_unit_test(the_contract_is_a_column),
-      cmocka_unit_test(files_of_the_repository),
-      cmocka_unit_test(reads_what_spreadsheets_write),
-      cmocka_unit_test(dtypes_are_named_as_in_texts),
-      cmocka_unit_test(knows_foreign_files),
-      cmocka_unit_test(refuses_malformed_files),
-      cmocka_unit_test(names_the_wrong_field),
-      cmocka_unit_test(refuses_what_is_no_file),
-      cmocka_unit_test(finds_what_was_recorded),
-      cmocka_unit_test(needs_a_database_for_the_recorded),
-  };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return RUN_TESTS(make_folder, remove_folder);
 }

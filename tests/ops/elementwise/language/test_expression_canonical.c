@@ -26,8 +26,7 @@ static void check(const char *one, const char *other, bool equal) {
   free(y);
 }
 
-static void equal(void **state) {
-  (void)state;
+TEST(equal) {
   static const char *const rows[][2] = {
       {"a + b", "b+a"},
       {"a + b", "c + d"},
@@ -63,8 +62,7 @@ static void equal(void **state) {
   for (size_t i = 0; i < AT_COUNT(rows); i++) check(rows[i][0], rows[i][1], true);
 }
 
-static void not_equal(void **state) {
-  (void)state;
+TEST(not_equal) {
   static const char *const rows[][2] = {{"a - b, a", "b - a, a"},
                                         {"a - b, a * 2", "a - b, b * 2"},
                                         {"a + b", "a + h"},
@@ -310,8 +308,7 @@ static void check_plain(const char *text) {
   at_expression_destroy(e);
 }
 
-static void random_graphs(void **state) {
-  (void)state;
+TEST(random_graphs) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
   const int wanted = asked ? atoi(asked) : 2000;
   static char text[TEXT], other[TEXT];
@@ -344,8 +341,7 @@ static void random_graphs(void **state) {
 
 /* ---- large and deep ---- */
 
-static void large(void **state) {
-  (void)state;
+TEST(large) {
   static char text[AT_EXPRESSION_CHARS + 1];
   at_expression *e = NULL;
   size_t at = 0;
@@ -376,8 +372,7 @@ static void large(void **state) {
 }
 
 /* The program's locale does not change what a number is, nor how it is written. */
-static void locales(void **state) {
-  (void)state;
+TEST(locales) {
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "da_DK.UTF-8"};
   for (size_t i = 0; i < AT_COUNT(names); i++)
     if (setlocale(LC_ALL, names[i])) break;
@@ -385,8 +380,7 @@ static void locales(void **state) {
   setlocale(LC_ALL, "C");
 }
 
-static void canonical_errors(void **state) {
-  (void)state;
+TEST(canonical_errors) {
   static const char *const texts[] = {"",
                                       "i0",
                                       "f32 i0",
@@ -414,9 +408,5 @@ static void canonical_errors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equal), cmocka_unit_test(not_equal), cmocka_unit_test(random_graphs),
-      cmocka_unit_test(large), cmocka_unit_test(locales),   cmocka_unit_test(canonical_errors),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

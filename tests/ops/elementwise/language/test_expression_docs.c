@@ -7,8 +7,7 @@
 
 static char page[65536];
 
-static int read_page(void **state) {
-  (void)state;
+FIXTURE(read_page) {
   FILE *file = fopen(AT_SOURCE_DIR "/docs/expressions.md", "r");
   assert_non_null(file);
   page[fread(page, 1, sizeof page - 1, file)] = '\0';
@@ -49,8 +48,7 @@ static int words_of(const char *row, char words[16][128]) {
   return count;
 }
 
-static void functions(void **state) {
-  (void)state;
+TEST(functions) {
   bool there[AT_FN_COUNT] = {false};
   for (const char *row = first_row("## Functions"); row; row = next_row(row)) {
     char words[16][128];
@@ -70,8 +68,7 @@ static void functions(void **state) {
 }
 
 /* Rows from loose to tight; a row has all operators of a precedence. */
-static void operators(void **state) {
-  (void)state;
+TEST(operators) {
   int last = 0, seen = 0;
   for (const char *row = first_row("## Operators"); row; row = next_row(row)) {
     char words[16][128];
@@ -100,8 +97,7 @@ static void limit(const char *name, int value) {
   if (!strstr(page, row)) fail_msg("the page does not have: %s", row);
 }
 
-static void limits(void **state) {
-  (void)state;
+TEST(limits) {
   limit("characters of a text", AT_EXPRESSION_CHARS);
   limit("characters of a name", AT_EXPRESSION_NAME - 1);
   limit("tensors", AT_EXPRESSION_INPUTS);
@@ -112,8 +108,7 @@ static void limits(void **state) {
   limit("random numbers of an element", AT_EXPRESSION_DRAWS);
 }
 
-static void examples(void **state) {
-  (void)state;
+TEST(examples) {
   static const char *const line =
       "f32 a, f32 b, bf16 x, bf16 y, bf16 bias, f32 scale, f32 w, f32 g, f32 m0, f32 v0; f64 alpha, f64 b1, f64 b2, "
       "f64 lr";
@@ -129,16 +124,14 @@ static void examples(void **state) {
 }
 
 /* The error that the page shows is the one that comes. */
-static void error(void **state) {
-  (void)state;
+TEST(error) {
   at_expression *e = NULL;
   FAILS(compile_mentioned(&e, "f32 a, f32 b", "gelU(a) + b"), ATTUNE_INVALID_ARGUMENT);
   if (!strstr(page, attune_last_message())) fail_msg("the page does not have: %s", attune_last_message());
 }
 
 /* "cannot be names": the words there are the reserved ones. */
-static void reserved(void **state) {
-  (void)state;
+TEST(reserved) {
   const char *at = strstr(page, "and the words"), *end = strstr(page, "cannot be names");
   int count = 0;
   assert_true(at && end && at < end);
@@ -151,9 +144,5 @@ static void reserved(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(functions), cmocka_unit_test(operators), cmocka_unit_test(limits),
-      cmocka_unit_test(examples),  cmocka_unit_test(error),     cmocka_unit_test(reserved),
-  };
-  return cmocka_run_group_tests(tests, read_page, NULL);
+  return RUN_TESTS(read_page, NULL);
 }

@@ -8,8 +8,7 @@
 #include "ops/elementwise/ir/fold.h"
 #include "tests/ops/elementwise/language/expression_fixture.h"
 
-static void integers(void **state) {
-  (void)state;
+TEST(integers) {
   GIVES("", "2 + 3 * 4 - 1", "13");
   GIVES("", "9223372036854775807 + 1", "-9223372036854775808");
   GIVES("", "i8(127) + i8(1)", "i8(-128)");
@@ -35,8 +34,7 @@ static void integers(void **state) {
 }
 
 /* f32 rounds to f32 after each operation; a weak number is f64 until it meets a tensor. */
-static void reals(void **state) {
-  (void)state;
+TEST(reals) {
   GIVES("", "f32(0.1) + f32(0.2)", "f32(0.3)");
   GIVES("", "f64(0.1) + f64(0.2)", "0.30000000000000004");
   GIVES("", "f32(16777216) + f32(1)", "f32(16777216.0)");
@@ -59,8 +57,7 @@ static void reals(void **state) {
 
 /* Each function of one real at some places against libm in long double: within one unit of f64; under valgrind,
  * whose long double is a double, within some. */
-static void transcendental(void **state) {
-  (void)state;
+TEST(transcendental) {
   const double unit = getenv("AT_UNDER_VALGRIND") ? 4e-15 : 2.3e-16;
   static const struct {
     const char *text;
@@ -124,8 +121,7 @@ static void transcendental(void **state) {
 }
 
 /* What has a NaN, or a float that its integer cannot hold, stays for the device. */
-static void stays(void **state) {
-  (void)state;
+TEST(stays) {
   static const char *const texts[] = {
       "0.0 / 0.0",          "nan + 1",      "-nan",        "sqrt(-1.0)",     "log(-1.0)",   "inf - inf",
       "copysign(1.0, nan)", "signbit(nan)", "min(nan, 1)", "sign(nan)", "inf * 0.0"};
@@ -139,8 +135,7 @@ static void stays(void **state) {
   }
 }
 
-static void simpler(void **state) {
-  (void)state;
+TEST(simpler) {
   static const char *const rows[][3] = {{"f32 x", "x * 1", "i0"},
                                         {"f32 x", "1 * x", "i0"},
                                         {"f32 x", "x / 1", "i0"},
@@ -208,8 +203,7 @@ static void simpler(void **state) {
 }
 
 /* One node for what is written twice; dead values leave none; rand is never shared. */
-static void sharing(void **state) {
-  (void)state;
+TEST(sharing) {
   GIVES("f32 x, f32 y", "(x + y) * (y + x)", "t0 = i0 + i1; t0 * t0");
   GIVES("f32 x, f32 y", "(x - y) * (y - x)", "(i0 - i1) * (i1 - i0)");
   GIVES("f32 x", "gelu(x) + gelu(x)", "t0 = gelu(i0); t0 + t0");
@@ -237,8 +231,7 @@ static int64_t folded(at_function function, attune_dtype dtype, int a, int b) {
 }
 
 /* Every pair of 8-bit integers against wide arithmetic. */
-static void bytes(void **state) {
-  (void)state;
+TEST(bytes) {
   for (int a = -128; a < 128; a++)
     for (int b = -128; b < 128; b++) {
       const int u = a & 255, v = b & 255, down = b ? (int)floor((double)a / b) : 0;
@@ -253,9 +246,5 @@ static void bytes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers), cmocka_unit_test(reals),   cmocka_unit_test(transcendental), cmocka_unit_test(stays),
-      cmocka_unit_test(simpler),  cmocka_unit_test(sharing), cmocka_unit_test(bytes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -59,16 +59,14 @@ static void pair(const char *p, int p_level, const char *q, int q_level) {
   snprintf(right, sizeof right, "a %s (b %s c)", p, q);
   if (compares(p) && compares(q)) {
     at_expression *e = NULL;
-    FAILS(compile_mentioned(&e, line, bare), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "comparisons do not chain"));
+    FAILS_SAYING(compile_mentioned(&e, line, bare), ATTUNE_INVALID_ARGUMENT, "comparisons do not chain");
     return;
   }
   const bool to_left = p_level > q_level || (p_level == q_level && strcmp(p, "**") != 0);
   same(line, bare, to_left ? left : right);
 }
 
-static void precedence(void **state) {
-  (void)state;
+TEST(precedence) {
   const int levels = (int)AT_COUNT(LEVELS);
   int pairs = 0;
   for (int i = 0; i < levels; i++)
@@ -78,8 +76,7 @@ static void precedence(void **state) {
   assert_int_equal(pairs, 20 * 20);
 }
 
-static void unary_and_power(void **state) {
-  (void)state;
+TEST(unary_and_power) {
   same(FLOATS, "-x**y", "-(x**y)");
   differ(FLOATS, "-x**y", "(-x)**y");
   same(FLOATS, "x**y**z", "x**(y**z)");
@@ -94,8 +91,7 @@ static void unary_and_power(void **state) {
   same(INTEGERS, "!a || b && c", "(!a) || (b && c)");
 }
 
-static void conditional(void **state) {
-  (void)state;
+TEST(conditional) {
   same(FLOATS, "x < y ? x : y", "where(x < y, x, y)");
   same(FLOATS, "x ? y : z ? x : y", "x ? y : (z ? x : y)");
   same(FLOATS, "x ? y ? x : z : y", "x ? (y ? x : z) : y");
@@ -103,8 +99,7 @@ static void conditional(void **state) {
   same(FLOATS, "(x ? y : z) + 1", "1 + where(x, y, z)");
 }
 
-static void numbers(void **state) {
-  (void)state;
+TEST(numbers) {
   GIVES("f64 x", "x + 0x1F", "i0 + 31.0");
   GIVES("f64 x", "x + 1.5e-3", "i0 + 0.0015");
   GIVES("f64 x", "x + .5", "i0 + 0.5");
@@ -128,8 +123,7 @@ static void numbers(void **state) {
   GIVES("i64 x", "x + 0", "i0");
 }
 
-static void statements(void **state) {
-  (void)state;
+TEST(statements) {
   GIVES(FLOATS, "t = x + y; t * t", "t0 = i0 + i1; t0 * t0");
   GIVES(FLOATS, "t = x + y; t, gelu(t)", "t0 = i0 + i1; t0, gelu(t0)");
   GIVES(FLOATS, "t = x + y;\n\tu = t * 2; # twice\r\n u", "(i0 + i1) * f32(2.0)");
@@ -142,8 +136,7 @@ static void statements(void **state) {
   GIVES("f32 a", "a,a,a,a,a,a,a,a", "i0, i0, i0, i0, i0, i0, i0, i0");
 }
 
-static void calls(void **state) {
-  (void)state;
+TEST(calls) {
   same(FLOATS, "min(x, y, z)", "min(min(x, y), z)");
   same(FLOATS, "max(x, y, z, 1, 2)", "max(max(max(max(x, y), z), 1), 2)");
   same(FLOATS, "hypot(x, y, z)", "hypot(hypot(x, y), z)");
@@ -162,8 +155,7 @@ static void calls(void **state) {
 }
 
 /* What the graph says beside its text. */
-static void figures(void **state) {
-  (void)state;
+TEST(figures) {
   at_expression *e = NULL;
   OK(compile_mentioned(&e, "f32 a, bf16 b; f64 s, i64 n",
                        "b * s + a * n + rand() - rand() * randn() + index(2), index()"));
@@ -193,10 +185,5 @@ static void figures(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(precedence), cmocka_unit_test(unary_and_power), cmocka_unit_test(conditional),
-      cmocka_unit_test(numbers),    cmocka_unit_test(statements),      cmocka_unit_test(calls),
-      cmocka_unit_test(figures),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

@@ -58,8 +58,7 @@ static void add(const char *text, size_t length) {
   h->length = length;
 }
 
-static int read_corpus(void **state) {
-  (void)state;
+FIXTURE(read_corpus) {
   static char line[4096], text[TEXT];
   FILE *file = fopen(AT_SOURCE_DIR "/tests/ops/elementwise/language/expressions_hostile.txt", "r");
   assert_non_null(file);
@@ -72,8 +71,7 @@ static int read_corpus(void **state) {
   return 0;
 }
 
-static int free_corpus(void **state) {
-  (void)state;
+FIXTURE(free_corpus) {
   for (int i = 0; i < corpus_count; i++) free(corpus[i].text);
   return 0;
 }
@@ -119,8 +117,7 @@ static void check_refused(const char *text, size_t length) {
 
 /* ---- the corpus ---- */
 
-static void alone(void **state) {
-  (void)state;
+TEST(alone) {
   for (int i = 0; i < corpus_count; i++) check_refused(corpus[i].text, corpus[i].length);
 }
 
@@ -138,8 +135,7 @@ static void within(const char *before, const hostile *h, const char *after) {
   free(text);
 }
 
-static void inside_others(void **state) {
-  (void)state;
+TEST(inside_others) {
   static const char *const places[][2] = {{"a + ", ""},    {"", " + b"}, {"gelu(", ")"},        {"(", ")"},
                                           {"t = ", "; t"}, {"a, ", ""},  {"where(a, ", ", b)"}, {"a ? ", " : b"},
                                           {"f32(", ")"},   {"\"", "\""}, {"a # ", ""}};
@@ -148,8 +144,7 @@ static void inside_others(void **state) {
 }
 
 /* As the name of an operand, and as a canonical text: with an end at the first NUL. */
-static void as_names(void **state) {
-  (void)state;
+TEST(as_names) {
   static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   for (int i = 0; i < corpus_count; i++) {
     at_operand_name operand = {.dtype = ATTUNE_F32};
@@ -316,8 +311,7 @@ static size_t start(char *text) {
   return strlen(good);
 }
 
-static void mutants(void **state) {
-  (void)state;
+TEST(mutants) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS"), *fuzz = getenv("ATTUNE_TEST_FUZZ_S");
   const long wanted = 10 * (asked ? atol(asked) : 2000);
   const int64_t until_ns = at_now_ns() + (int64_t)(fuzz ? atof(fuzz) * 1e9 : 0.0);
@@ -346,8 +340,7 @@ static void mutants(void **state) {
 }
 
 /* The good ones are good: else the mutants would be of nothing. */
-static void good(void **state) {
-  (void)state;
+TEST(good) {
   for (size_t i = 0; i < AT_COUNT(GOOD); i++) {
     at_expression *e = NULL;
     if (compile_mentioned(&e, LINE, GOOD[i]) != ATTUNE_OK) fail_msg("%s: %s", GOOD[i], attune_last_message());
@@ -357,9 +350,5 @@ static void good(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good),     cmocka_unit_test(alone),   cmocka_unit_test(inside_others),
-      cmocka_unit_test(as_names), cmocka_unit_test(mutants),
-  };
-  return cmocka_run_group_tests(tests, read_corpus, free_corpus);
+  return RUN_TESTS(read_corpus, free_corpus);
 }

@@ -46,8 +46,7 @@ double __wrap_strtod_l(const char *text, char **end, locale_t locale) {
   return __real_strtod_l(text, end, locale);
 }
 
-static void locale_of_numbers(void **state) {
-  (void)state;
+TEST(locale_of_numbers) {
   at_expression *e = NULL, *again = NULL;
   reads = in_program_locale = 0;
   OK(compile_mentioned(&e, "f32 a", "a * 1.5 + 0.25"));
@@ -61,8 +60,7 @@ static void locale_of_numbers(void **state) {
 
 static const char *const LINE = "f32 a, bf16 b, c64 z; f64 s";
 
-static void each_allocation(void **state) {
-  (void)state;
+TEST(each_allocation) {
   static const char *const texts[] = {"a", "t = a + b; u = t * s; t, gelu(u) * rand() + index(1)", "isnan(z) ? 1 : 2",
                                       NULL};
   static char row[AT_EXPRESSION_CHARS]; /* the tables grow */
@@ -100,8 +98,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-static void threads(void **state) {
-  (void)state;
+TEST(threads) {
   static const char *texts[][2] = {{"a * 1.5 + lgamma(0.5)", "i0 * f32(1.5) + f32(0.5723649)"},
                                    {"b + s", "bf16(f32(i0) + f32(s0))"},
                                    {"t = a - s; t * t", "t0 = i0 - f32(s0); t0 * t0"},
@@ -116,7 +113,5 @@ static void threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(locale_of_numbers),
-                                     cmocka_unit_test(threads)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

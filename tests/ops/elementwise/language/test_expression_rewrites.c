@@ -5,9 +5,6 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/host/interpret.h"
@@ -140,8 +137,7 @@ static unsigned dtypes_of_call(const at_expression *e, at_function function) {
   return 0;
 }
 
-static void rows(void **state) {
-  (void)state;
+TEST(rows) {
   for (int r = 0; r < at_rewrite_count; r++) {
     const at_rewrite *row = &at_rewrites[r];
     unsigned seen = 0;
@@ -177,8 +173,7 @@ static void check_chain(const char *text, attune_dtype from, bool some) {
   at_expression_destroy(e);
 }
 
-static void chains_of_two(void **state) {
-  (void)state;
+TEST(chains_of_two) {
   char text[TEXT];
   for (int from = 1; from <= AT_DTYPE_LAST; from++)
     for (int a = 1; a <= AT_DTYPE_LAST; a++)
@@ -188,8 +183,7 @@ static void chains_of_two(void **state) {
       }
 }
 
-static void chains_of_three(void **state) {
-  (void)state;
+TEST(chains_of_three) {
   char text[TEXT];
   for (int from = 1; from <= AT_DTYPE_LAST; from++)
     for (int a = 1; a <= AT_DTYPE_LAST; a++)
@@ -201,8 +195,7 @@ static void chains_of_three(void **state) {
 }
 
 /* Every row of casts drops one, and holds only where the table says so. */
-static void cast_rows(void **state) {
-  (void)state;
+TEST(cast_rows) {
   for (int r = 0; r < at_cast_rewrite_count; r++) {
     bool dropped = false;
     for (int d = 1; d <= AT_DTYPE_LAST; d++) {
@@ -260,8 +253,7 @@ static void check_constants(at_function function, attune_dtype dtype, int i) {
   at_expression_destroy(e);
 }
 
-static void constants(void **state) {
-  (void)state;
+TEST(constants) {
   static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_BF16, ATTUNE_I64, ATTUNE_U64,
                                         ATTUNE_I8,  ATTUNE_U8,  ATTUNE_BOOL, ATTUNE_C64, ATTUNE_C128};
   for (int f = 0; f < AT_FN_COUNT; f++)
@@ -330,8 +322,7 @@ static void check_loops(const char *text, attune_dtype x) {
   at_expression_destroy(e);
 }
 
-static void loops_of_casts(void **state) {
-  (void)state;
+TEST(loops_of_casts) {
   char text[TEXT];
   for (int from = 1; from <= AT_DTYPE_LAST; from++)
     for (int a = 1; a <= AT_DTYPE_LAST; a++)
@@ -342,8 +333,7 @@ static void loops_of_casts(void **state) {
 }
 
 /* What has one right answer: no rounding but the last one. Both zeros are among the numbers. */
-static void loops_of_choices(void **state) {
-  (void)state;
+TEST(loops_of_choices) {
   static const char *const texts[] = {"min(x, y)",  "max(x, y)",     "fmin(x, y)", "fmax(x, y)", "clamp(x, y, 1)",
                                       "clamp(1, x, y)", "clamp(x, 0, y)", "relu(x)", "sign(x)",  "x % y",
                                       "fmod(x, y)", "abs(-x)",       "abs(x)",     "x > y",      "x >= y",
@@ -383,8 +373,7 @@ static void check_body(const at_expression *e) {
 
 /* Only numbers as they are written are refused: what the operands or rewrites make a constant has the results of values
  * that are known when it runs, in every loop, and the canonical text of it is read again. */
-static void refused_as_written(void **state) {
-  (void)state;
+TEST(refused_as_written) {
   static const char *const run[] = {"x % (y ^ y)",
                                     "x // (y - y)",
                                     "fmod(x, y * 0)",
@@ -454,8 +443,7 @@ static long double value_of(const char *text, attune_dtype dtype, double x, doub
   return whole ? (long double)out.integer : out.re;
 }
 
-static void decisions(void **state) {
-  (void)state;
+TEST(decisions) {
   static const struct {
     const char *text;
     attune_dtype dtype;
@@ -494,8 +482,7 @@ static void decisions(void **state) {
 /* ---- it is found ---- */
 
 /* A graph that was rewritten wrongly differs from its text; operands and draws that it lost change nothing. */
-static void found(void **state) {
-  (void)state;
+TEST(found) {
   at_expression *e = compile("abs(-x) + y", ATTUNE_I16, ATTUNE_I16);
   assert_non_null(e);
   const int16_t x = -30, y = 7;
@@ -524,11 +511,5 @@ static void found(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decisions),          cmocka_unit_test(found),          cmocka_unit_test(rows),
-      cmocka_unit_test(cast_rows),          cmocka_unit_test(chains_of_two),  cmocka_unit_test(chains_of_three),
-      cmocka_unit_test(constants),          cmocka_unit_test(loops_of_casts), cmocka_unit_test(loops_of_choices),
-      cmocka_unit_test(refused_as_written),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }

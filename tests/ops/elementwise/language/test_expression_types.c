@@ -72,8 +72,7 @@ static void expect(const char *line, const char *text, const char *dtype) {
 }
 
 /* The table itself, and where() as the function that has just the common dtype. */
-static void pairs(void **state) {
-  (void)state;
+TEST(pairs) {
   for (int i = 0; i < DTYPES; i++)
     for (int j = 0; j < DTYPES; j++) {
       char a[8], b[8], common[8], line[64];
@@ -90,8 +89,7 @@ static void pairs(void **state) {
   assert_int_equal(at_promote(ATTUNE_F32, (attune_dtype)18), 0);
 }
 
-static void numbers(void **state) {
-  (void)state;
+TEST(numbers) {
   static const char *const texts[] = {"where(c, a, true)", "where(c, a, 1)", "where(c, a, 1.5)", "where(c, a, 1j)"},
                            *const scalars[] = {"bool s", "i64 s", "f64 s", "c128 s"};
   for (int i = 0; i < DTYPES; i++)
@@ -105,8 +103,7 @@ static void numbers(void **state) {
 }
 
 /* Numbers and scalars alone are as Python has them, until they are stored. */
-static void weak_alone(void **state) {
-  (void)state;
+TEST(weak_alone) {
   static const char *const rows[][2] = {{"1", "i64"},      {"1.5", "f32"},     {"true", "bool"},
                                         {"2j", "c64"},     {"1 / 2", "f32"},   {"s + 1", "f32"},
                                         {"n + 1", "i64"},  {"n + 1.5", "f32"}, {"f64(s)", "f64"},
@@ -126,8 +123,7 @@ static void weak_alone(void **state) {
 }
 
 /* Rules of functions.def: dtype in, dtype out; NULL: refused. */
-static void rules(void **state) {
-  (void)state;
+TEST(rules) {
   static const char *const inputs[] = {"bool a", "i8 a",  "u64 a",    "f16 a", "bf16 a",
                                        "f32 a",  "f64 a", "f8e4m3 a", "c64 a", "c128 a"};
   static const struct {
@@ -166,8 +162,7 @@ static void rules(void **state) {
 }
 
 /* Halves are computed in f32 and rounded where they are stored or cast, and nowhere else. */
-static void halves(void **state) {
-  (void)state;
+TEST(halves) {
   GIVES("bf16 a, bf16 b", "gelu(a + b) * b", "t0 = f32(i0); bf16(gelu(f32(i1) + t0) * t0)");
   GIVES("f16 a", "a", "i0");
   GIVES("f16 a", "t = a * a; t - 1", "t0 = f32(i0); f16(t0 * t0 - f32(1.0))");
@@ -185,8 +180,7 @@ static void halves(void **state) {
   expect("", "f8e5m2(1)", "f8e5m2");
 }
 
-static void casts(void **state) {
-  (void)state;
+TEST(casts) {
   GIVES("f32 a", "f32(a)", "i0");
   GIVES("f32 a", "f32(f64(a))", "i0");
   GIVES("f64 a", "f64(f32(a))", "f64(f32(i0))");
@@ -205,9 +199,5 @@ static void casts(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs), cmocka_unit_test(numbers), cmocka_unit_test(weak_alone),
-      cmocka_unit_test(rules), cmocka_unit_test(halves),  cmocka_unit_test(casts),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return RUN_TESTS(NULL, NULL);
 }
