@@ -141,7 +141,7 @@ static attune_status make_flush(at_bench_timing *t) {
   if (t->start) return attune_alloc(&t->flush, t->stream, t->flush_bytes);
   t->flush = at_caches_memory(t->flush_bytes);
   return t->flush ? ATTUNE_OK
-                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory of %zu bytes to empty the caches", t->flush_bytes);
+                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes to empty the caches", t->flush_bytes);
 }
 
 static attune_status capture_calls(void *user, attune_stream *stream) {

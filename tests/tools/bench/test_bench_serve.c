@@ -317,7 +317,7 @@ static void a_case_that_fails_is_told(void **state) {
   bench_client_begins(&c, "failed\trun: device error");
   assert_int_equal(later.tear_downs, 1);
   bench_client_ask(&c, "sample\t1\n");
-  bench_client_expect(&c, "failed\tno case is open; should be opened before");
+  bench_client_expect(&c, "failed\tno case is open; the runner should open one first");
   bench_client_ask(&c, "close\n");
   bench_client_begins(&c, "failed\tno case is open");
   (void)bench_client_open(&c, 3, 1000000);
@@ -326,7 +326,7 @@ static void a_case_that_fails_is_told(void **state) {
   bench_client_begins(&c, "failed\tcase 3 is still open");
   assert_int_equal(fine.tear_downs, 1);
   bench_client_ask(&c, "open\t4\t1000000\n");
-  bench_client_begins(&c, "failed\tthere is no case 4; there are 4");
+  bench_client_begins(&c, "failed\tcase 4 does not exist; should be below 4");
   OK(bench_client_end(&c));
   attune_bench_destroy(bench);
 }

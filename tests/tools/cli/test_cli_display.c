@@ -246,7 +246,7 @@ static void completion_works_in_fish(void **state) {
   fish("attune show --db /etc/pass");
   expect("/etc/passwd");
   fish("attune history --");
-  expect("A result file written by `attune bench --save'; required");
+  expect("Result file written by `attune bench --save'; required");
 }
 
 /* zsh reads it and knows whose it is; its own completion asks for a terminal. */

@@ -188,7 +188,7 @@ static void unsure_winners_are_marked(void **state) {
   expect("    -  ?  base threads=2 call=gemv ");
   expect_no_gain("show --db unsure.db --json");
   expect_run("show --db unsure.db", 0);
-  expect("\n? 1 unsure (noise, or other work), counted as 1x:\n  `attune tune FILE' measures again\n");
+  expect("\n? 1 unsure (noise or other work), counted as 1x:\n  `attune tune FILE' measures them again\n");
   expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
   expect("by base threads=2 call=gemv");
   expect("not known: ");
@@ -373,7 +373,7 @@ static void kernels_are_kept(void **state) {
       "1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
   expect_run("warm kept.db --device host", 0);
-  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are in the kernel cache, the rest need none");
+  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are already in the kernel cache, the rest need none");
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);
   assert_non_null(json);
@@ -387,10 +387,10 @@ static void kernels_are_kept(void **state) {
   expect("ns=30000 cannot be kept");
   expect("1 failed");
   expect_run("tune w.csv --db kept.db --device host --force", 0);
-  expect("its kernel is not in the kernel cache: ns=30000 cannot be kept");
+  expect("the winner's kernel is not in the kernel cache: ns=30000 cannot be kept");
   OK(unsetenv("TOY_KERNELS") == 0 ? ATTUNE_OK : ATTUNE_INTERNAL);
   expect_run("warm kept.db --device host", 0);
-  expect("nothing to compile: 1 winner is valid on host, and none needs a kernel");
+  expect("nothing to compile: 1 winner is valid on host, none of which needs a kernel");
   expect_run("warm none.db --device host", 2);
   expect_run("warm kept.db again.db", 2);
 }

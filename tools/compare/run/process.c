@@ -229,7 +229,7 @@ static void last_line(const gate_process *p, char out[GATE_WORDS + 1]) {
 char *gate_process_say(const gate_process *p, const char *what) {
   char line[GATE_WORDS + 1];
   last_line(p, line);
-  return *line ? gate_say("%s; its last words: %s", what, line) : gate_copy(what);
+  return *line ? gate_say("%s; its last output: %s", what, line) : gate_copy(what);
 }
 
 char *gate_process_told(const gate_process *p) {

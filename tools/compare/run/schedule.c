@@ -44,7 +44,8 @@ static char *check_source(gate_rounds *r, size_t i) {
   if (!s->absent) return NULL;
   for (int side = 0; side < r->side_count; side++)
     if (i < r->sides[side].source_count && !r->sides[side].sources[i]->absent) return NULL;
-  char *why = gate_rounds_start(r, GATE_HEAD, i), *error = say_of(s, why ? why : "it came and went");
+  char *why = gate_rounds_start(r, GATE_HEAD, i),
+       *error = say_of(s, why ? why : "it was missing at first and exists now");
   free(why);
   return error;
 }
