@@ -286,7 +286,7 @@ def failures(folder):
         says(run(2, "import", f"{folder}/wrong.json", "--save", f"{folder}/i.db")[1], words)
         if text.strip():
             says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
-    says(run(2, "compare", good)[1], "is JSON of one run; name a second one")
+    says(run(2, "compare", good)[1], "is JSON of one run; name a second file")
     says(run(2, "compare", good + ":1", good)[1], "should be named without \":1\"")
 
 
