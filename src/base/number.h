@@ -13,7 +13,7 @@
  * it. */
 size_t at_read_i64(int64_t *out, const char *text);
 
-/* The same, and nothing behind it. */
+/* As above, and nothing may follow it. */
 bool at_parse_i64(int64_t *out, const char *text);
 
 /* The decimal number that the text begins with: "3", "-2.5", ".5", "1e-3"; rounded to the nearest, however many digits it

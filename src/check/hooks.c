@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hooks.c: what the calls tell the race check (watch.h): who waits for whom, and who uses what. */
+ * hooks.c: what the calls report to the race check: which stream waits for which, and which memory is used. */
 #include "src/check/hooks.h"
 
 #include "src/check/sync_state.h"
@@ -49,7 +49,7 @@ void at_instrument_tell(void) {
   failed = false;
   pthread_mutex_unlock(&lock);
   if (waits) at_report_tell(&lock);
-  if (ended) at_log(ATTUNE_LOG_ERROR, "the race check ends: no memory for its notes");
+  if (ended) at_log(ATTUNE_LOG_ERROR, "the race check stops: no memory to record accesses");
 }
 
 attune_status at_check_switch(bool on, attune_race_fn fn, void *user) {

@@ -22,8 +22,8 @@ static attune_status fail(int error, const char *what, size_t done, size_t all, 
 
 static attune_status fail_ended(size_t done, size_t all, uint64_t offset) {
   if (done == 0)
-    return at_fail(ATTUNE_IO_ERROR, "the file has nothing from byte %" PRIu64 " on; it should reach byte %" PRIu64,
-                   offset, offset + all);
+    return at_fail(ATTUNE_IO_ERROR, "the file ends before byte %" PRIu64 "; it should reach byte %" PRIu64, offset,
+                   offset + all);
   return at_fail(ATTUNE_IO_ERROR,
                  "the file ends at byte %" PRIu64 ", after %zu of %zu bytes; it should reach byte %" PRIu64,
                  offset + done, done, all, offset + all);

@@ -37,7 +37,7 @@ attune_status attune_stream_wrap(attune_stream **out, attune_device *device, voi
 void attune_stream_destroy(attune_stream *stream) {
   if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
   if (runs_here(stream)) {
-    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy is called by a function that the stream runs, and does nothing");
+    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy does nothing when called by a function that the stream runs");
     return;
   }
   at_stream_forget_current(stream);

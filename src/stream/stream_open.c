@@ -33,7 +33,7 @@ void at_stream_close(attune_stream *stream) {
 /* Made at the first call. Of threads that make it at the same time one wins, so no lock is needed. */
 attune_stream *attune_stream_default(attune_device *device) {
   if (!device) {
-    (void)AT_INVALID("device is NULL; should be one of attune_device_get");
+    (void)AT_INVALID("device is NULL; should be a device from attune_device_get");
     return NULL;
   }
   attune_stream *present = __atomic_load_n(&device->default_stream, __ATOMIC_ACQUIRE);

@@ -2,7 +2,7 @@
  * sample.c: how a case is timed.
  *
  * A sample is a batch of calls between two looks at the clock or between two events of the stream. One call goes before it,
- * untimed: another process had the machine meanwhile, and that one call finds other caches and a device that sleeps. On a stream
+ * untimed: another process had the machine, and that one call finds other caches and a device that sleeps. On a stream
  * the timed calls are queued while that one runs, so that what launching the first of them costs does not show. Where
  * the caches are to be empty every call is a batch of its own, and they are emptied before it. */
 #include "tools/bench/sample.h"

@@ -41,7 +41,7 @@ typedef struct description {
   char fingerprint[4096];
 } description;
 
-/* A wrong ATTUNE_ALLOC is told at the first call of a device's memory: that is this one. */
+/* A wrong ATTUNE_ALLOC is reported at the first call that uses a device's memory, which is this one. */
 static attune_status describe(description *out, int index) {
   attune_status status = attune_device_at(&out->device, index);
   if (status == ATTUNE_OK) status = attune_memory_empty_cache(out->device);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_eval.c: `attune eval`: one elementwise expression: tuned, run on random operands, checked, timed beside a copy. */
+ * cmd_eval.c: `attune eval`: one elementwise expression: tuned, run on random operands, checked, compared with a
+ * copy. */
 #include "tools/cli/commands.h"
 
 #include <math.h>

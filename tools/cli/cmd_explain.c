@@ -206,7 +206,7 @@ static void measured_lines(const attune_decision_info *d, bool alone) {
                           : "no: noise, or an older way of measuring; `attune tune' measures again");
 }
 
-/* `asked` is the problem as the user wrote it: told where it is not the beginning of the stored text, from which the
+/* `asked` is the problem as the user wrote it: printed if it is not the beginning of the stored text, from which the
  * accuracy may be left out; of a row-major one it comes first. */
 static void print_words(const char *asked, const attune_decision_info *d, attune_mode mode, bool alone) {
   char text[400], since[CLI_CELL];

@@ -152,7 +152,7 @@ static void tell_busy(const tune_run *run) {
   }
 }
 
-/* With a budget what may be measured again is told when that is over. */
+/* With a budget, problems that may be measured again are reported when that is over. */
 static void report(const tune_run *run, tune_item *it) {
   if (it->outcome != OUTCOME_BUSY && !(run->options->budget_s > 0 && tune_is_open(it))) tune_report_item(run, it);
 }
@@ -204,7 +204,7 @@ static void measure_again(tune_run *run, tune_item *it, double most_ms) {
   attune_decision_destroy(found);
 }
 
-/* What is stored, or the same as another, is told in its place in the list: before the first that is left. */
+/* Stored problems and duplicates are reported in the order of the list, before the first that is left. */
 static void report_known(tune_run *run) {
   for (; run->told < run->count && (run->items[run->told].begun || run->items[run->told].outcome != OUTCOME_LEFT);
        run->told++) {

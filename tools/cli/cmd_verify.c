@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_verify.c: `attune verify`: times a sample of the stored winners again, beside the default, and tells which no
- * longer hold. */
+ * cmd_verify.c: `attune verify`: times a sample of the stored winners again, in turns with the default, and reports
+ * which no longer hold. */
 #include "tools/cli/commands.h"
 
 #include <math.h>

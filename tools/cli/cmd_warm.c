@@ -92,7 +92,7 @@ static int print(report *r, const options *o, const char *device, const attune_w
   return code;
 }
 
-/* A file of no bytes is a database that nobody has written to: nothing can be warmed with it, and it is seldom meant. */
+/* A file of no bytes is a database without any row: nothing can be warmed with it, and it is seldom intended. */
 static int need_content(const char *path) {
   struct stat about;
   if (!path || stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > 0) return CLI_DONE;

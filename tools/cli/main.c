@@ -185,7 +185,7 @@ static void top_doc(char *out, size_t size) {
              "wrong usage or unreadable input.");
 }
 
-/* What could not be written is an error, except to a reader who has left; said once. */
+/* Failed output is an error, except to a reader that has closed the pipe; reported once. */
 static bool output_failed(void) {
   static bool said;
   errno = 0;

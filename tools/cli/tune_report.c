@@ -21,7 +21,7 @@ static int print_times(const attune_decision_info *d) {
   return printed + more;
 }
 
-/* What a reader should know beside the figures. */
+/* Remarks on the figures. */
 static void write_remark(const tune_item *it, char *out, size_t size) {
   const attune_decision_info *d = &it->decision;
   const bool stored = it->outcome == OUTCOME_STORED;

@@ -5,7 +5,7 @@
 
 #include "tuning/tuner/winner.h"
 
-/* Tells a problem's first dispatch. Reads the databases, so call it only if somebody listens, and with no lock held. */
+/* Logs a problem's first dispatch. Reads the databases, so call it only if the log wants it, and with no lock held. */
 void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, int as, attune_device *device,
                      attune_mode mode, const attune_decision *decision);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tuners.c: see tuners.h. The list's lock is a leaf, held for a moment: the end of the process marks the tuner that it
- * is at, and who destroys that one waits. */
+ * is at, and a thread that destroys that one waits. */
 #include "tuning/dispatch/tuners.h"
 
 #include <time.h>

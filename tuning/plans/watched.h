@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watched.h: launches while somebody watches the calls (src/trace/instrument.h), of any operation. */
+ * watched.h: launches while calls are watched (src/trace/instrument.h), of any operation. */
 #ifndef AT_INSTRUMENTED_H
 #define AT_INSTRUMENTED_H
 

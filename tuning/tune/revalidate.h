@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * revalidate.h: times a stored winner beside its default again. */
+ * revalidate.h: times a stored winner and its default again, in turns. */
 #ifndef AT_REVALIDATE_H
 #define AT_REVALIDATE_H
 

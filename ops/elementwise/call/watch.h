@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watch.h: expressions while somebody watches the calls (src/trace/instrument.h). */
+ * watch.h: expressions while calls are watched (src/trace/instrument.h). */
 #ifndef AT_ELEMENTWISE_WATCH_H
 #define AT_ELEMENTWISE_WATCH_H
 

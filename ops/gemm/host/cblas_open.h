@@ -10,11 +10,11 @@
  * by. */
 int at_cblas_cpus(void);
 
-/* How many threads can be started beside this one, `most` at most: they are, all at once, and end. */
+/* Number of threads that can be started besides this one, `most` at most: starts them all at once, and ends them. */
 int at_cblas_startable(int most);
 
 /* dlopen. `alone`: the library sees one CPU, and starts no thread. NULL: it is not here, or, with *refused, it could
- * not start its threads all the same, or could not be kept from trying; then it is not to be used, and stays loaded. */
+ * not start its threads after all, or could not be kept from trying; then it is not to be used, and stays loaded. */
 void *at_cblas_open(const char *file, int flags, bool alone, bool *refused);
 
 #endif

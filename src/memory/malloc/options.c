@@ -59,7 +59,7 @@ static bool parse_fraction(double *out, const char *text) {
 
 static attune_status read_fraction(const setting *s, double *out) {
   if (parse_fraction(out, s->value) && *out > 0.0 && *out <= 1.0) return ATTUNE_OK;
-  return refuse(s, "a number above 0 and not above 1");
+  return refuse(s, "a number above 0 and at most 1");
 }
 
 static attune_status read_bool(const setting *s, bool *out) {
@@ -137,12 +137,12 @@ static attune_status read_backend(const setting *s) {
 static const struct {
   const char *key, *why;
 } idle_keys[] = {
-    {"release_lock_on_cudamalloc", "no lock is held while the device is asked"},
-    {"release_lock_on_hipmalloc", "no lock is held while the device is asked"},
-    {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use waits for its end"},
+    {"release_lock_on_cudamalloc", "no lock is held during calls of the device"},
+    {"release_lock_on_hipmalloc", "no lock is held during calls of the device"},
+    {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use is freed after the capture"},
     {"throw_on_cudamalloc_oom", "a request that fails returns OUT_OF_MEMORY"},
-    {"pinned_use_hip_host_register", "pinned memory is CUDA's"},
-    {"pinned_use_background_threads", "the calling thread looks whether pinned memory is free again"},
+    {"pinned_use_hip_host_register", "CUDA allocates pinned memory"},
+    {"pinned_use_background_threads", "the calling thread checks whether pinned memory is free again"},
 };
 static atomic_uint idle_met, idle_told; /* bits by place in idle_keys */
 
@@ -161,7 +161,7 @@ void at_memory_options_tell(void) {
   met &= ~atomic_fetch_or(&idle_told, met);
   for (size_t i = 0; i < AT_COUNT(idle_keys); i++)
     if (met >> i & 1)
-      at_log(ATTUNE_LOG_WARNING, "settings of the memory cache: %s is PyTorch's and changes nothing here: %s",
+      at_log(ATTUNE_LOG_WARNING, "settings of the memory cache: %s is an option of PyTorch without effect here: %s",
              idle_keys[i].key, idle_keys[i].why);
 }
 
@@ -192,7 +192,7 @@ static attune_status apply(setting *s) {
   if (strcmp(s->key, "max_non_split_rounding_mb") == 0)
     return read_mb(s, &o->max_non_split_rounding, 21, "a whole number of MB above 20");
   if (strcmp(s->key, "large_segment_size_mb") == 0)
-    return read_mb(s, &o->large_segment, 2, "a whole number of MB from 2 on");
+    return read_mb(s, &o->large_segment, 2, "a whole number of MB, 2 or more");
   if (strcmp(s->key, "roundup_power2_divisions") == 0) return read_divisions(s);
   if (strcmp(s->key, "garbage_collection_threshold") == 0) return read_fraction(s, &o->collect_above);
   if (strcmp(s->key, "per_process_memory_fraction") == 0) return read_fraction(s, &o->fraction);
@@ -227,15 +227,16 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
     if (!at || *at != ':' || !s.key[0])
       return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name, text);
     at = take(s.value, sizeof s.value, at + 1, ",");
-    if (!at) return AT_INVALID("%s: the value of %s is longer than any", name, s.key);
+    if (!at) return AT_INVALID("%s: the value of %s is too long", name, s.key);
     AT_TRY(apply(&s));
     if (*at == ',') at++;
   }
   if (options.async && (options.nvtx || options.poison))
-    return AT_INVALID("%s: backend is cudaMallocAsync and %s is true; should be false: that memory is the driver's",
+    return AT_INVALID("%s: backend is cudaMallocAsync and %s is true; should be false, as the driver owns that memory",
                       name, options.nvtx ? "nvtx" : "poison");
   if (options.nvtx && options.poison)
-    return AT_INVALID("%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);
+    return AT_INVALID("%s: nvtx and poison are both true; should be only one, as poison writes into freed memory",
+                      name);
   *out = options;
   return ATTUNE_OK;
 }

@@ -23,7 +23,7 @@ attune_status at_pinned_registry_claim(at_pinned_registry *wanted) {
   at_pinned_lock();
   for (const at_pinned_registry *r = ranges; r; r = r->next)
     if (wanted->begin < r->begin + r->bytes && r->begin < wanted->begin + wanted->bytes)
-      status = AT_INVALID("a part of the %zu bytes at %p is registered already, from %p on; should be registered once",
+      status = AT_INVALID("part of the %zu bytes at %p is already registered, from %p on; should be registered once",
                           wanted->bytes, (void *)wanted->begin, (void *)r->begin);
   if (status == ATTUNE_OK) {
     wanted->next = ranges;
@@ -43,7 +43,7 @@ void at_pinned_registry_drop(at_pinned_registry *gone) {
 attune_status at_pinned_registry_release(at_pinned_registry **out, const void *pointer) {
   attune_pointer_info inside = {0};
   attune_status status = at_fail(
-      ATTUNE_NOT_FOUND, "%p is not registered memory; should be what attune_pinned_register was given", pointer);
+      ATTUNE_NOT_FOUND, "%p is not registered memory; should be a pointer passed to attune_pinned_register", pointer);
   at_pinned_lock();
   if (at_pinned_registry_find(&inside, (uintptr_t)pointer))
     status = AT_INVALID("%p lies in the memory registered at %p; should be its start", pointer, inside.base);

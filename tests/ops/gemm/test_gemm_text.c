@@ -356,7 +356,7 @@ static void small_out(void **state) {
   for (size_t size = 0; size <= strlen(whole); size++) {
     memset(text, '#', sizeof text);
     assert_int_equal(attune_gemm_problem_format(text, size, &p, NULL), ATTUNE_INVALID_ARGUMENT);
-    assert_non_null(strstr(attune_last_message(), "give 4096"));
+    assert_non_null(strstr(attune_last_message(), "should have 4096"));
     assert_int_equal(text[size], '#');
     if (size) assert_true(strlen(text) < size);
   }

@@ -310,11 +310,11 @@ static void errors_of_cuda_become_statuses(void **state) {
   /* One that ends the use of the device: whoever comes later hears of the call that saw it first. */
   at_cuda_scope scope;
   assert_int_equal(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "my_wait is the first call to see it"));
+  assert_non_null(strstr(attune_last_message(), "my_wait is the first call to notice"));
   assert_int_equal(attune_cuda_check(&gpu, 719, "another"), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "cuda:7 is lost since my_wait saw cudaErrorIllegalAddress"));
+  assert_non_null(strstr(attune_last_message(), "cuda:7 has been lost since my_wait reported cudaErrorIllegalAddress"));
   assert_int_equal(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR);
-  assert_non_null(strstr(attune_last_message(), "since my_wait saw cudaErrorIllegalAddress"));
+  assert_non_null(strstr(attune_last_message(), "since my_wait reported cudaErrorIllegalAddress"));
   assert_int_equal(attune_last_cuda_error(), 700);
 }
 #endif

@@ -135,7 +135,7 @@ int main(void) {
     return 77;
   }
   if (attune_device_can_access_peer(&can, reader, owner) != ATTUNE_OK || !can) {
-    printf("skipped: cuda:0 cannot reach the memory of cuda:1\n");
+    printf("skipped: cuda:0 cannot access the memory of cuda:1\n");
     return 77;
   }
   if (attune_stream_create(&reading, reader) != ATTUNE_OK || attune_stream_create(&owning, owner) != ATTUNE_OK)

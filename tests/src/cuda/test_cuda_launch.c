@@ -135,7 +135,7 @@ static void all_of_the_shared_memory(void **state) {
   at_jit_kernel *kernel = get(SHOW_A_SHARED);
   at_jit_config config = {.grid = {1}, .block = {256}, .shared_bytes = (unsigned)most + 1};
   FAILS(at_jit_launch(kernel, &config, &(show_argument){.out = memory}, stream), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "shared of shared.cu asks for"));
+  assert_non_null(strstr(attune_last_message(), "shared of shared.cu needs"));
   at_jit_release(kernel);
   assert_clean();
 }
@@ -187,7 +187,7 @@ static void blocks_read_of_their_cluster(void **state) {
   }
   const at_jit_config large = {.grid = {64}, .block = {64}, .cluster = {32}};
   FAILS(at_jit_check(kernel, &large), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "cluster of cluster.cu asks for clusters of 32x1x1 blocks"));
+  assert_non_null(strstr(attune_last_message(), "cluster of cluster.cu needs clusters of 32x1x1 blocks"));
   at_jit_release(kernel);
   assert_clean();
 }
@@ -293,7 +293,7 @@ static void graphs_hold_their_kernels(void **state) {
   assert_int_equal(cudaGraphDestroy(clone), cudaSuccess);
   const unsigned before = at_jit_set_most(1);
   FAILS(get_number(&other, 1), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
+  assert_non_null(strstr(attune_last_message(), "plans and graphs use all of them"));
   for (int i = 0; i < REPLAYS; i++) {
     OK(attune_fill(stream, memory, 0, VALUES * sizeof *memory));
     assert_int_equal(cudaGraphLaunch(executable, (cudaStream_t)attune_stream_native(stream)), cudaSuccess);

@@ -119,7 +119,7 @@ static void one_process_at_a_time(void **state) {
   holder h = start_holder();
   wait_for_it(&h);
   assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), "another process measures on fake:0"));
+  assert_non_null(strstr(attune_last_message(), "another process is measuring on fake:0"));
   assert_int_equal(at_device_lease_try(&other), ATTUNE_OK); /* another device is another lease */
   at_device_lease_release(&other);
   other.index = 0;
@@ -162,7 +162,7 @@ static void a_stopped_holder_loses_it(void **state) {
   assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
   snprintf(by, sizeof by, "process %ld, since ", (long)h.pid);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_non_null(strstr(attune_last_message(), "it is stopped"));
+  assert_non_null(strstr(attune_last_message(), "it is suspended"));
   assert_in_range(take_over(), (int64_t)AT_LEASE_STOPPED_MS * 900000, 299000000000); /* since the try above */
   assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
   assert_int_equal(kill(h.pid, SIGCONT), 0);

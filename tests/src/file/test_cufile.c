@@ -206,7 +206,7 @@ static void its_errors(void **state) {
   if (real)
     dlclose(real);
   else
-    run("nowhere", "", "libcufile.so.0 is not here");
+    run("nowhere", "", "libcufile.so.0 was not found");
 }
 
 int main(int argc, char **argv) {

@@ -148,7 +148,7 @@ static void freed_inputs_are_told(void **state) {
   OK(attune_graph_replay(graph, stream));
   OK(attune_free(i.in, stream));
   FAILS(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "was freed since its capture"));
+  assert_non_null(strstr(attune_last_message(), "was freed after its capture"));
   OK(attune_alloc(&again, stream, BYTES)); /* the same place, another allocation */
   FAILS(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT);
   i.in = again;

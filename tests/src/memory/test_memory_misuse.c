@@ -83,21 +83,21 @@ static void freed_twice(void **state) {
   void *guard = take(first, 512); /* what is freed keeps its place */
   OK(attune_free(p, first));
   assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front's bin */
-  says("was freed already, and is cached");
+  says("was already freed, and is cached");
   assert_int_equal(attune_free_sized(p, second, 5000), ATTUNE_INVALID_ARGUMENT);
-  says("was freed already, and is cached");
-  FAILS_SAYING(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS_SAYING(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  says("was already freed, and is cached");
+  FAILS_SAYING(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");
+  FAILS_SAYING(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");
+  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was already freed");
   OK(attune_free(guard, first));
   char *one = take(first, 512), *two = take(first, 512), *late = one > two ? one : two;
   OK(attune_free(one, first));
   OK(attune_free(two, first));
   FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "freed already, or never allocated: it lies in"); /* merged */
+               "already freed, or never allocated: it lies in"); /* merged */
   OK(attune_memory_empty_cache(host));
   FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "was freed already, or never allocated"); /* unmapped */
+               "was already freed, or never allocated"); /* unmapped */
 }
 
 static void freed_twice_and_given_back(void **state) {
@@ -123,8 +123,10 @@ static void freed_while_another_stream_uses_it(void **state) {
   atomic_store(&gate, false);
   OK(at_host_submit(second, wait_for_gate, NULL, 0));
   OK(attune_free(p, first));
-  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
-  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
+  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
+               "of host that was already freed and that another stream still uses");
+  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
+               "lies 512 bytes inside memory of host that was already freed");
   atomic_store(&gate, true);
   OK(attune_stream_synchronize(second));
 }
@@ -186,15 +188,14 @@ static void no_such_size(void **state) {
   assert_null(p);
   FAILS_SAYING(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
                "is -9223372036854775808 converted to size_t");
-  FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
-  FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "in total on host");
+  FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "in total on host");
   assert_null(p);
   attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
   FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");
-  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
-               "there is no machine with as much");
+  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY, "no machine has as much");
   assert_null(p);
 }
 
@@ -217,9 +218,9 @@ static void pinned_memory(void **state) {
   void *device = take(first, 100);
   OK(attune_pinned_alloc((void **)&p, host, 5000));
   FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
-               "is pinned host memory; should be given to attune_pinned_free");
+               "is pinned host memory; should be passed to attune_pinned_free");
   FAILS_SAYING(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
-               "is memory of a device; should be given to attune_free");
+               "is memory of a device; should be passed to attune_free");
   FAILS_SAYING(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   FAILS_SAYING(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
                "lies 512 bytes inside the pinned memory that begins at");
@@ -227,8 +228,8 @@ static void pinned_memory(void **state) {
                "is pinned for host, stream is of other");
   FAILS_SAYING(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_pinned_free(p));
-  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
-  FAILS_SAYING(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was already freed");
+  FAILS_SAYING(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was already freed");
   OK(attune_pinned_empty_cache(host));
   FAILS_SAYING(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   OK(attune_free(device, first));
@@ -253,7 +254,7 @@ static void pools(void **state) {
   FAILS_SAYING(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
   OK(attune_pool_end(inner, first));
   for (int i = 1; i < AT_POOL_DEPTH; i++) OK(attune_pool_begin(pool, first));
-  FAILS_SAYING(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
+  FAILS_SAYING(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream already uses 8 pools");
   for (int i = 0; i < AT_POOL_DEPTH; i++) OK(attune_pool_end(pool, first));
   FAILS_SAYING(attune_pool_bytes(NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
   attune_pool_destroy(inner);
@@ -265,7 +266,7 @@ static void on_a_lost_device(void **state) {
   (void)state;
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
+  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; restart the process");
   FAILS_SAYING(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");

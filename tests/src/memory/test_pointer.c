@@ -102,7 +102,7 @@ static void registered_memory(void **state) {
   assert_info(memory + 5000, ATTUNE_KIND_HOST, NULL, 0, 0);
   assert_ptr_equal(info_of(memory).device, host);
   FAILS(attune_pinned_register(host, memory + 10, 10), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "is pinned already, with the 5000 bytes from"));
+  assert_non_null(strstr(attune_last_message(), "is already pinned, with the 5000 bytes from"));
   FAILS(attune_pinned_register(host, memory + 4999, 10), ATTUNE_INVALID_ARGUMENT);
   OK(attune_pinned_register(host, memory + 5000, 5000));
   FAILS(attune_pinned_free(memory), ATTUNE_INVALID_ARGUMENT);

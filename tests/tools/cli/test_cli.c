@@ -313,7 +313,7 @@ static void tells_elsewhere_from_here(void **state) {
   json_decref(winners);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 24x24x24 strict");
   expect_out("no stored winner is valid here");
-  expect_out("a stored winner does not hold here: device another machine there, ");
+  expect_out("a stored winner is not valid here: device another machine there, ");
 }
 
 /* A winner that holds, but was compared with another version of an implementation than is here. */

@@ -446,7 +446,7 @@ static void sums_the_parts_of_a_campaign(void **state) {
     if (!strstr(text_out, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], text_out);
   snprintf(words, sizeof words, "%s %s", in_folder("a.db"), in_folder("a.db"));
   assert_int_equal(rates(words, text_out, sizeof text_out), 2);
-  if (!strstr(text_out, "a.db: run 2 is in a file before it too; give each comparison once")) fail_msg("%s", text_out);
+  if (!strstr(text_out, "a.db: run 2 is also in an earlier file; name each comparison once")) fail_msg("%s", text_out);
   assert_int_equal(rates("", text_out, sizeof text_out), 2);
 }
 #endif

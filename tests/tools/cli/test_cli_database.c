@@ -167,7 +167,7 @@ static void no_home_is_refused(void **state) {
   expect_error("ATTUNE_DB");
   assert_string_equal(out_text, "");
   EXPECT_RUN(2, "show");
-  expect_error("no place for a tuning database");
+  expect_error("the tuning database has no default path");
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db",
              ":memory:"); /* who wants none gets none */
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", "", "--budget", "1");
@@ -215,7 +215,7 @@ static void a_mistyped_name_makes_nothing(void **state) {
   assert_false(there(database));
   setenv("ATTUNE_LOG", "info", 1);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host");
-  expect_error("made a new tuning database ");
+  expect_error("created the tuning database ");
   assert_true(there(database));
 }
 

@@ -328,11 +328,12 @@ static void bad_rows_are_told(void **state) {
   expect("bad.csv:2:");
   write_file("bad.csv", "op,kind,rows,cols,tapes\ntoy,f32,9,7,1\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("bad.csv:1:19: \"tapes\" is no column of gemm, toy, wide; should be name, op, count or one of gemm: dtype, ");
+  expect(
+      "bad.csv:1:19: \"tapes\" is not a column of gemm, toy, wide; should be name, op, count or one of gemm: dtype, ");
   expect("; toy: kind, rows, cols, taps");
   write_file("bad.csv", "op,kind,rows,cols,taps,m\ntoy,f32,9,7,1,4\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("\"m\" is no column of toy"); /* gemm does */
+  expect("\"m\" is not a column of toy"); /* gemm does */
   write_file("bad.csv", "op,kind\ntoys,f32\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("there is no operation \"toys\"");

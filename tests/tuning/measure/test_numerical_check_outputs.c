@@ -69,7 +69,7 @@ static void other_bits_are_refused_where_asked(void **state) {
   (void)state;
   OK(check(TOY("f32 9x7"), "bits"));
   FAILS(check(TOY("f32 9x7") " deterministic", "bits"), ATTUNE_BAD_DATA);
-  assert_non_null(strstr(attune_last_message(), "other bits"));
+  assert_non_null(strstr(attune_last_message(), "different bits"));
 }
 
 /* ---- integers that are what they were poisoned with ---- */

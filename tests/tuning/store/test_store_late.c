@@ -77,7 +77,7 @@ static void each_write_makes_it(void **state) {
     told[0] = '\0';
     attune_set_log(listen, NULL, ATTUNE_LOG_INFO);
     assert_int_equal(writes[i](store), ATTUNE_OK);
-    assert_non_null(strstr(told, "made a new tuning database "));
+    assert_non_null(strstr(told, "created the tuning database "));
     assert_non_null(strstr(told, name));
     told[0] = '\0';
     assert_int_equal(record(store), ATTUNE_OK);
@@ -118,7 +118,7 @@ static void deleted_while_open(void **state) {
     const attune_status status = writes[i](store);
     attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
     if (status != ATTUNE_OK) fail_msg("write %zu: %s", i, attune_last_message());
-    assert_non_null(strstr(told, "made a new tuning database "));
+    assert_non_null(strstr(told, "created the tuning database "));
     put_number(store, 1);
     at_store_close(store);
     store = open_store("t.db");

@@ -281,7 +281,7 @@ static void the_budget_ends_the_wait(void **state) {
   attune_tuner_destroy(tuner);
   tuner = tuner_of(1000.0); /* the device is busy too */
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUSY);
-  assert_non_null(strstr(attune_last_message(), "another process measures on host: process "));
+  assert_non_null(strstr(attune_last_message(), "another process is measuring on host: process "));
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(0.0); /* a problem's own budget bounds it too */

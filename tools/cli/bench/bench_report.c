@@ -54,7 +54,7 @@ static const char *end_text(const bench_report *r) {
                                 : ", ended after the default time for a pair of builds (--time sets another)";
 }
 
-/* Where a change is not the ratio of the two times beside it. */
+/* If a change is not the ratio of the two times next to it. */
 static void print_basis(const bench_report *r) {
   gate_basis basis = {.paired = true};
   for (size_t i = 0; i < r->outcome->count; i++)

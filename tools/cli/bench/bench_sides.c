@@ -138,7 +138,7 @@ static bool is_missing(const bench_options *o, int which, const char *command) {
   return o->build && o->against && lacks_program(command, build_of(o, which));
 }
 
-/* Where neither has it, somebody's words are wrong. */
+/* If neither has it, the command line is wrong. */
 static char *check_program_there(const bench_options *o, const char *command) {
   if (!is_missing(o, GATE_HEAD, command) || !is_missing(o, GATE_BASE, command)) return NULL;
   return gate_say("--command \"%s\": neither build has this program; should be a file in \"%s\", in \"%s\", or in both",
@@ -205,7 +205,8 @@ static int add_library(void *user, const attune_library *library) {
   return 0;
 }
 
-/* What attune's own cases and programs depend on beside the machine. Not attune's version: that is what is compared. */
+/* What attune's own cases and programs depend on besides the machine. Not attune's version: that is what is
+ * compared. */
 static void add_device(json_t *fingerprint, const bench_options *o) {
   attune_device *device = NULL;
   attune_device_properties p = {0};

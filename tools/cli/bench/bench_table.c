@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or beside those of
+ * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or next to those of
  * another build. */
 #include "tools/cli/bench/bench.h"
 

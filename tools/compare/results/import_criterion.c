@@ -58,7 +58,7 @@ static char *name_of(const char *path) {
   return name;
 }
 
-/* A sample.json, or the one beside an estimates.json. */
+/* A sample.json, or the one next to an estimates.json. */
 static void add_kept(const char *path, const json_t *root, gate_run *run) {
   char *name = name_of(path), *folder = gate_copy(path), *end = strrchr(folder, '/');
   *(end ? end : folder) = '\0';

@@ -49,7 +49,7 @@ uint64_t gate_random(uint64_t *state) {
 
 /* --- start --- */
 
-/* Threads of OpenBLAS spin for a while after a product, 25 ms if nobody says otherwise: in the way of what is timed next.
+/* Threads of OpenBLAS spin for a while after a product, 25 ms by default: in the way of what is timed next.
  * After 2^18 clocks they sleep. */
 static char spin[] = "OPENBLAS_THREAD_TIMEOUT=18";
 
@@ -214,7 +214,7 @@ void gate_process_kill(gate_process *p) {
   (void)reap(p, true);
 }
 
-/* --- what is told of it --- */
+/* --- its description --- */
 
 /* The last line that holds anything, without its end. */
 static void last_line(const gate_process *p, char out[GATE_WORDS + 1]) {

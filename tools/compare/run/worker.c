@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker.c: the runner's side of tools/bench/protocol.h. Nothing that a worker says is believed before it was checked; one
- * that crashes, hangs or talks garbage is killed with its whole group, and told what it did. */
+ * that crashes, hangs or talks garbage is killed with its whole group, and the reason is reported. */
 #include "tools/compare/run/line_socket.h"
 #include "tools/compare/run/cpu_affinity.h"
 #include "tools/compare/message.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define END_S 10.0 /* for a process to end once it was told to, or has closed its socket */
+#define END_S 10.0 /* for a process to end once it was asked to, or has closed its socket */
 #define CASES_MOST 100000
 #define BIG 1e24
 
