@@ -2,7 +2,7 @@
  * call_cache.h: each thread's recent calls with their counts. A call equal to a recent one finds its plan table entry
  * without being checked, normalised or hashed again. Every operation uses it, through public_call.h and plan_handle.h.
  *
- *   attune_gemm(tuner, stream, problem, operands)
+ *   call of an operation(tuner, stream, problem, operands)
  *      |
  *   1  hint of the problem's address -> a slot; its signature is compared       the thread's own memory, no lock
  *      |  another problem lay at this address

@@ -331,7 +331,7 @@ def several_processes(folder):
     row = next(row for row in report["rows"] if row["case"] == "BM_x/8")
     assert report["rule"]["floor"] == 0.01 and [len(v["ns"]) for v in row["head"]["visits"]] == [3] * 9
     note = json.loads(run(0, "import", f"{folder}/base0.json", "--save", results, "--json")[0])
-    assert note["run"] == 3 and note["cases"] == 2 and "of one process" in note["note"]
+    assert note["run"] == 3 and note["cases"] == 2 and "from one process" in note["note"]
     says(run(2, "import", f"{folder}/base0.json", google_json(folder, "d.json", [1.0], build="debug"), "--save", results)[1],
          "should be files of one program on one machine")
     says(run(2, "compare", f"{results}:base", f"{results}:3")[1], "repetitions: unknown, now of one process")

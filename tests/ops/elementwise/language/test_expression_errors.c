@@ -128,8 +128,8 @@ static const row ROWS[] = {
     {"index(0, 1)", "index has more than 1 argument", "index"},
     /* dtypes */
     {"a & i", "& needs integers or bools, but has arguments of f32; cast as in i32(x)", "& i"},
-    {"~a", "~ needs integers or bools, and has an argument of f32", "~a"},
-    {"a << 1", "<< needs integers, and has arguments of f32", "<< 1"},
+    {"~a", "~ needs integers or bools, but has an argument of f32", "~a"},
+    {"a << 1", "<< needs integers, but has arguments of f32", "<< 1"},
     {"m << m", "<< has no bool; cast it to an integer", "<< m"},
     {"z < 1", "< has no c64; take real(z), imag(z) or abs(z)", "< 1"},
     {"gelu(z)", "gelu has no c64", "gelu"},
