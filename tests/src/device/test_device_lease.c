@@ -186,7 +186,7 @@ static void a_short_stop_loses_nothing(void **state) {
   assert_int_equal(kill(h.pid, SIGCONT), 0);
   assert_int_equal(still_has_it(&h), 'y');
   assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
-  assert_null(strstr(attune_last_message(), "stopped"));
+  assert_null(strstr(attune_last_message(), "suspended"));
   assert_int_equal(end_holder(&h, 0), 0);
 }
 

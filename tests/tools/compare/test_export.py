@@ -326,7 +326,7 @@ def several_processes(folder):
     out, _ = run(1, "compare", f"{results}:base", slower_alone(folder), "--allow-different", "--junit", "-")
     says(out, "9 processes and 20 repetitions</failure>")
     out, _ = run(1, "compare", f"{results}:base", f"{results}:head")
-    assert "of one process" not in out
+    assert "from one process" not in out
     report = json.loads(run(1, "compare", f"{results}:base", f"{results}:head", "--json")[0])
     row = next(row for row in report["rows"] if row["case"] == "BM_x/8")
     assert report["rule"]["floor"] == 0.01 and [len(v["ns"]) for v in row["head"]["visits"]] == [3] * 9
