@@ -9,7 +9,7 @@
 #include "tuning/workload/workload.h"
 
 attune_status attune_skip_implementations(const char *names) {
-  AT_REQUIRE_AS(names, "be names with commas between, or empty");
+  AT_REQUIRE_AS(names, "be names separated by commas, or empty");
   return at_registry_skip(names, "names", at_ops, at_op_count);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attune's calls for Python programs that compare them with others. Tuner, structs and typed functions are the Python
-package's (bindings/python); here are prepared calls without the package's look at arrays, and the functions that only
+"""attune's calls for Python programs that compare them with others. Tuner, structs and typed functions come from the Python
+package (bindings/python); this module adds prepared calls without the package's checks of arrays, and functions that only
 measurements need."""
 import ctypes
 import os

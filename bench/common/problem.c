@@ -29,7 +29,8 @@ void bench_problem_read(bench_problem *out, const attune_workload_entry *entry) 
   snprintf(out->text, sizeof out->text, "%s", entry->problem);
   attune_gemm_problem *g = &out->gemm;
   bench_check(attune_gemm_problem_parse(g, entry->problem), entry->problem);
-  if (g->m < 1 || g->n < 1 || g->k < 1 || g->batch < 1) bench_die("%s: a size is 0; nothing to measure", out->name);
+  if (g->m < 1 || g->n < 1 || g->k < 1 || g->batch < 1)
+    bench_die("%s: a size is 0, so there is nothing to measure", out->name);
   const int64_t rows_a = g->trans_a ? g->k : g->m, columns_a = g->trans_a ? g->m : g->k;
   const int64_t rows_b = g->trans_b ? g->n : g->k, columns_b = g->trans_b ? g->k : g->n;
   if (g->dtype_out == 0) g->dtype_out = g->dtype;

@@ -60,8 +60,8 @@ static void take_value(const bench_option *o, const char *text, const char *usag
   const double value = strtod(text, &end);
   if (end == text || *end || !(value >= o->least && value <= o->most) ||
       (o->kind == BENCH_WHOLE && value != (double)(int)value)) {
-    snprintf(wrong, sizeof wrong, "--%s wants a %snumber, %g to %g", o->name, o->kind == BENCH_WHOLE ? "whole " : "",
-             o->least, o->most);
+    snprintf(wrong, sizeof wrong, "--%s should be a %snumber from %g to %g", o->name,
+             o->kind == BENCH_WHOLE ? "whole " : "", o->least, o->most);
     bench_bad_usage(wrong, usage);
   }
   if (o->kind == BENCH_WHOLE)
@@ -83,13 +83,13 @@ int bench_read_options(int argc, char **argv, const bench_option *options, const
       exit(0);
     }
     if (strncmp(argv[i], "--", 2) != 0) {
-      if (count == most_words) bench_bad_usage("there is a word too many", usage);
+      if (count == most_words) bench_bad_usage("too many arguments", usage);
       words[count++] = argv[i];
       continue;
     }
     while (o->name && strcmp(o->name, argv[i] + 2) != 0) o++;
     if (!o->name || (o->kind != BENCH_FLAG && i + 1 == argc))
-      bench_bad_usage(o->name ? "the last option wants a value" : "unknown option", usage);
+      bench_bad_usage(o->name ? "the last option needs a value" : "unknown option", usage);
     if (o->kind == BENCH_FLAG)
       *(bool *)o->out = true;
     else
@@ -133,11 +133,11 @@ void bench_table(const char *format, ...) {
 
 void bench_markdown_open(const char *path) {
   markdown = path ? fopen(path, "w") : NULL;
-  if (path && !markdown) bench_die("cannot write %s: give a path in a folder that exists", path);
+  if (path && !markdown) bench_die("cannot write %s; name a file in a folder that exists", path);
 }
 
 void bench_markdown_close(void) {
-  if (markdown && fclose(markdown) != 0) bench_die("the markdown file was not written whole");
+  if (markdown && fclose(markdown) != 0) bench_die("the Markdown file could not be written completely");
   markdown = NULL;
 }
 

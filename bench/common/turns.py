@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python programs here share: ways that take turns, as in turns.c, and the head and tables of a report, as in tool.c."""
+"""Shared by the Python programs of bench/: timing calls in turns, as turns.c does, and the head and tables of a report, as tool.c."""
 import datetime
 import math
 import os

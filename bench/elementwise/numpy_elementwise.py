@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 (or f64) arrays, in turns.
+"""Compares attune's elementwise calls on the host with NumPy and numexpr: in one process, on the same f32 (or f64) arrays, in turns.
 
 numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--expressions E;E...] [--rounds N]
                      [--dtype f64] [--markdown FILE]
 
-LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; numexpr and SciPy (for
-erf) where they are. Each size and expression is tuned first. A figure is the median of the rounds; a ratio is the median of
-the rounds' own ratios, so that a drift of the machine cancels."""
+LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; uses numexpr and SciPy
+(for erf) if they are installed. Each size and expression is tuned first. Times are medians of the rounds; ratios are medians
+of the ratios within a round, so that drift of the machine cancels."""
 import argparse
 import ctypes
 import os

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
-buffers, in turns. Beside jiterator stands the same text of CUDA C through attune_elementwise_cuda.
+"""Compares elementwise expressions on cuda:0: attune and PyTorch (eager, torch.compile, jiterator) in one process, on the
+same buffers, in turns. jiterator is compared with attune_elementwise_cuda on the same CUDA C.
 
 torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--types TYPES]
                      [--markdown FILE]
   LIBRARY       libattune.so
-  --large SIDE  GB/s of SIDE x SIDE elements (default 16384)
+  --large SIDE  GB/s of SIDE x SIDE elements (default: 16384)
   --small       time of a call and of a replayed graph, 2^10 to 2^20 elements
   --first       time of the first call of a new expression, without and with the kernel cache
-  --only NAMES  of --large and --small these expressions alone: gelu,dropout
-  --types TYPES of both these types alone: f32,bf16
+  --only NAMES  only these expressions of --large and --small: gelu,dropout
+  --types TYPES only these types of --large and --small: f32,bf16
 """
 import os
 import statistics

@@ -98,8 +98,8 @@ static char *note(tally *t, const char *path, const gate_run *head) {
       m.sample = head->cases[i].visits[0].samples[0].start;
   for (size_t i = 0; i < t->seen_count; i++)
     if (t->seen[i].started == m.started && t->seen[i].sample == m.sample)
-      return gate_say("%s: run %lld is in a file before it too; give each comparison once", path, (long long)head->id);
-  if (t->seen_count == SEEN_MOST) return gate_say("more than %d comparisons; give fewer files", SEEN_MOST);
+      return gate_say("%s: run %lld is also in an earlier file; name each comparison once", path, (long long)head->id);
+  if (t->seen_count == SEEN_MOST) return gate_say("more than %d comparisons; name fewer files", SEEN_MOST);
   t->seen[t->seen_count++] = m;
   return NULL;
 }
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     counts[i] = (int)(t.seen_count - before);
   }
   if (!error && !t.comparisons && !t.real)
-    error = gate_say("no pair of runs that came to its end; usage: bench_gate_rates [--slower PERCENT]... FILE...");
+    error = gate_say("no finished pair of runs; usage: bench_gate_rates [--slower PERCENT]... FILE...");
   if (!error) print(&o, &t);
   for (int i = 0; i < files && !error && files > 1; i++)
     printf("%s- %s: %d comparisons\n", i ? "" : "\n", argv[i], counts[i]);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cublasGemmEx for Python programs that measure it beside others, as cublas.c calls it: the compute type and the mode of
-the contract, a workspace of 64 MiB. The library is the one that the process has loaded."""
+"""cublasGemmEx for Python programs that compare it with others, called as cublas.c does: with the compute type and math mode
+of the contract and a workspace of 64 MiB. Uses the library that the process has already loaded."""
 import ctypes
 
 WORKSPACE_BYTES = 64 << 20  # ATTUNE_WORKSPACE_DEFAULT

@@ -17,21 +17,23 @@ typedef struct options {
 
 static const char usage[] =
     "usage: bench_gemm WORKLOAD [options]\n"
-    "Times attune's choice for each problem of WORKLOAD (CSV) beside its peers: on CUDA cublasGemmEx, the same with\n"
-    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads, LIBXSMM "
-    "where\n"
-    "it is built in, and attune by a plan.\n"
-    "  --db FILE         tuning database (default: attune's own)\n"
+    "Compares attune's choice for each problem of WORKLOAD (CSV) with its peers. On CUDA: cublasGemmEx, cublasGemmEx "
+    "with\n"
+    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic. On the host: OpenBLAS with its default threads, LIBXSMM if "
+    "it\n"
+    "is built in, and attune through a plan.\n"
+    "  --db FILE         tuning database (default: the user's own)\n"
     "  --device D        host, cuda:0, ... (default: best)\n"
-    "  --tune            tune what the database lacks, in this process\n"
-    "  --budget MS       most milliseconds to tune one problem (default: 190, host 420, plus 400 calls)\n"
-    "  --rounds N        samples of each way, 9 to 101 (default 15)\n"
-    "  --only TEXT       problems whose name contains TEXT\n"
-    "  --time-limit S    start no problem after S seconds\n"
-    "  --blas LIBRARY    the host's peer (default libopenblas.so.0)\n"
-    "  --markdown FILE   write the table as markdown\n"
-    "  --csv FILE        write the figures as CSV\n"
-    "Exit: 0 done, 1 a failure or results that differ from the peer's, 2 usage.\n";
+    "  --tune            first tune problems that have no winner, in this process\n"
+    "  --budget MS       milliseconds to tune one problem at most (default: 190, host 420, plus 400 calls)\n"
+    "  --rounds N        number of samples of each call, 9 to 101 (default: 15)\n"
+    "  --only TEXT       only problems whose name contains TEXT\n"
+    "  --time-limit S    start no problem after S seconds (default: no limit)\n"
+    "  --blas LIBRARY    the host's peer (default: libopenblas.so.0)\n"
+    "  --markdown FILE   also write the table as Markdown\n"
+    "  --csv FILE        also write the times as CSV\n"
+    "Exit codes: 0 success, 1 a failure, or results that differ from the peer's, 2 wrong usage.\n"
+    "Example: bench_gemm bench/workloads/gemm-h200.csv --tune --markdown gemm.md\n";
 
 static options read_options(int argc, char **argv) {
   options o = {.device = "best", .blas = "libopenblas.so.0", .rounds = 15, .time_limit_s = INFINITY};
@@ -47,7 +49,7 @@ static options read_options(int argc, char **argv) {
                                 {"csv", BENCH_TEXT, &o.csv, 0, 0},
                                 {NULL, BENCH_FLAG, NULL, 0, 0}};
   if (bench_read_options(argc, argv, table, usage, &o.workload, 1) != 1)
-    bench_bad_usage("one WORKLOAD is wanted", usage);
+    bench_bad_usage("no WORKLOAD; should be one CSV file", usage);
   return o;
 }
 
@@ -106,7 +108,8 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
     bench_report_row(platform, row);
     if (csv) bench_report_csv_row(csv, platform, row);
     if (!row->agrees)
-      fprintf(stderr, "bench_gemm: %s: results differ, %.3g of what rounding allows\n", entry->name, row->agreement);
+      fprintf(stderr, "bench_gemm: %s: results differ from the peer's by %.3g times the rounding error allowed\n",
+              entry->name, row->agreement);
     bench_summary_add(summary, platform, row);
   }
   summary->bench_wall_s = (bench_now_ns() - start) * 1e-9;
@@ -120,7 +123,7 @@ int main(int argc, char **argv) {
   open_platform(&platform, &o);
   bench_markdown_open(o.markdown);
   FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
-  if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
+  if (o.csv && !csv) bench_die("cannot write %s; name a file in a folder that exists", o.csv);
   bench_row *rows = calloc(attune_workload_size(workload) + 1, sizeof *rows);
   if (rows == NULL) bench_die("out of memory for %zu problems", attune_workload_size(workload));
   bench_summary summary = {0};

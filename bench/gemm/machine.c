@@ -147,9 +147,13 @@ static void print_row(const machine *m, size_t large, int64_t side) {
   printf("      .cycle_fma = 1.0 / %.0f,\n      .launch = %.2f}},\n", clock_now(m), 512.0 / copy_rate(m, 256, MANY));
 }
 
-static const char usage[] = "usage: bench_machine [--device D] [--rounds N] [--mib N] [--side N]\n"
-                            "A row of figures for the cost models, as tuning/model/machine.c has them.\n"
-                            "--mib: of a copy that no cache holds; --side: of products.\n";
+static const char usage[] =
+    "usage: bench_machine [--device D] [--rounds N] [--mib N] [--side N]\n"
+    "Measures this device for the cost models and prints a row for the table in tuning/model/machine.c.\n"
+    "  --device D    host, cuda:0, ... (default: best)\n"
+    "  --rounds N    number of samples (default: 9)\n"
+    "  --mib N       MiB of a copy that fits into no cache (default: 2048; host: 256)\n"
+    "  --side N      rows and columns of the products (default: 8192; host: 512)\n";
 
 int main(int argc, char **argv) {
   machine m = {.rounds = 9};

@@ -104,7 +104,7 @@ void bench_measure(bench_platform *platform, const bench_problem *problem, int r
   }
   for (int w = 0; w < platform->way_count; w++)
     if (platform->ways[w].active && !platform->ready(platform, w, &sets, calls))
-      bench_die("%s: %s could not be readied for timing", problem->name, platform->ways[w].name);
+      bench_die("%s: %s could not be prepared for timing", problem->name, platform->ways[w].name);
   bench_take_turns(&turns, platform->way_count, 1, rounds, BENCH_ROTATED, sample, platform);
   fill_figures(platform, &turns, row);
   platform->unready(platform);

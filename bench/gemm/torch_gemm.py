@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GEMM on cuda:0: attune beside cublasGemmEx and PyTorch (eager, torch.compile with max-autotune, TunableOp) in one
-process, on the same buffers, in turns. Exit: 0 done, 1 a problem failed or results differ, 2 usage, 77 no GPU."""
+"""Compares GEMM on cuda:0: attune, cublasGemmEx and PyTorch (eager, torch.compile with max-autotune, TunableOp) in one
+process, on the same buffers, in turns. Exit codes: 0 success, 1 a problem failed or results differ, 2 wrong usage, 77 no GPU."""
 import argparse
 import math
 import os
@@ -194,20 +194,20 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", help="libattune.so")
     parser.add_argument("workload", help="CSV of problems")
-    parser.add_argument("--db", help="attune's tuning database (default: one of its own, each problem tuned first)")
-    parser.add_argument("--tune", action="store_true", help="tune what --db lacks")
-    parser.add_argument("--device", default="cuda:0", help="attune's (default cuda:0)")
-    parser.add_argument("--only", metavar="NAME", default="", help="problems whose name contains this")
-    parser.add_argument("--rounds", type=int, default=15, help="samples of each way (default 15)")
-    parser.add_argument("--rotate", type=int, metavar="MIB", help="operands to rotate over (default: 256 and twice the L2 at least)")
-    parser.add_argument("--tunable", action="store_true", help="also eager with TunableOp on")
-    parser.add_argument("--skip-compile", action="store_true", help="leave torch.compile out")
-    parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="torch.compile's mode")
-    parser.add_argument("--compile-cap", type=float, metavar="S", default=30.0, help="most seconds to compile one problem (30)")
-    parser.add_argument("--compile-limit", type=float, metavar="S", default=200.0, help="the same for all problems (200)")
-    parser.add_argument("--time-limit", type=float, metavar="S", default=math.inf, help="start no problem after S seconds")
-    parser.add_argument("--small-first", action="store_true", help="by operations, so that a limit leaves out the largest")
-    parser.add_argument("--markdown", metavar="FILE", help="write the table here")
+    parser.add_argument("--db", help="attune's tuning database (default: a new one, each problem tuned first)")
+    parser.add_argument("--tune", action="store_true", help="first tune problems without a winner in --db")
+    parser.add_argument("--device", default="cuda:0", help="device of attune (default: cuda:0)")
+    parser.add_argument("--only", metavar="NAME", default="", help="only problems whose name contains NAME")
+    parser.add_argument("--rounds", type=int, default=15, help="number of samples of each call (default: 15)")
+    parser.add_argument("--rotate", type=int, metavar="MIB", help="size of the operands to rotate over (default: at least 256 and twice the L2)")
+    parser.add_argument("--tunable", action="store_true", help="also time eager mode with TunableOp")
+    parser.add_argument("--skip-compile", action="store_true", help="do not time torch.compile")
+    parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="mode of torch.compile")
+    parser.add_argument("--compile-cap", type=float, metavar="S", default=30.0, help="seconds to compile one problem at most (default: 30)")
+    parser.add_argument("--compile-limit", type=float, metavar="S", default=200.0, help="seconds to compile all problems at most (default: 200)")
+    parser.add_argument("--time-limit", type=float, metavar="S", default=math.inf, help="start no problem after S seconds (default: no limit)")
+    parser.add_argument("--small-first", action="store_true", help="order by number of operations, so that a limit leaves out the largest")
+    parser.add_argument("--markdown", metavar="FILE", help="also write the table to FILE")
     options = parser.parse_args()
     if options.rounds < 3:
         parser.error("--rounds should be 3 at least")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problems of a GEMM workload for PyTorch: their tensors, views of the very memory that attune and cuBLAS are given,
-and how many sets of them a measurement needs."""
+"""The problems of a GEMM workload for PyTorch: tensors that are views of the memory passed to attune and cuBLAS, and the
+number of such sets that a measurement needs."""
 import csv
 import math
 

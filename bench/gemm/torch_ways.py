@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch_gemm.py times: a way to do a product, captured into graphs, and torch.compile within a time."""
+"""The calls that torch_gemm.py times, captured into graphs, and torch.compile with a time limit."""
 import signal
 import sys
 import time
@@ -52,7 +52,7 @@ class Compiler:
         """The product compiled for these operands; None when it cannot be, or takes too long."""
         cap = min(self.cap, self.limit - self.spent)
         if cap <= 0:
-            print(f"torch_gemm.py: {name}: not compiled: --compile-limit is spent", file=sys.stderr)
+            print(f"torch_gemm.py: {name}: not compiled: --compile-limit was reached", file=sys.stderr)
             return None
 
         def expired(_signal, _frame):

@@ -40,7 +40,7 @@ static void configure_default(const settings *s, const at_gemm *g, at_configurat
         (!s->library || strstr(out->text, s->library)))
       return;
   }
-  bench_die("there is no library %s with one thread", s->library ? s->library : "");
+  bench_die("no library %s that runs with one thread was found", s->library ? s->library : "");
 }
 
 static int calls_of(const at_plan *plan, const at_gemm_operands *o, attune_stream *stream) {
@@ -112,7 +112,7 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
         if (beyond)
           (void)at_gemm_host_small.configurations(&at_gemm_host_small, &g, s->host, &rule, 1);
         else if (!at_gemm_host_small.untuned(&at_gemm_host_small, &g, s->host, &rule))
-          bench_die("the rule does not hold here: the CPU has no AVX2");
+          bench_die("the rule does not apply here: this CPU has no AVX2");
         if (beyond && batch > 1) {
           char *threads = strstr(rule.text, "threads=");
           if (threads) snprintf(threads, 10, "threads=1");
@@ -129,10 +129,13 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
              trans >> 1 ? 't' : 'n', batch, count, bench_median(ratios, count), least, slower, worst);
 }
 
-static const char usage[] = "usage: bench_untuned [--rounds N] [--library NAME] [--beyond] [--markdown FILE]\n"
-                            "What host_small's rule for untuned problems picks beside the default of the machine (or "
-                            "the library NAME, as openblas),\n"
-                            "in turns; --beyond: larger problems, for which it picks the default.\n";
+static const char usage[] =
+    "usage: bench_untuned [--rounds N] [--library NAME] [--beyond] [--markdown FILE]\n"
+    "Compares the choice of host_small's rule for untuned problems with the default of this machine, in turns.\n"
+    "  --rounds N        number of rounds (default: 9)\n"
+    "  --library NAME    compare with this library, such as openblas\n"
+    "  --beyond          larger problems, for which the rule chooses the default\n"
+    "  --markdown FILE   also write the tables as Markdown\n";
 
 int main(int argc, char **argv) {
   settings s = {.rounds = 9};

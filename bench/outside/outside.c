@@ -15,24 +15,25 @@
 static const char usage[] =
     "usage: bench_outside WORKLOAD [options]\n"
     "Compares attune_gemm with the vendor's own call for each problem of WORKLOAD (CSV), at several alignments and\n"
-    "spacings of the operands, in a program that has memory, streams and handles of its own.\n"
-    "  --db FILE           tuning database (default: attune's own)\n"
+    "spacings of the operands, in a program with its own memory, streams and handles.\n"
+    "  --db FILE           tuning database (default: the user's own)\n"
     "  --device D          host, cuda:0, ... (default: best)\n"
-    "  --alignments LIST   bytes, powers of two: operands start at odd multiples (16,64,256; host: 64)\n"
-    "  --spacings LIST     bytes of nothing between operands (0,8192,1048576; host: 0)\n"
-    "  --rounds N          pairs of samples, 5 to 101 (11); what is below the floor is taken again with 3 N\n"
-    "  --tune              tune what the database lacks in its first call\n"
-    "  --only TEXT         problems whose name contains TEXT\n"
-    "  --time-limit S      start no problem after S seconds\n"
-    "  --slice MS          host: how long each process runs in a turn (30); give 400 under a CPU quota: several "
+    "  --alignments LIST   bytes, powers of two: operands start at odd multiples (default: 16,64,256; host: 64)\n"
+    "  --spacings LIST     unused bytes between operands (default: 0,8192,1048576; host: 0)\n"
+    "  --rounds N          pairs of samples, 5 to 101 (default: 11); ratios below the floor are repeated with 3 N\n"
+    "  --tune              tune problems that have no winner, in their first calls\n"
+    "  --only TEXT         only problems whose name contains TEXT\n"
+    "  --time-limit S      start no problem after S seconds (default: no limit)\n"
+    "  --slice MS          host: time of each process in a turn (default: 30); under a CPU quota use 400, several "
     "periods\n"
-    "  --pause MS          host: rest before it, so that no idle thread of the other spins any more (40)\n"
-    "  --twice             measure all rows once more at the end, in new processes, and tell how far the outside is\n"
-    "                      from itself beside how far the claims are from it\n"
-    "  --blas LIBRARY      host: the CBLAS to compare with (libopenblas.so.0)\n"
-    "  --markdown FILE     write the table as markdown too\n"
-    "  --csv FILE          write every ratio as CSV\n"
-    "Exit: 0 done, 1 a failure, 2 usage.\n";
+    "  --pause MS          host: pause before each turn, until the other's idle threads stop spinning (default: 40)\n"
+    "  --twice             measure all rows again at the end, in new processes, and compare the differences between\n"
+    "                      the two measurements with those between claims and measurements\n"
+    "  --blas LIBRARY      host: the CBLAS to compare with (default: libopenblas.so.0)\n"
+    "  --markdown FILE     also write the table as Markdown\n"
+    "  --csv FILE          also write every ratio as CSV\n"
+    "Exit codes: 0 success, 1 a failure, 2 wrong usage.\n"
+    "Example: bench_outside bench/workloads/gemm-h200.csv --tune --markdown outside.md\n";
 
 static int sizes(const char *text, size_t *out, bool powers, const char *what) {
   int count = 0;
@@ -74,10 +75,12 @@ static outside_options read_options(int argc, char **argv) {
                                 {"worker", BENCH_TEXT, &o.program, 0, 0},
                                 {NULL, BENCH_FLAG, NULL, 0, 0}};
   if (bench_read_options(argc, argv, table, usage, &o.workload, 1) != 1 && !o.program)
-    bench_bad_usage("one WORKLOAD is wanted", usage);
+    bench_bad_usage("no WORKLOAD; should be one CSV file", usage);
   if (alignments)
-    o.alignment_count = sizes(alignments, o.alignments, true, "--alignments wants powers of two from 16, by commas");
-  if (spacings) o.spacing_count = sizes(spacings, o.spacings, false, "--spacings wants multiples of 16, by commas");
+    o.alignment_count =
+        sizes(alignments, o.alignments, true, "--alignments should be powers of two from 16, separated by commas");
+  if (spacings)
+    o.spacing_count = sizes(spacings, o.spacings, false, "--spacings should be multiples of 16, separated by commas");
   return o;
 }
 
@@ -200,7 +203,7 @@ int main(int argc, char **argv) {
   outside_side side = {.vendor = ""};
   bench_markdown_open(o.markdown);
   FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
-  if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
+  if (o.csv && !csv) bench_die("cannot write %s; name a file in a folder that exists", o.csv);
   fill_places(&o);
   outside_open(&side, &o);
   if (csv)
@@ -220,7 +223,7 @@ int main(int argc, char **argv) {
   if (o.twice) outside_twice(&side, &o, workload, seen, rows);
   free(seen);
   bench_markdown_close();
-  if (csv && fclose(csv) != 0) bench_die("%s was not written whole", o.csv);
+  if (csv && fclose(csv) != 0) bench_die("%s could not be written completely", o.csv);
   attune_workload_destroy(workload);
   return all.rows ? 0 : 1;
 }

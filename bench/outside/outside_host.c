@@ -25,9 +25,9 @@ typedef struct host_state {
 
 static void start(child *out, char *const arguments[]) {
   int to[2], from[2];
-  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) bench_die("no pipes for a process of its own");
+  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) bench_die("no pipes for a separate process");
   out->pid = fork();
-  if (out->pid < 0) bench_die("no process of its own");
+  if (out->pid < 0) bench_die("no separate process could be started");
   if (out->pid == 0) {
     dup2(to[0], 0);
     dup2(from[1], 1);
@@ -37,13 +37,13 @@ static void start(child *out, char *const arguments[]) {
   close(to[0]), close(from[1]);
   out->to = fdopen(to[1], "w");
   out->from = fdopen(from[0], "r");
-  if (!out->to || !out->from) bench_die("no pipes for a process of its own");
+  if (!out->to || !out->from) bench_die("no pipes for a separate process");
 }
 
 static void ask(child *c, char *answer, size_t size, const char *command) {
   fprintf(c->to, "%s\n", command);
   fflush(c->to);
-  if (!fgets(answer, (int)size, c->from)) bench_die("a process that measures ended: \"%s\"", command);
+  if (!fgets(answer, (int)size, c->from)) bench_die("a measuring process ended: \"%s\"", command);
   answer[strcspn(answer, "\n")] = '\0';
 }
 
@@ -84,7 +84,7 @@ static void host_explain(outside_side *side, bench_choice *out) {
   char *text = strchr(answer, '|');
   if (!text || sscanf(answer, "%d %lf %lf %31s %191[^|]%n", &source, &out->time_ns, &out->default_time_ns,
                       out->implementation, out->configuration, &at) != 5)
-    bench_die("a process that measures answered \"%s\"", answer);
+    bench_die("a measuring process answered \"%s\"", answer);
   out->source = (attune_source)source;
   snprintf(out->problem, sizeof out->problem, "%.255s", text + 1);
 }

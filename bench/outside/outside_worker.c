@@ -95,7 +95,7 @@ int outside_worker(const char *blas, const char *database, bool tune) {
   if (!blas)
     open_tuner(&w, database, tune);
   else if (!bench_cblas_load(&w.blas, blas))
-    bench_die("%s is not here, or is no CBLAS", blas);
+    bench_die("%s was not found, or is not a CBLAS", blas);
   while (fgets(line, sizeof line, stdin)) {
     bench_place place;
     double ms = 0;

@@ -65,9 +65,13 @@ int main(int argc, char **argv) {
                                 {"settings", BENCH_TEXT, &settings, 0, 0},
                                 {NULL, BENCH_FLAG, NULL, 0, 0}};
   attune_device *device = NULL;
-  (void)bench_read_options(argc, argv, table,
-                           "usage: bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]\n", NULL,
-                           0);
+  (void)bench_read_options(
+      argc, argv, table,
+      "usage: bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]\nReplays traces of "
+      "allocations and reports the memory that the allocator reserves.\n  --traces DIR      also write the traces "
+      "there, for torch_alloc.py\n  --settings TEXT   settings of the allocator, as in ATTUNE_ALLOC (default: without "
+      "and with expandable segments)\n",
+      NULL, 0);
   bench_markdown_open(markdown);
   bench_check(attune_device_get(&device, name), "attune_device_get");
   bench_head("Memory that the allocator reserves", device, NULL, "traces replayed once on one stream");

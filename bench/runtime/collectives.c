@@ -104,7 +104,7 @@ static void open_scene(scene *s) {
     if (attune_device_get(&s->devices[s->gpus], name) != ATTUNE_OK) break;
     ordinals[s->gpus] = s->gpus;
   }
-  if (s->gpus < 2) bench_die("two GPUs are needed; there are %d", s->gpus);
+  if (s->gpus < 2) bench_die("two GPUs are needed, but this machine has %d", s->gpus);
   bench_check(attune_comm_create(&s->comms[BY_ATTUNE], s->devices, s->gpus, ATTUNE_COMM_ANY), "attune_comm_create");
   bench_check(attune_comm_create(&s->comms[BY_COPIES], s->devices, s->gpus, ATTUNE_COMM_COPIES), "attune_comm_create");
   check_nccl(at_nccl.CommInitAll(s->direct, s->gpus, ordinals), "ncclCommInitAll");

@@ -66,7 +66,7 @@ static void read_alone(const scene *s, int threads, size_t block, int descriptor
   reader readers[THREADS];
   for (int i = 0; i < threads; i++) {
     readers[i] = (reader){s, i, threads, descriptor, block};
-    if (i > 0 && pthread_create(&ids[i], NULL, read_share, &readers[i]) != 0) bench_die("no thread");
+    if (i > 0 && pthread_create(&ids[i], NULL, read_share, &readers[i]) != 0) bench_die("no thread could be started");
   }
   (void)read_share(&readers[0]);
   for (int i = 1; i < threads; i++) pthread_join(ids[i], NULL);

@@ -41,7 +41,7 @@ static void list_columns(sqlite3 *database, char *out, size_t size) {
     const char *name = (const char *)sqlite3_column_text(columns, 1);
     const char *value = strcmp(name, "problem") == 0 ? "'gemm f32 nn 17x' || value || 'x16 strict'" : name;
     if (!at_append(out, size, &at, "%s%s", at > 0 ? ", " : "", value))
-      bench_die("the table winner has too many columns");
+      bench_die("the table `winner' has too many columns");
   }
   sqlite3_finalize(columns);
 }
@@ -99,11 +99,10 @@ static void report_database(int64_t winners) {
   rmdir(folder);
 }
 
-static const char usage[] = "usage: bench_hot_path [--winners N] [--markdown FILE]\n"
-                            "Times opening a database of N winners "
-                            "(default 100000) with the\n"
-                            "first look-up and, where there is a CUDA device, enqueuing a small GEMM beside cuBLAS. "
-                            "bench_parts has the hit alone.\n";
+static const char usage[] =
+    "usage: bench_hot_path [--winners N] [--markdown FILE]\n"
+    "Times opening a database of N winners (default: 100000) with the first look-up and, if there is a CUDA device,\n"
+    "enqueuing a small GEMM, compared with cuBLAS. bench_parts times a hit.\n";
 
 int main(int argc, char **argv) {
   int winners = 100000;

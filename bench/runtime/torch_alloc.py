@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays the traces that `bench_alloc --traces DIR` writes through PyTorch's caching allocator, and times its alloc + free.
 
-  torch_alloc.py DIR [--device N]     DIR has alloc-training.txt and alloc-serving.txt; set PYTORCH_CUDA_ALLOC_CONF as wanted
+  torch_alloc.py DIR [--device N]     DIR has alloc-training.txt and alloc-serving.txt; PYTORCH_CUDA_ALLOC_CONF holds the settings
 
-Prints one markdown table: what torch reserved at most against the most that was in use."""
+Prints one Markdown table: the peak of the memory that torch reserved and of that in use."""
 import argparse
 import os
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""torch_collectives.py LIBATTUNE [MARKDOWN]: reduce_add, broadcast, scatter and gather of torch.cuda.comm on all GPUs beside attune's, in one process
-with one NCCL: PyTorch's. Both work on PyTorch's memory and current streams; a sample is calls in a row and a wait for all GPUs. PyTorch's
-calls make their outputs, attune's are given them."""
+"""torch_collectives.py LIBATTUNE [MARKDOWN]: compares reduce_add, broadcast, scatter and gather of torch.cuda.comm on all GPUs with attune's, in one
+process with one NCCL, PyTorch's. Both work on PyTorch's memory and current streams; a sample is several calls and a wait for all GPUs.
+PyTorch's calls allocate their outputs, attune's calls are passed them."""
 import ctypes
 import os
 import sys
@@ -15,7 +15,7 @@ import torch.cuda.comm as comm
 
 GPUS = torch.cuda.device_count()
 if len(sys.argv) < 2 or GPUS < 2:
-    print(f"torch_collectives.py: wants LIBATTUNE and two GPUs; there are {GPUS}", file=sys.stderr)
+    print(f"torch_collectives.py: needs LIBATTUNE and two GPUs; this machine has {GPUS}", file=sys.stderr)
     sys.exit(2 if len(sys.argv) < 2 else 77)
 F32, SUM, ROUNDS = 2, 0, 15
 

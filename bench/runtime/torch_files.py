@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""torch_files.py LIBATTUNE [MARKDOWN] [MIB]: a file in the system's cache to memory of cuda:0: torch's UntypedStorage.from_file and a copy, beside
-attune_file_load, into the same memory, in turns."""
+"""torch_files.py LIBATTUNE [MARKDOWN] [MIB]: loads a cached file into memory of cuda:0: torch's UntypedStorage.from_file and a copy, compared
+with attune_file_load into the same memory, in turns."""
 import ctypes
 import os
 import sys
@@ -12,7 +12,7 @@ import turns
 
 torch = turns.cuda_torch()
 if len(sys.argv) < 2:
-    print("torch_files.py: wants LIBATTUNE", file=sys.stderr)
+    print("torch_files.py: no LIBATTUNE; should be the path of libattune.so", file=sys.stderr)
     sys.exit(2)
 ROUNDS, BYTES = 11, (int(sys.argv[3]) if len(sys.argv) > 3 else 2048) << 20
 lib = ctypes.CDLL(sys.argv[1])

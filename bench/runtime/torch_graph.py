@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times a torch.cuda.CUDAGraph of 100 bf16 GEMMs of 64^3, each reading what the one before it wrote, as bench_graph
-times attune's: the device's time from replay to replay and the host's time of a call, medians of 61 rounds of 20
-replays. Prints a line for bench_graph's table."""
+"""Times a torch.cuda.CUDAGraph of 100 bf16 GEMMs of 64^3, each reading the result of the one before, as bench_graph
+times attune's: the time on the device from replay to replay and the host's time per call, medians of 61 rounds of 20
+replays. Prints a row for bench_graph's table."""
 import os
 import sys
 import time

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes a second of PyTorch's random numbers on cuda:0, as bench_parts does attune's: 5 calls between two events, median of 21."""
+"""Measures the rate of PyTorch's random numbers on cuda:0, as bench_parts does attune's: 5 calls between two events, median of 21."""
 import os
 import sys
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel, with libattune in it. Which one the variable LIBATTUNE says:
+"""Builds the wheel, with the libattune that the variable LIBATTUNE selects:
 
-- not set: it is built by CMake from the sources that this folder lies in;
-- an absolute path: that file is taken;
-- "system": none; the package finds libattune.so.0 when it is used.
+- not set: CMake builds it from the source tree that contains this folder;
+- an absolute path: that file;
+- "system": none is included; the package loads libattune.so.0 at run time.
 """
 import os
 import re
@@ -29,7 +29,7 @@ def version():
     """It is written once, in a public header of the sources."""
     path = os.path.join(ROOT, "include", "attune", "types.h")
     if not os.path.exists(path):
-        raise SystemExit(f"there is no {path}: the package is built in attune's sources, pip install ./bindings/python")
+        raise SystemExit(f"{path} does not exist; build the package in attune's source tree: pip install ./bindings/python")
     with open(path, encoding="utf-8") as file:
         return ".".join(re.findall(r"(?m)^#define ATTUNE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", file.read()))
 
@@ -59,8 +59,8 @@ class Build(build_py):
             subprocess.run(["cmake", "--build", folder, "--target", "attune",
                            "--parallel", str(os.cpu_count() or 1)], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise SystemExit(f"libattune could not be built: {error}. What it needs: scripts/setup installs it; "
-                             "LIBATTUNE=/path/to/libattune.so takes one that is there") from error
+            raise SystemExit(f"libattune could not be built: {error}. Run scripts/setup to install what the build needs; "
+                             "LIBATTUNE=/path/to/libattune.so uses an existing one") from error
         return os.path.realpath(os.path.join(folder, "libattune.so"))
 
 

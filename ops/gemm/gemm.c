@@ -67,7 +67,7 @@ AT_INLINE attune_status run_plan(const at_plan *plan, const at_gemm_operands *ru
                                                              : run_if_apart(plan, run, stream, swap);
 }
 
-/* Zero of either sign, told without the floating-point unit. */
+/* True for +0 and -0. Tests the bits, so no FP register is needed. */
 static inline bool zero(const double *x) {
   uint64_t bits;
   memcpy(&bits, x, sizeof bits);
@@ -87,7 +87,7 @@ static inline unsigned element_size(unsigned dtype) {
   return AT_LIKELY(dtype < AT_COUNT(sizes)) ? sizes[dtype] : 8u;
 }
 
-/* Do operands of this class suit their elements? True only if that can be told from the class alone. */
+/* Do operands of this class suit their elements? True only if that follows from the class alone. */
 static inline bool suits_at_once(const attune_gemm_problem *p, at_gemm_use use) {
   return AT_LIKELY(use.alignment >= 8) ||
          ((p->dtype_out == 0 || p->dtype_out == p->dtype) && use.alignment >= element_size((unsigned)p->dtype));
@@ -214,8 +214,8 @@ static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner,
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
 }
 
-/* What was asked from the problem's address last was something else, or something needs a second look. What needs more
- * goes the long way, which also says what is wrong. */
+/* What was asked from the problem's address last held another problem, or the operands need every check. A call that needs more
+ * goes through call(), which also reports errors. */
 static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *operands) {
@@ -279,8 +279,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   AT_TRY(AT_TAKE(&example, operands));
   AT_TRY(prepare(&full, &example, stream, g, &run, &swap, &use));
   if (at_gemm_empty(g) || g->k == 0 || at_gemm_alpha_is_0(full.dtype, &run))
-    return AT_INVALID("a plan needs m, n, k of 1 or more, a batch that is not empty and alpha "
-                      "other than 0; attune_gemm takes the rest");
+    return AT_INVALID("a plan needs m, n and k of 1 or more, a batch that is not empty and alpha other than 0; "
+                      "otherwise call attune_gemm");
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
@@ -293,10 +293,10 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
   if (!o->a || !o->b || !o->d)
     return AT_INVALID("operands.%s is NULL; should point to the matrix", !o->a ? "a" : !o->b ? "b" : "d");
   if (c == AT_C_NONE && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o))
-    return AT_INVALID("operands.beta%s is %g, but the plan was made with beta = 0; make one with beta other than 0",
+    return AT_INVALID("operands.beta%s is %g, but the plan was created with beta = 0; create one with beta other than 0",
                       o->beta != 0.0 ? "" : "_imag", o->beta != 0.0 ? o->beta : o->beta_imag);
   if (c != AT_C_NONE && (c == AT_C_INPLACE) != (o->c == o->d))
-    return AT_INVALID("operands.c and operands.d are %s memory; the plan was made for %s",
+    return AT_INVALID("operands.c and operands.d are %s memory, but the plan was created for %s",
                       o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
   if (c != AT_C_NONE && !o->c) return AT_INVALID("operands.c is NULL; should point to the matrix");
   const struct {
@@ -307,8 +307,8 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
   while (i < AT_COUNT(each) - 1 && !((uintptr_t)each[i].pointer & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)))
     i++;
   const uintptr_t address = (uintptr_t)each[i].pointer;
-  return AT_INVALID("operands.%s is aligned to %d byte%s; should be to %d, as all were when the plan was made, or make "
-                    "one with these",
+  return AT_INVALID("operands.%s is aligned to %d byte%s; should be aligned to %d, like the operands that the plan was "
+                    "created with, or create one with these",
                     each[i].name, (int)(address & -address), address & 1 ? "" : "s",
                     (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }

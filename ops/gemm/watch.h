@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watch.h: products while somebody watches the calls (src/trace/instrument.h). */
+ * watch.h: products while calls are watched (src/trace/instrument.h). */
 #ifndef AT_GEMM_WATCH_H
 #define AT_GEMM_WATCH_H
 

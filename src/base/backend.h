@@ -35,22 +35,22 @@ typedef struct at_clock_state {
 /* The tables of a backend. A device lacks what a table that is NULL is for, and at_needs says so in the table's own
  * words. A table that is there has all its slots: where there is nothing to do a slot does nothing, and a slot may
  * still refuse with a message of its own. X(name, what the device lacks): devices have all of the first five. */
-#define AT_BACKEND_TABLES(X)                                                                                    \
-  X(device, "calls of its own")                                                                                   \
-  X(telemetry, "telemetry")                                                                                       \
-  X(memory, "memory")                                                                                             \
-  X(stream, "streams")                                                                                            \
-  X(event, "events")                                                                                              \
-  X(graph, "graphs")                                                                                              \
-  X(random, "random numbers")                                                                                     \
-  X(pinned, "pinned memory")                                                                                      \
-  X(async, "stream-ordered allocator of the driver's")                                                            \
-  X(managed, "managed memory")                                                                                    \
-  X(vm, "virtual memory")                                                                                         \
-  X(ipc, "memory and events that processes share; should be a CUDA device")                                       \
-  X(peer, "peers")                                                                                                \
-  X(notes, "tools that watch memory")                                                                             \
-  X(runtime, "CUDA runtime: errors, attributes, limits, schedules, profiler and cuBLAS are of CUDA devices")
+#define AT_BACKEND_TABLES(X)                                                    \
+  X(device, "device calls")                                                     \
+  X(telemetry, "telemetry")                                                     \
+  X(memory, "memory")                                                           \
+  X(stream, "streams")                                                          \
+  X(event, "events")                                                            \
+  X(graph, "graphs")                                                            \
+  X(random, "random numbers")                                                   \
+  X(pinned, "pinned memory")                                                    \
+  X(async, "stream-ordered allocator in the driver")                            \
+  X(managed, "managed memory")                                                  \
+  X(vm, "virtual memory")                                                       \
+  X(ipc, "memory and events shared between processes; should be a CUDA device") \
+  X(peer, "peers")                                                              \
+  X(notes, "tool that tracks memory")                                           \
+  X(runtime, "CUDA runtime; errors, attributes, limits, schedules, profiler and cuBLAS need a CUDA device")
 
 /* The device as a whole. */
 typedef struct at_backend_device {
@@ -249,7 +249,7 @@ typedef struct at_backend_runtime {
   attune_status (*set_schedule)(attune_device *device, attune_schedule schedule);
   attune_status (*profiler)(attune_device *device, bool start); /* of all devices of this kind */
   attune_status (*blas)(attune_stream *stream, void **out);     /* the stream's handle of cuBLAS */
-  /* Lower numbers come first. Without it every priority is the same. */
+  /* Lower numbers come first. Without it all priorities are equal. */
   attune_status (*priorities)(attune_device *device, int *out_least, int *out_greatest);
   int (*threads_per_processor)(const attune_device *device);
 } at_backend_runtime;

@@ -63,8 +63,7 @@ static attune_status read_path(char *out, size_t size, const char *name, const c
   }
   if (fits) return ATTUNE_OK;
   out[0] = '\0';
-  return AT_INVALID("%s is a path of %zu bytes; should give one shorter than %zu", name, strlen(secure_getenv(name)),
-                    size);
+  return AT_INVALID("%s is a path of %zu bytes; should have fewer than %zu", name, strlen(secure_getenv(name)), size);
 }
 
 static attune_status read_mode(attune_mode *out) {
@@ -189,7 +188,7 @@ static attune_status read_text(char *out, size_t size, const char *name) {
 static attune_status check_log_file(void) {
   char path[4096];
   if (at_settings_log_file(path, sizeof path)) return ATTUNE_OK;
-  return AT_INVALID("ATTUNE_LOG_FILE is a path of %zu bytes; should give one shorter than %zu",
+  return AT_INVALID("ATTUNE_LOG_FILE is a path of %zu bytes; should have fewer than %zu",
                     strlen(variable("ATTUNE_LOG_FILE")), sizeof path);
 }
 
@@ -203,7 +202,7 @@ static attune_status read_profile(char *out, size_t size) {
     return AT_INVALID("ATTUNE_PROFILE is \"%.100s\"; should be stderr or the path of a file that ends in .json", value);
   if (at_copy_text(out, size, value)) return ATTUNE_OK;
   *out = '\0';
-  return AT_INVALID("ATTUNE_PROFILE is a path of %zu bytes; should give one shorter than %zu", length, size);
+  return AT_INVALID("ATTUNE_PROFILE is a path of %zu bytes; should have fewer than %zu", length, size);
 }
 
 /* One word of ATTUNE_OVERRIDE. */
@@ -218,8 +217,8 @@ static attune_status override_one(at_settings *out, const char *word) {
     if (strcmp(word, each[i].word) != 0) continue;
     *each[i].on = true;
     if (variable(each[i].variable)) return ATTUNE_OK;
-    return AT_INVALID("ATTUNE_OVERRIDE has \"%s\", but %s is not set; should be", word,
-                   each[i].variable);
+    return AT_INVALID("ATTUNE_OVERRIDE has \"%s\", but %s is not set; set it, or leave the word out", word,
+                      each[i].variable);
   }
   return AT_INVALID("ATTUNE_OVERRIDE has \"%.60s\"; should be words of mode, db and budget, separated by commas", word);
 }
@@ -307,7 +306,7 @@ static void tell_unknown(const char *name, size_t length) {
     if (letters_apart(name, length, known_variables[i]) < letters_apart(name, length, nearest))
       nearest = known_variables[i];
   }
-  at_log(ATTUNE_LOG_WARNING, "the environment has %.*s, which attune does not know; is %s meant?",
+  at_log(ATTUNE_LOG_WARNING, "attune does not know the environment variable %.*s; did you mean %s?",
          (int)(length < 100 ? length : 100), name, nearest);
 }
 

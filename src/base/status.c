@@ -59,7 +59,7 @@ attune_status at_fail_cuda(attune_status status, int cuda_error) {
   return status;
 }
 
-/* The arguments may point into `message`, so the text is made beside it. */
+/* The arguments may point into `message`, so the text is formatted elsewhere first. */
 attune_status at_fail(attune_status status, const char *format, ...) {
   int saved = errno;
   char text[MESSAGE_BYTES];

@@ -13,16 +13,15 @@ static attune_status read_size(size_t *out, const void *given, size_t own, const
   if (*out == 0) *out = own;
   if (*out <= SIZE_MOST && *out % sizeof(size_t) == 0) return ATTUNE_OK;
   return AT_INVALID(
-      "%s->size is %zu; should be sizeof *%s, %zu here, or 0: start from zeros or from its ATTUNE_..._INIT", name, *out,
-      name, own);
+      "%s->size is %zu; should be sizeof *%s, %zu here, or 0: initialize the struct with zeros or its ATTUNE_..._INIT",
+      name, *out, name, own);
 }
 
 static attune_status check_unknown(const unsigned char *given, size_t size, size_t own, const char *name) {
   for (size_t i = own; i < size; i++)
     if (given[i])
-      return AT_INVALID(
-          "%s->size is %zu; this attune, %s, knows %zu bytes of it, and fields behind them should be zero", name, size,
-          attune_version(), own);
+      return AT_INVALID("%s->size is %zu; this attune, %s, knows the first %zu bytes, and later fields should be zero",
+                        name, size, attune_version(), own);
   return ATTUNE_OK;
 }
 

@@ -39,9 +39,10 @@ attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2
 /* With what it should be instead: AT_REQUIRE_AS(fn, "be a function"). */
 #define AT_REQUIRE_AS(argument, should) \
   do { if (AT_UNLIKELY(!(argument))) return AT_INVALID(#argument " is NULL; should " should); } while (0)
-#define AT_REQUIRE_DEVICE(device) AT_REQUIRE_AS(device, "be one of attune_device_get")
-#define AT_REQUIRE_GRAPH(graph) AT_REQUIRE_AS(graph, "be one of attune_graph_create")
-#define AT_REQUIRE_STREAM(stream) AT_REQUIRE_AS(stream, "be one of attune_stream_create or attune_stream_default")
+#define AT_REQUIRE_DEVICE(device) AT_REQUIRE_AS(device, "be a device from attune_device_get")
+#define AT_REQUIRE_GRAPH(graph) AT_REQUIRE_AS(graph, "be a graph from attune_graph_create")
+#define AT_REQUIRE_STREAM(stream) \
+  AT_REQUIRE_AS(stream, "be a stream from attune_stream_create or attune_stream_default")
 
 /* Notes CUDA's number for the failure that at_fail has just told; returns `status`. */
 attune_status at_fail_cuda(attune_status status, int cuda_error);

@@ -50,7 +50,7 @@ void at_instrument_tell(void) {
   failed = false;
   pthread_mutex_unlock(&lock);
   if (waits) at_report_tell(&lock);
-  if (ended) at_log(ATTUNE_LOG_ERROR, "the race check ends: no memory for its notes");
+  if (ended) at_log(ATTUNE_LOG_ERROR, "the race check stops: no memory to record accesses");
 }
 
 static attune_status switch_check(bool on, attune_race_fn fn, void *user) {
@@ -358,7 +358,7 @@ void at_instrument_replay(void *const *graph, attune_stream *stream) {
 /* ---- the public calls ---- */
 
 attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
-  if (!on && (fn || user)) return AT_INVALID("fn and user are given although on is 0; should be NULL");
+  if (!on && (fn || user)) return AT_INVALID("fn or user is not NULL, but on is 0; should be NULL");
   (void)attune_device_count(); /* what the environment asks for comes first */
   const attune_status status = switch_check(on != 0, fn, user);
   at_memory_watch();
@@ -376,13 +376,13 @@ static attune_status check_use(const attune_use *use, int i) {
   if (!use->pointer && use->bytes > 0)
     return AT_INVALID("uses[%d].pointer is NULL; should point to %zu bytes", i, use->bytes);
   if ((uintptr_t)use->pointer > UINTPTR_MAX - use->bytes || use->bytes > PTRDIFF_MAX)
-    return AT_INVALID("uses[%d].bytes is %zu; should be what pointer points to", i, use->bytes);
+    return AT_INVALID("uses[%d].bytes is %zu; should be the size of the memory at pointer", i, use->bytes);
   return ATTUNE_OK;
 }
 
 attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count) {
   at_operand_access all[AT_INSTRUMENT_USES];
-  AT_REQUIRE_AS(name, "say what uses the memory");
+  AT_REQUIRE_AS(name, "describe the work that uses the memory");
   if (count < 0 || count > AT_INSTRUMENT_USES)
     return AT_INVALID("count is %d; should be from 0 to %d", count, AT_INSTRUMENT_USES);
   if (!uses && count > 0) return AT_INVALID("uses is NULL; should point to %d", count);
@@ -402,7 +402,7 @@ attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
   AT_REQUIRE_AS(other, "be a stream");
   struct at_capture *in = stream ? stream->capture : NULL;
   if (in != other->capture)
-    return at_fail(ATTUNE_CAPTURING, "stream and other are not in one capture; should be, or in none");
+    return at_fail(ATTUNE_CAPTURING, "stream and other are not in the same capture; should be in one capture, or in none");
   if (at_instrumented_races()) note_wait(stream, other);
   return ATTUNE_OK;
 }

@@ -111,7 +111,7 @@ static void write_remedy(char *out, size_t size, const attune_race *race, const 
   else if (second->line == 0)
     (void)at_append(out, size, &at, "attune_stream_synchronize of %s before it", first_stream);
   else
-    (void)at_append(out, size, &at, "attune_stream_wait_stream, or an event, that makes %s wait for %s before it",
+    (void)at_append(out, size, &at, "attune_stream_wait_stream or an event before it, so that %s waits for %s",
                     second_stream, first_stream);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.h: races found, kept until they can be told without a lock. */
+ * report.h: races found, kept until they can be reported without a lock. */
 #ifndef AT_CHECK_REPORT_H
 #define AT_CHECK_REPORT_H
 

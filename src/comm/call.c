@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * call.c: the collective calls: arguments are checked, the way is chosen, and who watches is told. */
+ * call.c: the collective calls: checks arguments, chooses the way, and reports to observers. */
 #include "src/comm/communicator.h"
 #include "src/comm/nccl_library.h"
 #include "src/trace/instrument.h"
@@ -20,7 +20,7 @@ typedef struct call {
   bool many;
 } call;
 
-/* ---- who watches ---- */
+/* ---- observers ---- */
 
 /* What a rank's part of the work reads and writes: by its own stream. */
 static void tell_data(const attune_comm *comm, const call *c) {
@@ -67,11 +67,12 @@ static attune_status end_watch(const attune_comm *comm, attune_stream *const *st
 /* Arguments are right: so either all streams are in a capture or none. */
 static attune_status check_copies(const attune_comm *comm, attune_stream *const *streams, attune_dtype dtype) {
   if (comm->local < comm->size)
-    return at_fail(ATTUNE_UNSUPPORTED, "dtype is %s, which NCCL cannot reduce between processes; should be i32, say",
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "dtype is %s, which NCCL cannot reduce between processes; should be a type that it can, such as i32",
                    attune_dtype_name(dtype));
   if (comm->local == 1 || !at_stream_capturing(streams[0])) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED, "copies between devices cannot be captured%s",
-                 comm->nccl ? ", and NCCL does not reduce this dtype" : "; a communicator that uses NCCL can");
+  return at_fail(ATTUNE_UNSUPPORTED, "this call copies between devices, which cannot be captured%s",
+                 comm->nccl ? ", and NCCL does not reduce this dtype" : "; use a communicator with NCCL");
 }
 
 static attune_status give(attune_comm *comm, const call *c, const attune_comm_data *data, int count, bool nccl) {

@@ -21,22 +21,22 @@ attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_st
 
 static attune_status check_dtype(attune_dtype dtype) {
   if (attune_dtype_size(dtype) > 0) return ATTUNE_OK;
-  return AT_INVALID("dtype is %d; should be one of types.h", (int)dtype);
+  return AT_INVALID("dtype is %d; should be an attune_dtype", (int)dtype);
 }
 
 static attune_status check_reduction(attune_reduction reduction, attune_dtype dtype) {
   static const char *const missing[AT_REDUCTIONS][2] = {
       {"sums", "a number of 16 bits or more, or i8 or u8"},
       {"products", "a real number of 16 bits or more, or an integer"},
-      {"smallest", "a real number of 16 bits or more, an integer or bool"},
-      {"largest", "a real number of 16 bits or more, an integer or bool"},
+      {"minimum", "a real number of 16 bits or more, an integer or bool"},
+      {"maximum", "a real number of 16 bits or more, an integer or bool"},
       {"averages", "f64, f32, f16, bf16, c64 or c128"}};
   if ((int)reduction < 0 || (int)reduction >= AT_REDUCTIONS)
     return AT_INVALID("reduction is %d; should be sum (0), product (1), min (2), max (3) or average (4)",
                       (int)reduction);
   if (at_reduce_as(reduction, dtype)) return ATTUNE_OK;
-  return AT_INVALID("dtype is %s, which has no %s; should be %s", attune_dtype_name(dtype), missing[reduction][0],
-                    missing[reduction][1]);
+  return AT_INVALID("dtype is %s, which does not support %s; should be %s", attune_dtype_name(dtype),
+                    missing[reduction][0], missing[reduction][1]);
 }
 
 static size_t alignment_of(attune_dtype dtype) {
@@ -47,7 +47,8 @@ static size_t alignment_of(attune_dtype dtype) {
 static attune_status check_pointer(const char *name, int index, const void *pointer, attune_dtype dtype, size_t bytes) {
   if (!pointer) return AT_INVALID("%s[%d] is NULL; should point to %zu bytes", name, index, bytes);
   if ((uintptr_t)pointer > UINTPTR_MAX - bytes)
-    return AT_INVALID("%s[%d] with %zu bytes goes beyond all addresses", name, index, bytes);
+    return AT_INVALID("%s[%d] with %zu bytes exceeds the address space; should be the size of its memory", name, index,
+                      bytes);
   if ((uintptr_t)pointer % alignment_of(dtype) == 0) return ATTUNE_OK;
   return AT_INVALID("%s[%d] is %p; should be aligned to %zu bytes", name, index, pointer, alignment_of(dtype));
 }
@@ -58,8 +59,8 @@ static attune_status check_apart(int index, const void *input, size_t in_bytes, 
   const uintptr_t a = (uintptr_t)input, b = (uintptr_t)output;
   if (a + in_bytes <= b || b + out_bytes <= a || (in_bytes > out_bytes ? b - a == place : a - b == place))
     return ATTUNE_OK;
-  return AT_INVALID("inputs[%d] and outputs[%d] overlap; should be %s or apart", index, index,
-                    in_bytes == out_bytes ? "the same" : "the rank's own place in the other");
+  return AT_INVALID("inputs[%d] and outputs[%d] overlap; should be %s, or disjoint", index, index,
+                    in_bytes == out_bytes ? "equal" : "the rank's own place in the other");
 }
 
 /* The memory of own rank i. */
@@ -84,7 +85,7 @@ attune_status at_comm_check_data(const attune_comm *comm, const at_comm_task *ta
   if (status == ATTUNE_OK && at_comm_reduces(task->kind)) status = check_reduction(task->reduction, data->dtype);
   if (status != ATTUNE_OK || data->count == 0) return status;
   if (data->count > PTRDIFF_MAX / size / ranks)
-    return AT_INVALID("count is %zu; should be what fits into memory", data->count);
+    return AT_INVALID("count is %zu; should be a number of elements that fits into memory", data->count);
   if (!data->inputs && (task->kind != AT_COMM_BROADCAST || own >= 0))
     return AT_INVALID("inputs is NULL; should have a pointer for each of %d ranks", comm->local);
   if (!data->outputs && (task->kind != AT_COMM_REDUCE || own >= 0))
@@ -127,8 +128,8 @@ static attune_status check_sizes(const attune_comm *comm, const attune_comm_spli
   for (int i = 0; i < comm->size; i++)
     if (__builtin_add_overflow(sum, split->chunks[i], &sum) || sum > split->size) break;
   if (sum == split->size) return ATTUNE_OK;
-  return AT_INVALID("chunks do not make up size, which is %zu; should be %d size%s with that sum", split->size,
-                    comm->size, comm->size == 1 ? "" : "s");
+  return AT_INVALID("chunks do not add up to size, %zu; should be %d size%s with that sum", split->size, comm->size,
+                    comm->size == 1 ? "" : "s");
 }
 
 /* The root's own piece may lie where it lies in the whole, if that is one run of bytes. */
@@ -138,7 +139,7 @@ static attune_status check_piece(const attune_comm_split *split, const char *who
   const size_t bytes = piece->bytes * piece->rows;
   if (whole == NULL || own + bytes <= whole || whole + all <= own) return ATTUNE_OK;
   if (piece->rows == 1 && own == whole + piece->offset) return ATTUNE_OK;
-  return AT_INVALID("pieces[%d] and whole overlap; should be apart", index);
+  return AT_INVALID("pieces[%d] and whole overlap; should be disjoint", index);
 }
 
 attune_status at_comm_check_split(const attune_comm *comm, int root, const attune_comm_split *split) {
@@ -150,7 +151,7 @@ attune_status at_comm_check_split(const attune_comm *comm, int root, const attun
   const size_t all = split->outer * split->size * split->inner * attune_dtype_size(split->dtype);
   if (own >= 0 && !split->whole) return AT_INVALID("whole is NULL; should point to %zu bytes", all);
   if (own >= 0 && (uintptr_t)split->whole > UINTPTR_MAX - all)
-    return AT_INVALID("whole with %zu bytes goes beyond all addresses", all);
+    return AT_INVALID("whole with %zu bytes exceeds the address space; should be the size of its memory", all);
   if (!split->pieces) return AT_INVALID("pieces is NULL; should have a pointer for each of %d ranks", comm->local);
   for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
     const at_piece piece = at_comm_piece(comm, split, comm->rank + i);

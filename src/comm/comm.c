@@ -28,9 +28,9 @@ void attune_comm_destroy(attune_comm *comm) {
 }
 
 static attune_status check_comm(const attune_comm *comm) {
-  AT_REQUIRE_AS(comm, "be one of attune_comm_create");
+  AT_REQUIRE_AS(comm, "be a communicator from attune_comm_create");
   if (comm->generation == at_fork_generation()) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR, "comm was made before fork; should be made again in the child");
+  return at_fail(ATTUNE_DEVICE_ERROR, "comm was created before fork; should be created again in the child");
 }
 
 /* A call that has looked at `aborted` before is either through soon, or stuck in NCCL, which lets it go then. */
@@ -46,7 +46,7 @@ attune_status at_comm_begin(attune_comm *comm) {
   AT_TRY(check_comm(comm));
   atomic_store(&comm->calling, true);
   if (!atomic_load(&comm->aborted)) return ATTUNE_OK;
-  return at_comm_end(comm, at_fail(ATTUNE_DEVICE_ERROR, "comm was aborted; should be destroyed and made again"));
+  return at_comm_end(comm, at_fail(ATTUNE_DEVICE_ERROR, "comm was aborted; should be destroyed and created again"));
 }
 
 attune_status at_comm_end(attune_comm *comm, attune_status status) {
@@ -66,13 +66,13 @@ static attune_status check_devices(attune_device *const *devices, int count) {
   if (count < 1 || count > ATTUNE_COMM_DEVICES)
     return AT_INVALID("count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
   for (int i = 0; i < count; i++) {
-    if (!devices[i]) return AT_INVALID("devices[%d] is NULL; should be one of attune_device_get", i);
+    if (!devices[i]) return AT_INVALID("devices[%d] is NULL; should be a device from attune_device_get", i);
     if (devices[i]->backend.kind != devices[0]->backend.kind)
       return AT_INVALID("devices[%d] is %s and devices[0] %s; should be of one kind", i, devices[i]->name,
                         devices[0]->name);
     for (int j = 0; j < i; j++)
       if (devices[j] == devices[i])
-        return AT_INVALID("devices[%d] and devices[%d] are both %s; should be different", j, i, devices[i]->name);
+        return AT_INVALID("devices[%d] and devices[%d] are both %s; should be distinct", j, i, devices[i]->name);
   }
   return ATTUNE_OK;
 }
@@ -123,7 +123,7 @@ static attune_status choose(attune_comm *comm, attune_comm_way way) {
   const bool known = comm->devices[0]->backend.nccl;
   attune_status status = ATTUNE_OK;
   if (way == ATTUNE_COMM_NCCL && !known)
-    return at_fail(ATTUNE_UNSUPPORTED, "NCCL does not know device %s; way should be ATTUNE_COMM_COPIES",
+    return at_fail(ATTUNE_UNSUPPORTED, "NCCL does not support device %s; way should be ATTUNE_COMM_COPIES",
                    comm->devices[0]->name);
   const at_message kept = at_message_keep();
   if (way == ATTUNE_COMM_NCCL || (way == ATTUNE_COMM_ANY && known && comm->local > 1)) {
@@ -164,11 +164,14 @@ attune_status attune_comm_join(attune_comm **out, attune_device *device, const a
   AT_REQUIRE_AS(out, "point to an attune_comm *");
   *out = NULL;
   AT_REQUIRE_DEVICE(device);
-  AT_REQUIRE_AS(id, "be one of attune_comm_make_id");
+  AT_REQUIRE_AS(id, "be an id from attune_comm_make_id");
   if (size < 1) return AT_INVALID("size is %d; should be the number of processes", size);
   if (rank < 0 || rank >= size) return AT_INVALID("rank is %d; should be from 0 to %d", rank, size - 1);
   if (!device->backend.nccl)
-    return at_fail(ATTUNE_UNSUPPORTED, "processes are joined by NCCL, which does not know device %s", device->name);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "a communicator of several processes uses NCCL, which does not support device %s; should be a CUDA device",
+        device->name);
   attune_comm *comm = new_comm(&device, 1, rank, size);
   if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
   comm->nccl = true;

@@ -41,7 +41,7 @@ static attune_status check(const attune_comm *comm, int error, const char *what)
   const attune_status status =
       error == AT_NCCL_BAD_ARGUMENT || error == AT_NCCL_BAD_USAGE ? ATTUNE_INVALID_ARGUMENT : ATTUNE_DEVICE_ERROR;
   return at_fail(status, "%s of %s: %s%s", what, comm ? comm->description : "nccl", at_nccl.GetErrorString(error),
-                 error == AT_NCCL_CUDA_ERROR ? "; a call of CUDA failed in it" : "");
+                 error == AT_NCCL_CUDA_ERROR ? "; a CUDA call inside it failed" : "");
 }
 
 /* ---- around NCCL's calls ---- */

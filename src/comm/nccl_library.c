@@ -60,13 +60,13 @@ static void look(const at_library *library) {
 static void open_nccl(void) {
   at_library library;
   if (!at_loading_begin()) {
-    (void)at_copy_text(why, sizeof why, "the process ends, or came from a fork while libraries were opened");
+    (void)at_copy_text(why, sizeof why, "the process is exiting, or was forked while libraries were being opened");
   } else if (find(&library)) {
     look(&library);
     at_vendor_opened();
   } else {
     (void)at_copy_text(why, sizeof why,
-                       "libnccl.so.2 is not here; install NCCL, or put its folder into LD_LIBRARY_PATH");
+                       "libnccl.so.2 was not found; install NCCL, or add its folder to LD_LIBRARY_PATH");
   }
   at_loading_end();
 }

@@ -34,7 +34,7 @@ static attune_status wait_for(const scene *s, int waiter, int rank) {
 }
 
 /* The stream of `waiter` waits for what that of `rank` was given so far. No stream is in a capture, and the events are
- * nobody else's: so this goes to the backend at once. No order of the program's follows. */
+ * of no other: so this goes to the backend at once. No order of the program's follows. */
 static attune_status follow(const scene *s, int waiter, int rank) {
   if (waiter == rank) return ATTUNE_OK;
   const attune_status status = mark(s, rank);
@@ -95,7 +95,7 @@ static attune_status copy(const scene *s, way w, void *to, const void *from, siz
 }
 
 /* Of two ranks the root's stream copies itself: what is pushed is there sooner than what is pulled. Of several each
- * rank's stream does: they run beside each other. */
+ * rank's stream does: they run in parallel. */
 static bool pushes(const scene *s) {
   return s->comm->local == 2;
 }

@@ -38,7 +38,7 @@ static void add_device(const at_backend *backend, int ordinal) {
 
 /* The host is added whatever happens to the others, so one place is kept for it. */
 static void build_table(void) {
-  const at_message kept = at_message_keep(); /* a device that cannot be opened is no failure of who counts them */
+  const at_message kept = at_message_keep(); /* a device that cannot be opened is not a failure of the count */
   at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.device->count();
@@ -92,7 +92,7 @@ static attune_status not_here(int64_t ordinal) {
   for (int i = 0; i < table_count; i++)
     if (!at_append(list, sizeof list, &at, "%s%s", i ? ", " : "", table[i].name)) break;
   const char *why = absence[0] ? absence : open_failure;
-  return at_fail(ATTUNE_NOT_FOUND, "no device cuda:%lld here; devices: %s%s%s%s", (long long)ordinal, list,
+  return at_fail(ATTUNE_NOT_FOUND, "there is no device cuda:%lld; devices: %s%s%s%s", (long long)ordinal, list,
                  *why ? " (" : "", why, *why ? ")" : "");
 }
 
@@ -134,9 +134,9 @@ bool at_device_runs_here(const attune_device *device) {
 
 attune_status at_device_check_waits(const attune_device *device) {
   if (AT_LIKELY(!at_device_runs_here(device))) return ATTUNE_OK;
-  return AT_INVALID("a stream of %s runs the function that makes this call, which would wait for its own end; should "
-                    "be called outside of it",
-                    device->name);
+  return AT_INVALID(
+      "this call waits for a stream of %s, but is made by a function that this stream runs; should be called elsewhere",
+      device->name);
 }
 
 attune_status attune_device_synchronize(attune_device *device) {
@@ -184,16 +184,17 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
   attune_status status = check_peers(device, peer);
   if (status == ATTUNE_OK) status = attune_device_can_access_peer(&can, device, peer);
   if (status != ATTUNE_OK || device == peer) return status;
-  if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+  if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot access the memory of %s", device->name, peer->name);
   return device->backend.peer->enable(device, peer);
 }
 
 attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
   AT_TRY(check_peers(device, peer));
   if (device == peer)
-    return AT_INVALID("device and peer are both %s, which can always use its own memory; should be two", device->name);
+    return AT_INVALID("device and peer are both %s, which can always access its own memory; should be two devices",
+                      device->name);
   if (device->backend.kind != peer->backend.kind || !device->backend.peer)
-    return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+    return at_fail(ATTUNE_UNSUPPORTED, "%s cannot access the memory of %s", device->name, peer->name);
   return device->backend.peer->disable(device, peer);
 }
 

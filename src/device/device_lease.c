@@ -2,12 +2,12 @@
  * device_lease.c: locks that belong to an open file description (F_OFD_SETLK): two copies of attune in a process
  * exclude each other too, and closing the file elsewhere does not drop them. A device has a file. Its locks are a gate,
  * which the next one in turn holds while it waits, so that a process which releases the lease and wants it again at
- * once comes after those who wait; and the lease, a byte of its own for each generation. The file says which generation
- * holds, who has the lease, who holds the gate, and a number of each that changes at each renewal. A stopped process
- * cannot give its lock back, so whoever takes the lease from it takes the lock of the next generation and writes that
- * into the file; the holder before finds it there when it goes on. The gate gives nothing but an order: one whose
- * holder is stopped, or shows no life, is passed by. A child of fork may keep the locks of a process that is dead, so
- * neither counts then. No clocks are compared: who waits measures for how long that number has not changed.
+ * once comes after the waiting processes; and the lease, a byte of its own for each generation. The file says which
+ * generation holds, who has the lease, who holds the gate, and a number of each that changes at each renewal. A stopped
+ * process cannot give its lock back, so whoever takes the lease from it takes the lock of the next generation and
+ * writes that into the file; the holder before finds it there when it goes on. The gate gives nothing but an order: one
+ * whose holder is stopped, or shows no life, is passed by. A child of fork may keep the locks of a process that is
+ * dead, so neither counts then. No clocks are compared: who waits measures for how long that number has not changed.
  * Two that take a lease at the same moment may both come to believe that it was lost, and measure again. */
 #include "src/device/device_lease.h"
 
@@ -38,7 +38,7 @@
  * yet does not put the generation back. Zeros in a new file. */
 typedef struct holder {
   uint64_t place; /* where the process number means something */
-  int64_t pid;    /* 0: nobody has it */
+  int64_t pid;    /* 0: free */
   int64_t since;  /* seconds since 1970 */
   uint64_t beat;  /* another number at each renewal */
 } holder;
@@ -54,7 +54,7 @@ typedef struct record {
 /* What this process saw of the others' lease of a device. */
 typedef struct sighting {
   uint64_t generation, beat;
-  int64_t since_ns;   /* that they were so at each look; 0: nobody had it */
+  int64_t since_ns;   /* since when each check saw them so; 0: it was free */
   int64_t stopped_ns; /* and the holder stopped; 0: it was not */
   int64_t gate_ns;    /* the gate was another's, of this number; 0: it was not */
   uint64_t gate_beat;
@@ -221,10 +221,10 @@ static const char *place_text(const holder *h) {
 
 static attune_status fail_busy(const attune_device *device, const holder *h) {
   char since[AT_UTC_CHARS];
-  if (h->pid < 1 || h->since < 1) return at_fail(ATTUNE_BUSY, "another process measures on %s", device->name);
+  if (h->pid < 1 || h->since < 1) return at_fail(ATTUNE_BUSY, "another process is measuring on %s", device->name);
   at_utc_text(since, h->since);
-  return at_fail(ATTUNE_BUSY, "another process measures on %s: process %lld%s, since %s%s", device->name,
-                 (long long)h->pid, place_text(h), since, is_stopped(h) ? "; it is stopped" : "");
+  return at_fail(ATTUNE_BUSY, "another process is measuring on %s: process %lld%s, since %s%s", device->name,
+                 (long long)h->pid, place_text(h), since, is_stopped(h) ? "; it is suspended" : "");
 }
 
 static attune_status fail_next(const attune_device *device, const holder *h) {
@@ -262,7 +262,7 @@ static void begin(const attune_device *device, int file, uint64_t generation) {
   sightings[device->index] = (sighting){0};
 }
 
-/* One look. EAGAIN: another has it, who is in *seen. A lock that the filesystem cannot give keeps nobody away. */
+/* One attempt. EAGAIN: another process has it, see *seen. On a filesystem without locks every attempt succeeds. */
 static int look(const attune_device *device, int file, holder *seen) {
   sighting *w = &sightings[device->index];
   const record r = read_record(file);
@@ -351,10 +351,10 @@ attune_status at_device_lease_renew(attune_device *device) {
   if (file < 0) return ATTUNE_OK;
   const record r = read_record(file);
   if (r.generation != generations[device->index])
-    return at_fail(
-        ATTUNE_BUSY,
-        "the lease on %s was lost: this process was stopped, or did not renew it within %d s, and process %lld took it",
-        device->name, AT_LEASE_LATE_MS / 1000, (long long)r.holder.pid);
+    return at_fail(ATTUNE_BUSY,
+                   "the lease on %s was lost: this process was suspended, or did not renew it within %d s, and process "
+                   "%lld took it",
+                   device->name, AT_LEASE_LATE_MS / 1000, (long long)r.holder.pid);
   const uint64_t beat = next_beat();
   (void)!pwrite(file, &beat, sizeof beat, offsetof(record, holder) + offsetof(holder, beat));
   return ATTUNE_OK;

@@ -66,7 +66,7 @@ static void move_share(void *arg, const at_team *team) {
   for (int i = team->rank; i < THREADS_MOST; i += team->size) move_slice(arg, i);
 }
 
-/* What counts is what came without a gap. */
+/* Only what arrived without a gap counts. */
 static size_t move_slices(const run *r, int *out_error) {
   slices s = {.whole = *r, .each = (r->bytes / THREADS_MOST + AT_FILE_GRAIN) / AT_FILE_GRAIN * AT_FILE_GRAIN};
   const int cpus = at_cpu_count();

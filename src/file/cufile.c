@@ -79,12 +79,12 @@ static void look(const at_library *library) {
 static void open_cufile(void) {
   at_library library;
   if (!at_loading_begin())
-    (void)at_copy_text(why, sizeof why, "the process ends, or came from a fork while libraries were opened");
+    (void)at_copy_text(why, sizeof why, "the process is exiting, or was forked while libraries were being opened");
   else if (at_library_open_loaded(&library, is_cufile, NULL, NULL) ||
            at_library_open(&library, "libcufile.so.0", RTLD_NOW | RTLD_LOCAL))
     look(&library), at_vendor_opened();
   else
-    (void)at_copy_text(why, sizeof why, "libcufile.so.0 is not here; install GPUDirect Storage (libcufile)");
+    (void)at_copy_text(why, sizeof why, "libcufile.so.0 was not found; install GPUDirect Storage (libcufile)");
   at_loading_end();
 }
 
@@ -113,7 +113,7 @@ attune_status at_cufile_register(void **out, int descriptor) {
   const cufile_error error = cufile.HandleRegister(out, &file);
   at_vendor_leave();
   if (error.error == 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED, "cuFile does not take the file: cuFileHandleRegister failed with error %d",
+  return at_fail(ATTUNE_UNSUPPORTED, "cuFile does not accept the file: cuFileHandleRegister failed with error %d",
                  error.error);
 }
 

@@ -27,7 +27,7 @@ static attune_status fail_open(const char *path, int error) {
 static attune_status check_kind(const struct stat *found, const char *path) {
   char shown[AT_SHOWN_CHARS];
   if (S_ISREG(found->st_mode) || S_ISBLK(found->st_mode)) return ATTUNE_OK;
-  return AT_INVALID("%s is %sneither a regular file nor a block device", at_shown(shown, path),
+  return AT_INVALID("%s is %snot a regular file or block device", at_shown(shown, path),
                     S_ISDIR(found->st_mode) ? "a directory, " : "");
 }
 
@@ -38,8 +38,8 @@ static int open_again(const char *path, int flags) {
   return descriptor;
 }
 
-/* What is no file is refused before it is opened: that alone would wake who waits for the other end of a FIFO, or start
- * a device. The open does not block, because by then the path may lead to a FIFO; only where somebody has a lease on
+/* Anything but a file is refused before it is opened: opening alone would wake the peer that waits on a FIFO, or start
+ * a device. The open does not block, because by then the path may lead to a FIFO; only where a process has a lease on
  * the file it waits until that ends. What stays open is as others open files: cuFile takes no descriptor that does not
  * block. */
 static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
@@ -84,7 +84,8 @@ static attune_status open_cufile(attune_file *file, const attune_file_options *o
 static attune_status check_options(const char *path, const attune_file_options *o) {
   if (!path || !*path) return AT_INVALID("path is %s; should name a file", path ? "empty" : "NULL");
   if (!o->write && (o->create || o->truncate))
-    return AT_INVALID("options.%s needs options.write", o->create ? "create" : "truncate");
+    return AT_INVALID("options.%s is set without options.write; should be set together",
+                      o->create ? "create" : "truncate");
   if ((int)o->way >= ATTUNE_FILE_ANY && o->way <= ATTUNE_FILE_COPIES) return ATTUNE_OK;
   return AT_INVALID("options.way is %d; should be any (0), cufile (1) or copies (2)", (int)o->way);
 }
@@ -122,9 +123,9 @@ void attune_file_close(attune_file *file) {
 
 attune_status attune_file_size(uint64_t *out, const attune_file *file) {
   AT_REQUIRE_AS(out, "point to a uint64_t");
-  AT_REQUIRE_AS(file, "be one of attune_file_open");
-  const off_t end = lseek(file->plain, 0, SEEK_END); /* of a block device too; nobody reads by this position */
-  if (end < 0) return at_fail(ATTUNE_IO_ERROR, "the file does not tell its size: %s", strerror(errno));
+  AT_REQUIRE_AS(file, "be a file from attune_file_open");
+  const off_t end = lseek(file->plain, 0, SEEK_END); /* of a block device too; no read uses this position */
+  if (end < 0) return at_fail(ATTUNE_IO_ERROR, "the size of the file cannot be read: %s", strerror(errno));
   *out = (uint64_t)end;
   return ATTUNE_OK;
 }
@@ -134,7 +135,7 @@ const char *attune_file_describe(const attune_file *file) {
 }
 
 attune_status attune_file_flush(attune_file *file) {
-  AT_REQUIRE_AS(file, "be one of attune_file_open");
+  AT_REQUIRE_AS(file, "be a file from attune_file_open");
   int failed;
   do failed = fdatasync(file->plain);
   while (failed && errno == EINTR);
@@ -162,7 +163,7 @@ static bool has_cufile(const attune_device *device) {
 attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes) {
   at_entered entered;
   AT_TRY(check_memory(device, pointer));
-  if (bytes == 0) return AT_INVALID("bytes is 0; should be the size of what pointer points to");
+  if (bytes == 0) return AT_INVALID("bytes is 0; should be the size of the memory at pointer");
   if (!has_cufile(device)) return ATTUNE_OK;
   AT_TRY(device->backend.device->enter(device, &entered));
   attune_status status = at_cufile_register_memory(pointer, bytes);
@@ -195,7 +196,7 @@ attune_status at_file_fail_transfer(const at_transfer *t, int error) {
     return at_fail(ATTUNE_IO_ERROR, "%s the file at byte %" PRIu64 ": %s, after %zu of %zu bytes",
                    t->saves ? "writing" : "reading", at, strerror(error), t->moved, t->bytes);
   if (t->moved == 0)
-    return at_fail(ATTUNE_IO_ERROR, "the file has nothing from byte %" PRIu64 " on; it should reach byte %" PRIu64, at,
+    return at_fail(ATTUNE_IO_ERROR, "the file ends before byte %" PRIu64 "; it should reach byte %" PRIu64, at,
                    end);
   return at_fail(ATTUNE_IO_ERROR,
                  "the file ends at byte %" PRIu64 ", after %zu of %zu bytes; it should reach byte %" PRIu64, at,

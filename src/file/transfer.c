@@ -64,18 +64,20 @@ static attune_status move_by_cufile(at_transfer *t) {
 /* ---- the calls ---- */
 
 static attune_status check_place(const at_transfer *t) {
-  if (!t->file) return AT_INVALID("file is NULL; should be one of attune_file_open");
-  if (!t->stream) return AT_INVALID("stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!t->file) return AT_INVALID("file is NULL; should be a file from attune_file_open");
+  if (!t->stream)
+    return AT_INVALID("stream is NULL; should be a stream from attune_stream_create or attune_stream_default");
   if (t->saves && !t->file->writable)
     return AT_INVALID("file was opened for reading; should be opened with options.write");
   if (t->bytes > 0 && !t->memory)
     return AT_INVALID("%s is NULL; should point to %zu bytes", t->saves ? "source" : "destination", t->bytes);
   if (t->bytes > PTRDIFF_MAX || (uintptr_t)t->memory > UINTPTR_MAX - t->bytes)
-    return AT_INVALID("bytes is %zu; should be what fits into memory", t->bytes);
+    return AT_INVALID("bytes is %zu; should be a size that fits into memory", t->bytes);
   if (t->offset > (uint64_t)INT64_MAX - t->bytes)
-    return AT_INVALID("offset is %llu; should be below 2^63 less bytes", (unsigned long long)t->offset);
+    return AT_INVALID("offset is %llu; should be below 2^63 minus bytes", (unsigned long long)t->offset);
   if (at_stream_capturing(t->stream))
-    return at_fail(ATTUNE_CAPTURING, "files are read and written during the call; should be outside of captures");
+    return at_fail(ATTUNE_CAPTURING,
+                   "files are read and written during the call, which cannot be captured; call it outside of captures");
   if (t->file->cufile && t->file->generation != at_fork_generation())
     return at_fail(ATTUNE_DEVICE_ERROR, "file was opened before fork; should be opened again in the child");
   return ATTUNE_OK;

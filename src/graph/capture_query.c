@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * capture_query.c: what a program asks of captures and graphs beside running them: whether a stream is in a capture, a
+ * capture_query.c: queries of captures and graphs: whether a stream is in a capture, a
  * graph's pool, a clone, the upload, memory of graphs. */
 #include "src/base/struct_size.h"
 #include "src/graph/graph.h"
@@ -36,7 +36,7 @@ int attune_stream_is_capturing(attune_stream *stream) {
 attune_status attune_graph_pool(attune_graph *graph, attune_pool **out) {
   AT_REQUIRE_AS(out, "point to an attune_pool *");
   *out = NULL;
-  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
+  AT_REQUIRE_AS(graph, "be a graph from attune_graph_create");
   struct attune_pool *pool = NULL;
   AT_TRY(at_graph_pool(graph, &pool));
   at_pool_retain(pool);
@@ -56,9 +56,8 @@ static attune_status check_clone(attune_graph **out, const attune_graph *graph) 
   AT_TRY(at_graph_check_kept(graph));
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->increment)
-      return at_fail(
-          ATTUNE_UNSUPPORTED,
-          "the graph draws from a generator, which a clone cannot; should be captured again into another graph");
+      return at_fail(ATTUNE_UNSUPPORTED,
+                     "the graph uses a generator, which a clone cannot; capture the work again into another graph");
   return ATTUNE_OK;
 }
 

@@ -41,7 +41,7 @@ static void drop_made(attune_graph *graph) {
 void attune_graph_destroy(attune_graph *graph) {
   if (!graph) return;
   if (graph->capture && graph->capture->called) {
-    at_log(ATTUNE_LOG_ERROR, "attune_graph_destroy: the graph's callback is running; the graph is kept");
+    at_log(ATTUNE_LOG_ERROR, "attune_graph_destroy: a callback of the graph is running; the graph is not destroyed");
     return;
   }
   if (graph->capture) at_graph_capture_drop(graph);
@@ -58,7 +58,7 @@ void attune_graph_destroy(attune_graph *graph) {
 
 attune_status attune_graph_reset(attune_graph *graph) {
   AT_REQUIRE_GRAPH(graph);
-  if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture; should be ended first");
+  if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is being captured; end the capture first");
   drop_made(graph);
   return ATTUNE_OK;
 }
@@ -89,14 +89,14 @@ static attune_status adopt(attune_graph *graph, at_graph *captured) {
 attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *stream) {
   at_graph *captured = NULL;
   if (graph && graph->capture && graph->capture->called)
-    return AT_INVALID("the capture is of a callback; it ends when the callback returns");
+    return AT_INVALID("the capture belongs to a callback; it ends when the callback returns");
   attune_status status = at_graph_capture_finish(graph, stream, &captured);
   return status == ATTUNE_OK ? adopt(graph, captured) : status;
 }
 
 attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
                                             const attune_capture_options *options, attune_capture_fn fn, void *user) {
-  AT_REQUIRE_AS(fn, "give work to the stream");
+  AT_REQUIRE_AS(fn, "submit work to the stream");
   attune_stream *side = NULL;
   attune_status status = graph && !stream ? attune_stream_create(&side, graph->device) : ATTUNE_OK;
   if (side) stream = side;
@@ -115,15 +115,15 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
 /* OK when work is captured in the graph and no capture is under way. */
 static attune_status check_made(const attune_graph *graph) {
   AT_REQUIRE_GRAPH(graph);
-  if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
-  if (!graph->made) return AT_INVALID("nothing is captured in the graph; attune_graph_capture_begin should come first");
+  if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is being captured; end the capture first");
+  if (!graph->made) return AT_INVALID("the graph is empty; call attune_graph_capture_begin first");
   return ATTUNE_OK;
 }
 
 attune_status at_graph_check_kept(const attune_graph *graph) {
   attune_status status = check_made(graph);
   if (status == ATTUNE_OK && !graph->keep)
-    return AT_INVALID("what the graph captured was not kept; should be captured with options.keep_graph");
+    return AT_INVALID("the captured graph was not kept; should be captured with options.keep_graph");
   return status;
 }
 
@@ -140,12 +140,12 @@ attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *st
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   AT_REQUIRE_STREAM(stream);
   if (stream->device != graph->device)
-    return AT_INVALID("stream is of device %s, graph of %s; should be of one device", stream->device->name,
+    return AT_INVALID("stream is of device %s, graph of %s; should be of the same device", stream->device->name,
                       graph->device->name);
   if (stream->capture)
     return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
   if (AT_UNLIKELY(at_stream_capturing(stream))) /* the launch would break the program's capture */
-    return at_fail(ATTUNE_CAPTURING, "the program captures stream; a graph cannot be replayed into another");
+    return at_fail(ATTUNE_CAPTURING, "the program is capturing stream; a graph cannot be replayed into another");
   return ATTUNE_OK;
 }
 
@@ -201,7 +201,7 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
 
 attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {
   AT_REQUIRE_GRAPH(graph);
-  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_AS(generator, "be a generator from attune_generator_create");
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->generator == generator) return ATTUNE_OK;
   at_graph_generator *joined = calloc(1, sizeof *joined);
@@ -242,7 +242,7 @@ attune_status attune_graph_debug_dump(const attune_graph *graph, const char *pat
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;
   if (fclose(file) != 0 && error == 0) error = errno;
-  return status == ATTUNE_OK && error != 0 ? fail_file(path, "was not written whole", error) : status;
+  return status == ATTUNE_OK && error != 0 ? fail_file(path, "could not be written completely", error) : status;
 }
 
 static void *native(const attune_graph *graph, bool executable) {

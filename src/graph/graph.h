@@ -13,7 +13,7 @@ struct attune_graph {
   at_graph_generator *generators; /* owned */
   at_capture *capture;            /* under way; NULL: none */
   at_graph *made;                 /* the backend's: what was captured; NULL: nothing */
-  bool keep;                      /* of the latest capture: what was captured stays beside the executable */
+  bool keep;                      /* of the latest capture: keep the captured graph as well as the executable */
   bool instantiated;              /* `made` has an executable */
   void *watched;                  /* src/check/'s: what a replay uses */
   struct at_externals *externals; /* owned; NULL: none */
@@ -33,8 +33,8 @@ attune_status at_graph_check_inputs(const attune_graph *graph);
 attune_status at_graph_adopt_inputs(attune_graph *graph, struct at_inputs *inputs);
 void at_inputs_free(struct at_inputs *inputs);
 
-/* graph.c: OK when work is captured in the graph, no capture is under way, and what was captured was kept beside the
- * executable; OK when the graph can be replayed on the stream. */
+/* graph.c: OK when work is captured in the graph, no capture is under way, and the captured graph was kept as well as
+ * the executable; OK when the graph can be replayed on the stream. */
 attune_status at_graph_check_kept(const attune_graph *graph);
 attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream);
 

@@ -28,7 +28,7 @@ static attune_status check_sizes(const char *name, size_t count, const size_t *b
 
 static attune_status check_create(const attune_device *device, const attune_graph_callable_options *o, attune_graph_callable_fn fn) {
   AT_REQUIRE_DEVICE(device);
-  AT_REQUIRE_AS(fn, "give work to the stream");
+  AT_REQUIRE_AS(fn, "submit work to the stream");
   if (o->warmups < ATTUNE_NO_WARMUPS)
     return AT_INVALID("options.warmups is %d; should be 1 or more, 0 for %d, or ATTUNE_NO_WARMUPS (-1)", o->warmups,
                       USUAL_WARMUPS);
@@ -96,10 +96,10 @@ attune_status attune_graph_callable_create(attune_graph_callable **out, attune_d
 
 attune_status attune_graph_callable_call(attune_graph_callable *g, attune_stream *stream, const void *const *inputs,
                                   void *const *outputs) {
-  if (!g) return AT_INVALID("graphed is NULL; should be one of attune_graph_callable_create");
+  if (!g) return AT_INVALID("graphed is NULL; should be a graphed function from attune_graph_callable_create");
   AT_REQUIRE_STREAM(stream);
   if (attune_stream_device(stream) != attune_graph_device(g->graph))
-    return AT_INVALID("stream is of another device than the graphed function");
+    return AT_INVALID("stream is of another device than the graphed function; should be of the same device");
   if (attune_stream_is_capturing(stream)) /* before a copy is written down */
     return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
   attune_status status = ATTUNE_OK;

@@ -20,10 +20,10 @@ attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out) {
 
 static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o,
                                  bool updating) {
-  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
-  AT_REQUIRE_AS(stream, "be one of attune_stream_create");
+  AT_REQUIRE_AS(graph, "be a graph from attune_graph_create");
+  AT_REQUIRE_AS(stream, "be a stream from attune_stream_create");
   if (stream->device != graph->device)
-    return AT_INVALID("stream is of device %s, graph of %s; should be of one device", stream->device->name,
+    return AT_INVALID("stream is of device %s, graph of %s; should be of the same device", stream->device->name,
                       graph->device->name);
   if ((int)o->mode < ATTUNE_CAPTURE_THREAD_LOCAL || o->mode > ATTUNE_CAPTURE_RELAXED)
     return AT_INVALID("options.mode is %d; should be thread-local (0), global (1) or relaxed (2)", (int)o->mode);
@@ -32,19 +32,19 @@ static attune_status check_begin(const attune_graph *graph, attune_stream *strea
   if (o->pool && o->share) return AT_INVALID("options has both share and pool; one of them should be NULL");
   if (o->pool && at_pool_device(o->pool) != graph->device)
     return AT_INVALID("options.pool is of %s; should be of %s", at_pool_device(o->pool)->name, graph->device->name);
-  if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture already; should be ended first");
+  if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is already being captured; end the capture first");
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "the default stream of %s cannot be captured; should be one of attune_stream_create",
+                   "the default stream of %s cannot be captured; should be a stream from attune_stream_create",
                    stream->device->name);
   if (at_stream_capturing(stream))
-    return at_fail(ATTUNE_CAPTURING, "stream is being captured already; captures do not nest");
-  if (updating && !graph->made) return AT_INVALID("graph has nothing to update; should be captured first");
-  if (!updating && graph->made) return AT_INVALID("graph is captured already; should be updated, or reset first");
+    return at_fail(ATTUNE_CAPTURING, "stream is already being captured; captures do not nest");
+  if (updating && !graph->made) return AT_INVALID("graph is empty, so it cannot be updated; should be captured first");
+  if (!updating && graph->made) return AT_INVALID("graph is already captured; update it, or reset it first");
   if (!updating && graph->pool && o->share && o->share->pool != graph->pool)
-    return AT_INVALID("graph has a pool already; options.share should be NULL, or the graph reset");
+    return AT_INVALID("graph already has a pool; options.share should be NULL, or reset the graph first");
   if (!updating && graph->pool && o->pool && o->pool != graph->pool)
-    return AT_INVALID("graph has a pool already; options.pool should be that one, or NULL");
+    return AT_INVALID("graph already has a pool; options.pool should be that pool, or NULL");
   return ATTUNE_OK;
 }
 
@@ -139,18 +139,19 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
 }
 
 static attune_status check_end(const attune_graph *graph, const attune_stream *stream) {
-  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
-  AT_REQUIRE_AS(stream, "be the one that the capture began on");
+  AT_REQUIRE_AS(graph, "be a graph from attune_graph_create");
+  AT_REQUIRE_AS(stream, "be the stream that the capture began on");
   const at_capture *capture = graph->capture;
-  if (!capture) return AT_INVALID("graph is in no capture; attune_graph_capture_begin should come first");
+  if (!capture) return AT_INVALID("graph is not being captured; call attune_graph_capture_begin first");
   if (capture->stream != stream)
-    return AT_INVALID("stream is not the one that the capture began on; the capture goes on");
+    return AT_INVALID("stream is not the one that the capture began on; the capture continues");
   if (capture->mode != ATTUNE_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-    return AT_INVALID("another thread began the capture; should be ended there, or be in mode relaxed; it goes on");
+    return AT_INVALID(
+        "another thread began the capture; end it there, or capture in mode relaxed; the capture continues");
   return ATTUNE_OK;
 }
 
-/* Whatever the backend says, the capture is over: nobody is in it any more. */
+/* Whatever the backend returns, the capture is over: no thread is in it any more. */
 static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
   assert(capture->graph == graph && atomic_load(&capture->active));
@@ -189,7 +190,7 @@ static attune_status end_in_backend(at_capture *capture, at_graph **out) {
   if (broken == ATTUNE_OK) return status;
   if (*out) backend->destroy(*out);
   *out = NULL;
-  return at_fail(broken, "the capture was broken: %s", capture->reason);
+  return at_fail(broken, "the capture was invalidated: %s", capture->reason);
 }
 
 attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream, at_graph **out) {
@@ -219,7 +220,7 @@ attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, a
   *out = NULL;
   graph->capture->called = true;
   attune_status status = fn(user, stream);
-  if (!graph->capture) return AT_INVALID("fn destroyed the stream; should only give work to it");
+  if (!graph->capture) return AT_INVALID("fn destroyed the stream; should only submit work to it");
   if (status == ATTUNE_OK) return at_graph_capture_finish(graph, stream, out);
   char why[400];
   (void)at_copy_text(why, sizeof why, attune_last_message());
@@ -232,7 +233,7 @@ attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, a
 /* Room for one more member is made first, so that nothing can fail afterwards. */
 static attune_status join(at_capture *capture, attune_stream *stream) {
   if (stream->device != capture->stream->device)
-    return AT_INVALID("stream is of device %s, the capture of %s; should be of one device", stream->device->name,
+    return AT_INVALID("stream is of device %s, the capture of %s; should be of the same device", stream->device->name,
                       capture->stream->device->name);
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED, "the default stream of %s cannot join a capture", stream->device->name);
@@ -261,7 +262,7 @@ attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   at_capture *capture = event->capture;
   if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, false);
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
-    return AT_INVALID("the event was last recorded in a capture that is over; should be recorded again");
+    return AT_INVALID("the event was last recorded in a capture that has ended; should be recorded again");
   if (!capture || stream->capture) return backend->wait(stream, event);
   AT_TRY(join(capture, stream));
   attune_status status = backend->wait(stream, event);

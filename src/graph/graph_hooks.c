@@ -48,7 +48,8 @@ attune_status attune_graph_add_hook(attune_graph *graph, unsigned moments, attun
   AT_REQUIRE_GRAPH(graph);
   AT_REQUIRE_AS(hook, "be a function");
   if (moments == 0 || (moments & ~(unsigned)EVERY) != 0)
-    return AT_INVALID("moments is %u; should be bits of ATTUNE_GRAPH_..., 1 to %u", moments, (unsigned)EVERY);
+    return AT_INVALID("moments is %u; should be a combination of ATTUNE_GRAPH_... bits, 1 to %u", moments,
+                      (unsigned)EVERY);
   at_graph_user_data *extra = at_graph_user_data_of(graph);
   at_graph_hooked *added = extra ? malloc(sizeof *added) : NULL;
   if (!added) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a hook of a graph");
@@ -68,7 +69,7 @@ attune_status attune_graph_remove_hook(attune_graph *graph, attune_graph_hook ho
     free(h);
     return ATTUNE_OK;
   }
-  return at_fail(ATTUNE_NOT_FOUND, "hook is none of the graph's; should have been added with the same user pointer");
+  return at_fail(ATTUNE_NOT_FOUND, "the graph has no such hook; hook and user should be those it was added with");
 }
 
 attune_status attune_graph_hold(attune_graph *graph, void *object, void (*release)(void *object)) {

@@ -29,7 +29,7 @@ static void count_noting(int by) {
 
 attune_status at_inputs_begin(at_capture *capture) {
   capture->inputs = calloc(1, sizeof *capture->inputs);
-  if (!capture->inputs) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note the inputs of a graph");
+  if (!capture->inputs) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record the inputs of a graph");
   count_noting(1);
   return ATTUNE_OK;
 }
@@ -70,7 +70,7 @@ void at_inputs_note(at_capture *capture, const at_operand_access *uses, int coun
     if (at_allocation_watch_note(&one, capture->stream->device, uses[i].data)) good = add(capture->inputs, &one) && good;
   }
   pthread_mutex_unlock(&capture->lock);
-  if (!good) (void)at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to note the inputs of the graph");
+  if (!good) (void)at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to record the inputs of the graph");
 }
 
 attune_status at_graph_adopt_inputs(attune_graph *graph, at_inputs *inputs) {
@@ -88,8 +88,8 @@ attune_status at_graph_check_inputs(const attune_graph *graph) {
   const at_inputs *inputs = graph->extra->inputs;
   for (size_t i = 0; inputs && i < inputs->count; i++)
     if (!at_allocation_watch_check(graph->device, &inputs->each[i]))
-      return AT_INVALID("the graph uses memory at %p, which was freed since its capture; should stay allocated, or the "
-                        "work be captured again",
+      return AT_INVALID("the graph uses memory at %p, which was freed after its capture; keep it allocated, or capture "
+                        "the work again",
                         (void *)inputs->each[i].base);
   return ATTUNE_OK;
 }

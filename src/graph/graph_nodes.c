@@ -65,7 +65,7 @@ static attune_status check_copy(const attune_box_copy *c) {
   if (c->bytes == 0 || c->rows == 0 || c->slices == 0)
     return AT_INVALID("copy has %zu x %zu x %zu bytes; should be at least one", c->slices, c->rows, c->bytes);
   if (c->rows > 1 && (c->destination_pitch < c->bytes || c->source_pitch < c->bytes))
-    return AT_INVALID("copy has rows of %zu bytes; a pitch should be at least that", c->bytes);
+    return AT_INVALID("copy has rows of %zu bytes; pitches should be at least that", c->bytes);
   return ATTUNE_OK;
 }
 
@@ -83,15 +83,17 @@ static attune_status check_fill(const attune_box_fill *f) {
 
 static attune_status check_new(const attune_node *node, size_t index, const attune_node_parameters *p) {
   if (p->kind != node->kind)
-    return AT_INVALID("parameters are of kind %d, node %zu is of kind %d (%s); should be the same", (int)p->kind, index,
-                      (int)node->kind, node->name);
+    return AT_INVALID("parameters are of kind %d, node %zu is of kind %d (%s); should be of the same kind",
+                      (int)p->kind, index, (int)node->kind, node->name);
   switch (p->kind) {
   case ATTUNE_NODE_COPY: return check_copy(&p->copy);
   case ATTUNE_NODE_FILL: return check_fill(&p->fill);
   case ATTUNE_NODE_CALL:
     return p->fn ? ATTUNE_OK : AT_INVALID("fn is NULL; should be a function to run in stream order");
   default:
-    return p->arguments || p->arguments_bytes == 0 ? ATTUNE_OK : AT_INVALID("arguments is NULL; should have the block");
+    return p->arguments || p->arguments_bytes == 0
+               ? ATTUNE_OK
+               : AT_INVALID("arguments is NULL; should point to the argument block");
   }
 }
 
@@ -117,7 +119,7 @@ attune_status attune_graph_set_enabled(attune_graph *graph, size_t index, int en
   attune_status status = attune_graph_get_node(&node, graph, index);
   if (status != ATTUNE_OK) return status;
   if (node.kind != ATTUNE_NODE_KERNEL && node.kind != ATTUNE_NODE_COPY && node.kind != ATTUNE_NODE_FILL)
-    return at_fail(ATTUNE_UNSUPPORTED, "node %zu is of kind %s; only a kernel, a copy or a fill can be left out", index,
+    return at_fail(ATTUNE_UNSUPPORTED, "node %zu is of kind %s; only kernels, copies and fills can be disabled", index,
                    node.name);
   if (!graph->instantiated) status = attune_graph_instantiate(graph);
   if (status == ATTUNE_OK) status = graph->device->backend.graph->set_enabled(graph->made, index, enabled != 0);

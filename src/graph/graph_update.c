@@ -47,8 +47,8 @@ static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in
 attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user,
                                   int *out_in_place) {
   if (out_in_place) *out_in_place = 0;
-  AT_REQUIRE_AS(graph, "be one of attune_graph_create");
-  AT_REQUIRE_AS(fn, "give work to the stream");
+  AT_REQUIRE_AS(graph, "be a graph from attune_graph_create");
+  AT_REQUIRE_AS(fn, "submit work to the stream");
   const size_t generators = count_generators(graph);
   AT_TRY(at_graph_capture_start(graph, stream, NULL, true));
   uint64_t *increments = NULL;

@@ -131,7 +131,7 @@ double at_cpu_share(void) {
 
 attune_status attune_set_threads(int threads) {
   if (threads < 0 || threads > AT_THREADS_MAX)
-    return AT_INVALID("threads is %d; should be 1 to %d, or 0 for as many as there are", threads, AT_THREADS_MAX);
+    return AT_INVALID("threads is %d; should be 1 to %d, or 0 for the number of CPUs", threads, AT_THREADS_MAX);
   atomic_store(&bound, threads);
   return ATTUNE_OK;
 }

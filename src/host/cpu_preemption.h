@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu_preemption.h: whether threads of this process were kept from the CPUs while they had work, by other programs, other
- * threads of this one, or the hypervisor. What was timed meanwhile says nothing about the machine. */
+ * threads of this one, or the hypervisor. A time measured then says nothing about the machine. */
 #ifndef AT_HOST_CPU_PREEMPTION_H
 #define AT_HOST_CPU_PREEMPTION_H
 

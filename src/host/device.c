@@ -148,7 +148,7 @@ static int each_library(attune_library_fn fn, void *user) {
 
 static attune_status each_process(attune_device *device, attune_device_process_fn fn, void *user) {
   (void)fn, (void)user;
-  return at_unsupported(device, "list of processes that compute on it");
+  return at_unsupported(device, "list of the processes that use it");
 }
 
 static attune_status pointer_info(attune_device *device, attune_pointer_info *out, const void *pointer) {
@@ -181,7 +181,7 @@ static attune_status managed_advise(attune_device *device, void *pointer, size_t
 static attune_status managed_state(attune_device *device, attune_managed_state *out, const void *pointer,
                                    size_t bytes) {
   (void)out, (void)pointer, (void)bytes;
-  return at_fail(ATTUNE_UNSUPPORTED, "device %s keeps no advice: all its memory is the CPU's", device->name);
+  return at_fail(ATTUNE_UNSUPPORTED, "device %s takes no advice: all of its memory belongs to the CPU", device->name);
 }
 
 static bool stream_joins(const attune_stream *stream) {

@@ -49,7 +49,7 @@ void at_host_event_close(attune_event *event) {
 
 static attune_status check_event(const host_event *event) {
   if (!stale(event)) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR, "event was made before fork; should be made again in the child");
+  return at_fail(ATTUNE_DEVICE_ERROR, "event was created before fork; should be created again in the child");
 }
 
 /* Makes `next` the latest record and returns its number. */
@@ -208,7 +208,7 @@ attune_status at_host_event_query(attune_event *handle) {
   record r = take_record(handle->state);
   bool reached = is_reached(&r);
   release_record(&r);
-  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "the event is not reached yet");
+  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "the event has not been reached yet");
 }
 
 attune_status at_host_event_synchronize(attune_event *handle) {
@@ -229,7 +229,7 @@ static attune_status read_time(int64_t *out_ns, attune_event *handle, const char
   *out_ns = event->latest.time_ns;
   pthread_mutex_unlock(&event->lock);
   if (!recorded) return AT_INVALID("%s was never recorded; should be recorded on a stream", name);
-  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "%s is not reached yet", name);
+  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "%s has not been reached yet", name);
 }
 
 attune_status at_host_event_elapsed(double *out_ns, attune_event *start, attune_event *stop) {

@@ -14,7 +14,7 @@ typedef struct at_futex_word {
   _Atomic int64_t patience_ns; /* to spin at most; 0: nothing is known yet */
 } at_futex_word;
 
-/* Changes the word and wakes who sleeps. */
+/* Changes the word and wakes all waiters. */
 void at_futex_word_open(at_futex_word *g);
 
 /* Returns the word when it is no longer `old`, or `old` after most_ns and more; 0: no end. */

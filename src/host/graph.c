@@ -134,7 +134,7 @@ typedef struct moment {
 } moment;
 
 typedef struct plan {
-  atomic_int references; /* who gives the replay, and who runs it */
+  atomic_int references; /* the submitter of the replay and the thread that runs it */
   size_t count;
   moment moments[]; /* of the external nodes, in their order */
 } plan;

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * queue.c: the work of one created host stream. Positions count items since the start and only grow: an item is given
- * when `end` passes it and done when `done` passes it. */
+ * queue.c: the work of one created host stream: a ring of items, one thread that runs them, any number of threads that
+ * submit. Positions count items since the start and only grow: an item is submitted when `end` passes it and done when
+ * `done` passes it.
+ *
+ *   position             done                         end
+ *                         |                            |
+ *   ring     | free | free| running | waiting | waiting| free | free |      slot = position % RING_ITEMS
+ *                         ^                            ^
+ *                 the queue's thread            at_queue_submit: under `lock`; a full ring (end - done == RING_ITEMS)
+ *                 runs the item, then           makes it sleep on `progress`; wakes the thread if it is asleep
+ *                 done++ and wakes waiters
+ *
+ *   The thread without work spins for spin_ns, then sleeps on `work` until end > done.
+ *   at_queue_wait(position) spins as long, then sleeps on `progress` until done >= position. */
 #include "src/host/queue.h"
 
 #include "src/process/cancel.h"
@@ -78,8 +90,9 @@ bool at_queue_runs_here(const at_queue *queue) {
 
 attune_status at_queue_check(const at_queue *queue) {
   if (AT_LIKELY(!stale(queue))) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR,
-                 "stream was made before fork, its thread is in the parent; should be made again in the child");
+  return at_fail(
+      ATTUNE_DEVICE_ERROR,
+      "stream was created before fork, and its thread exists only in the parent; should be created again in the child");
 }
 
 /* Waits until item `position` is given; false when the queue stops and has no more. */
@@ -199,7 +212,7 @@ void at_queue_close(at_queue *queue) {
   at_queue_drop(queue);
 }
 
-/* Sleeps until `position` is reached. Called with the lock held, which is given up meanwhile. */
+/* Sleeps until `position` is reached. Called with the lock held, which is released during the sleep. */
 static void sleep_until(at_queue *queue, uint64_t position) {
   atomic_fetch_add(&queue->waiters, 1);
   while (atomic_load(&queue->done) < position) at_wait(&queue->progress, &queue->lock);
@@ -209,7 +222,7 @@ static void sleep_until(at_queue *queue, uint64_t position) {
 uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes) {
   assert(fn && bytes <= AT_HOST_ARGS_BYTES && (args || bytes == 0) && !stale(queue));
   pthread_mutex_lock(&queue->lock);
-  uint64_t end; /* read again after a sleep: another thread may have given work meanwhile */
+  uint64_t end; /* read again after a sleep: another thread may have submitted work */
   while ((end = atomic_load_explicit(&queue->end, memory_order_relaxed)) >= RING_ITEMS &&
          !at_queue_reached(queue, end - RING_ITEMS + 1))
     sleep_until(queue, end - RING_ITEMS + 1);
@@ -231,14 +244,14 @@ static bool is_full(const at_queue *queue) {
 attune_status at_queue_check_submit(const at_queue *queue) {
   const attune_status status = at_queue_check(queue);
   if (status != ATTUNE_OK || AT_LIKELY(!at_queue_runs_here(queue)) || !is_full(queue)) return status;
-  return AT_INVALID("the stream is full and runs the function that gives it more work; should be given outside of it");
+  return AT_INVALID("the stream is full, and a function that it runs submits more work; should be submitted elsewhere");
 }
 
 attune_status at_queue_check_wait(const at_queue *queue, uint64_t position) {
   const attune_status status = at_queue_check(queue);
   if (status != ATTUNE_OK || AT_LIKELY(!at_queue_runs_here(queue)) || at_queue_reached(queue, position)) return status;
-  return AT_INVALID("the stream runs the function that makes this call, which would wait for its "
-                    "own end; should be called outside of it");
+  return AT_INVALID(
+      "this call waits for the stream, but is made by a function that the stream runs; should be called elsewhere");
 }
 
 uint64_t at_queue_end(const at_queue *queue) {

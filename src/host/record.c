@@ -23,7 +23,7 @@ typedef struct tape {
 } tape;
 
 static attune_status no_memory(at_capture *capture) {
-  return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to write the capture down");
+  return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to record the capture");
 }
 
 static void free_tape(at_capture *capture) {
@@ -170,10 +170,10 @@ attune_status at_record_wait(attune_stream *stream, attune_event *event) {
   AT_TRY(at_queue_check(stream->state));
   if (!event->capture)
     return at_capture_break(capture, ATTUNE_CAPTURING,
-                            "a stream of the capture waited for an event recorded outside of it");
+                            "a stream of the capture waited for an event recorded outside the capture");
   if (event->capture != capture) {
     (void)at_capture_break(event->capture, ATTUNE_CAPTURING,
-                           "a stream of another capture waited for one of its events");
+                           "a stream of another capture waited for an event of this capture");
     return at_capture_break(capture, ATTUNE_CAPTURING,
                             "a stream of the capture waited for an event of another capture");
   }
@@ -205,7 +205,7 @@ static attune_status check_joined(at_capture *capture) {
   free(seen);
   if (lost == 0) return ATTUNE_OK;
   return at_fail(ATTUNE_CAPTURING,
-                 "%u of %u pieces of work lie on streams that were not joined back to the stream of the capture", lost,
+                 "%u of %u work items are on streams that were not joined back to the stream of the capture", lost,
                  r->nodes);
 }
 

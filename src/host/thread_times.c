@@ -21,7 +21,7 @@ int64_t at_task_waited_ns(int tasks, const char *thread) {
   if (file < 0) return -1;
   const ssize_t got = read(file, text, sizeof text - 1);
   close(file);
-  if (got <= 0) return -1; /* the thread has ended meanwhile */
+  if (got <= 0) return -1; /* the thread has ended */
   text[got] = '\0';
   return sscanf(text, "%lld %lld", &ran, &waited) == 2 && waited >= 0 ? waited : -1;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone.
+ * threads.c: one pool of threads for the process. A team owns the pool while it runs; a caller that finds it owned runs
+ * alone.
  *
- * Work is cut into shares, one a member, and nobody waits for a member that has not come: who is done with its own share
- * takes one that nobody has begun. So a thread that gets no CPU (other programs have it, the kernel put it behind the
- * caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
+ * Work is cut into shares, one per member, and no member waits for one that has not come: one that is done with its
+ * share takes one that was not begun. So a thread that gets no CPU (other programs have it, the kernel put it behind
+ * the caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
 #include "src/host/threads.h"
 
 #include "src/process/floating.h"
@@ -33,8 +34,8 @@ typedef struct worker {
   int rank;
 } worker;
 
-/* fn, arg, size, number, count, workers and what follows them belong to the owner; who took a share reads them until it
- * reports that share done. */
+/* fn, arg, size, number, count, workers and what follows them belong to the owner; a thread that took a share reads
+ * them until it reports that share done. */
 static struct {
   alignas(64) atomic_bool owned;
   void (*fn)(void *arg, const at_team *team);
@@ -50,7 +51,7 @@ static struct {
   _Atomic int64_t alone_ns;       /* that callers worked alone so far */
   _Atomic int cpu;                /* where the caller of the team runs */
   _Atomic unsigned teams;         /* that woke workers */
-  alignas(64) atomic_int open;    /* shares that nobody took yet */
+  alignas(64) atomic_int open;    /* shares not taken yet */
   alignas(64) atomic_int running; /* shares that are not done, but the caller's own */
   at_futex_word finish;                 /* changes when a worker ends the team's last share */
 } pool;
@@ -99,7 +100,7 @@ static bool take(worker *of, uint64_t number) {
   return true;
 }
 
-/* Runs share `rank`, and then each that nobody has begun. False: fn forked, and this is the child. */
+/* Runs share `rank`, and then each that was not begun. False: fn forked, and this is the child. */
 static bool run_shares(int rank, void (*fn)(void *arg, const at_team *team), void *arg, int size, uint64_t number,
                        int *done) {
   const unsigned generation = pool.generation;

@@ -30,20 +30,20 @@ static attune_status measure(box *b) {
                       b->bytes);
   if (b->pitch > PTRDIFF_MAX && b->rows > 1)
     return AT_INVALID(
-        "%s has a pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two rows", b->name,
-        b->pitch, (ssize_t)b->pitch);
+        "%s has a pitch of %zu bytes, which is %zd converted to size_t; should be the distance between two rows",
+        b->name, b->pitch, (ssize_t)b->pitch);
   if (!extent(&b->slice_bytes, b->rows, b->pitch, b->bytes))
-    return AT_INVALID("rows is %zu; should be what %s points to, at %zu bytes each", b->rows, b->name, b->pitch);
+    return AT_INVALID("rows is %zu; should be the number of rows of %s, at %zu bytes each", b->rows, b->name, b->pitch);
   if (b->slices == 1) b->slice_pitch = b->slice_bytes;
   if (b->slice_pitch < b->slice_bytes)
     return AT_INVALID("%s has a slice pitch of %zu bytes; should be at least the %zu bytes of a slice", b->name,
                       b->slice_pitch, b->slice_bytes);
   if (b->slice_pitch > PTRDIFF_MAX && b->slices > 1)
-    return AT_INVALID(
-        "%s has a slice pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two slices",
-        b->name, b->slice_pitch, (ssize_t)b->slice_pitch);
+    return AT_INVALID("%s has a slice pitch of %zu bytes, which is %zd converted to size_t; should be the distance "
+                      "between two slices",
+                      b->name, b->slice_pitch, (ssize_t)b->slice_pitch);
   if (!extent(&b->all_bytes, b->slices, b->slice_pitch, b->slice_bytes) || b->begin > UINTPTR_MAX - b->all_bytes)
-    return AT_INVALID("slices is %zu; should be what %s points to, at %zu bytes each", b->slices, b->name,
+    return AT_INVALID("slices is %zu; should be the number of slices of %s, at %zu bytes each", b->slices, b->name,
                       b->slice_pitch);
   return ATTUNE_OK;
 }
@@ -76,7 +76,7 @@ static bool boxes_meet(const box *a, const box *b) {
   return false;
 }
 
-/* ---- what watchers are told ---- */
+/* ---- reports to observers ---- */
 
 static at_operand_access touch(const box *b, bool writes) {
   at_operand_access use = at_instrument_bytes(b->name, (const void *)b->begin, b->bytes, writes);
@@ -130,8 +130,8 @@ static attune_status settle_copy(attune_box_copy *copy, box *to, box *from) {
     AT_TRY(measure(both[i]));
   }
   if (boxes_meet(to, from))
-    return AT_INVALID("destination and source overlap; should have no byte in common, and equal pitches where one lies "
-                      "between the other's rows");
+    return AT_INVALID("destination and source overlap; should have no byte in common, and equal pitches if one lies "
+                      "between the rows of the other");
   copy->destination_pitch = to->pitch;
   copy->destination_slice_pitch = to->slice_pitch;
   copy->source_pitch = from->pitch;
@@ -202,7 +202,7 @@ static attune_status fill_box(const char *call, attune_stream *stream, const att
             .rows = fill->rows,
             .slices = fill->slices};
   if (__builtin_mul_overflow(fill->count, fill->element_bytes, &to.bytes))
-    return AT_INVALID("count is %zu; should be what destination points to", fill->count);
+    return AT_INVALID("count is %zu; should be the number of elements at destination", fill->count);
   AT_TRY(measure(&to));
   attune_box_fill settled = *fill;
   settled.pitch = to.pitch;

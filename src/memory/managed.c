@@ -22,9 +22,10 @@ static attune_status check_device(const attune_device *device) {
 
 /* Memory of a device may be wanted on devices of its own kind, and by the CPU. */
 static attune_status check_place(const attune_device *device, const attune_device *place, const char *name) {
-  if (!place) return AT_INVALID("%s is NULL; should be one of attune_device_get", name);
+  if (!place) return AT_INVALID("%s is NULL; should be a device from attune_device_get", name);
   if (place->backend.kind == ATTUNE_DEVICE_HOST || place->backend.kind == device->backend.kind) return ATTUNE_OK;
-  return AT_INVALID("%s is %s; should be the host, or of the same kind as %s", name, place->name, device->name);
+  return AT_INVALID("%s is %s; should be the host, or a device of the same kind as %s", name, place->name,
+                    device->name);
 }
 
 static bool is_advised(const attune_managed_options *o) {
@@ -71,7 +72,7 @@ attune_status at_managed_take(const struct at_managed *managed, attune_device *d
 static attune_status check_range(const void *pointer, size_t bytes) {
   AT_REQUIRE_AS(pointer, "point to managed memory");
   if (bytes > 0 && (uintptr_t)pointer <= UINTPTR_MAX - bytes) return ATTUNE_OK;
-  return AT_INVALID("bytes is %zu; should be the size of what pointer points to", bytes);
+  return AT_INVALID("bytes is %zu; should be the size of the memory at pointer", bytes);
 }
 
 attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
@@ -92,7 +93,7 @@ attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size
   AT_TRY(check_range(pointer, bytes));
   AT_TRY(check_place(device, to, "to"));
   if (at_stream_capturing(stream))
-    return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
+    return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; prefetch before or after the capture");
   AT_TRY(device->backend.managed->check(device, true));
   const bool named = at_instrument_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
   attune_status status = device->backend.managed->prefetch(stream, pointer, bytes, to);

@@ -4,7 +4,7 @@
 
 #include "src/trace/instrument.h"
 
-/* Told to who watches: by its name, and when it went well what it uses. */
+/* Reported to observers: its name and, if it succeeded, the memory it uses. */
 static attune_status watched_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   const bool named = at_instrument_name("attune_copy %zu bytes", bytes);
   attune_status status = stream->device->backend.memory->copy(stream, destination, source, bytes);
@@ -27,7 +27,7 @@ static attune_status watched_fill(attune_stream *stream, void *destination, int 
 static attune_status check_range(const char *name, const void *pointer, size_t bytes) {
   if (!pointer) return AT_INVALID("%s is NULL; should point to %zu bytes", name, bytes);
   if ((uintptr_t)pointer <= UINTPTR_MAX - bytes) return ATTUNE_OK;
-  return AT_INVALID("bytes is %zu; should be what %s points to", bytes, name);
+  return AT_INVALID("bytes is %zu; should be the size of the memory at %s", bytes, name);
 }
 
 attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
@@ -37,7 +37,7 @@ attune_status attune_copy(attune_stream *stream, void *destination, const void *
   AT_TRY(check_range("source", source, bytes));
   uintptr_t to = (uintptr_t)destination, from = (uintptr_t)source;
   if (to < from + bytes && from < to + bytes)
-    return AT_INVALID("destination and source overlap; should be %zu bytes apart", bytes);
+    return AT_INVALID("destination and source overlap; should be at least %zu bytes apart", bytes);
   if (AT_UNLIKELY(at_instrumented())) return watched_copy(stream, destination, source, bytes);
   return stream->device->backend.memory->copy(stream, destination, source, bytes);
 }

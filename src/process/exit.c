@@ -73,7 +73,7 @@ static int64_t cpu_ns(void) {
   return (int64_t)used.tv_sec * 1000000000 + (int64_t)used.tv_nsec;
 }
 
-/* A process that was stopped meanwhile has waited for one window, not for all that time. */
+/* A process that was stopped in between has waited for one window, not for all that time. */
 static bool look(at_patience *p, int64_t now) {
   const int64_t used = cpu_ns(), passed = now - p->window_ns;
   const bool idle = p->window_ns != 0 && used - p->cpu_ns < passed / 50;

@@ -39,7 +39,7 @@ typedef struct at_patience {
   int64_t start_ns, window_ns, cpu_ns, idle_ns;
 } at_patience;
 
-/* One nap; false when nobody computes any more, so that what is waited for will never end. */
+/* One nap; false when no thread computes any more, so that what is waited for will never end. */
 bool at_patience_nap(at_patience *patience);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.c: counts the forks between the first process and this one, and keeps the locks of everybody who asked over each
+ * fork.c: counts the forks between the first process and this one, and keeps the registered locks over each
  * of them. */
 #include "src/process/fork.h"
 
@@ -35,7 +35,7 @@ void at_fork_functions(void (*before)(void), void (*in_parent)(void), void (*in_
 }
 
 static void before(void) {
-  const bool held = at_loading_hold(); /* first: who loads may add a watch */
+  const bool held = at_loading_hold(); /* first: a thread that loads may add a watch */
   pthread_mutex_lock(&list_lock);
   loading_held = held;
   for (const at_fork_watch *watch = list; watch; watch = watch->next) {

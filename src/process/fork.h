@@ -5,7 +5,7 @@
  * A lock that is held for a moment only is taken before the fork and given back after it, so the child finds what it
  * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it again, and
  * forgets what the thread that held it had begun. A library that is being opened is waited for (loading.h); what it and
- * its user asked of pthread_atfork meanwhile comes too late for that fork, but a watch does not. */
+ * its user asked of pthread_atfork during a fork comes too late for that fork, but a watch does not. */
 #ifndef AT_FORK_H
 #define AT_FORK_H
 
@@ -16,7 +16,7 @@
 /* A number that changes in a child of fork. */
 unsigned at_fork_generation(void);
 
-/* The same, for whoever has a number of it already: on the way of calls. */
+/* As above, for callers that already have its number: on the path of calls. */
 extern atomic_uint at_fork_count __attribute__((visibility("hidden"))); /* fork.c's */
 static inline unsigned at_fork_generation_now(void) {
   return atomic_load_explicit(&at_fork_count, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * in_flight.c: the slots, and the barrier of those who look into them. */
+ * in_flight.c: the slots, and the barrier of the threads that read them. */
 #include "src/process/in_flight.h"
 
 #include <linux/membarrier.h>
@@ -62,7 +62,7 @@ bool at_in_flight_others_live(const at_visitor *mine) {
   return false;
 }
 
-/* A child of fork may have to register anew. Should the kernel refuse it all the same, a processor's stores are seen
+/* A child of fork may have to register again. Should the kernel still refuse it, a processor's stores are seen
  * after a millisecond's sleep too. */
 void at_in_flight_barrier(const at_visitor *mine) {
   if (!at_in_flight_others_live(mine)) return;

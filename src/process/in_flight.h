@@ -3,7 +3,7 @@
  * step that costs more than the rest of a small product. There is a gate for libraries of vendors (vendor.h), and an
  * operation may have gates of its own; a thread may be in one of each kind.
  *
- * The thread notes the gate in its slot and then looks whether the gate is free; who bars the gate first bars it and
+ * A caller stores the gate in its slot, then checks that it is open; a thread that closes the gate first closes it,
  * then looks into the slots. For one of the two to see the other, each needs a full barrier between its two steps:
  * the thread on its way in has none, but the one that bars has the kernel run one on every processor that is at work
  * for the process (membarrier). Where the kernel does not offer that there are no slots, and all go the long way. */

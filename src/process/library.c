@@ -31,8 +31,8 @@ static void look_for_loader(void) {
   is_static = dl_iterate_phdr(look_at_program, &has_loader) == 1 && !has_loader;
   if (is_static)
     at_log(ATTUNE_LOG_WARNING,
-           "the program is linked with -static: no library can be opened at run time, so CUDA devices, OpenBLAS, BLIS "
-           "and libmvec are left out; attune's own kernels of the host serve");
+           "the program is linked with -static, so no library can be loaded at run time: CUDA devices, OpenBLAS, BLIS "
+           "and libmvec are not available, and attune's own host kernels are used");
 }
 
 bool at_library_none(void) {
@@ -42,7 +42,7 @@ bool at_library_none(void) {
 
 /* ---- opening ---- */
 
-/* ISO C has no conversion from an object pointer to a function's; POSIX promises that the bits are the same. */
+/* ISO C has no conversion from an object pointer to a function's; POSIX promises that the bits are equal. */
 bool at_library_function(const at_library *library, const char *name, void *function_out) {
   void *address = library->handle ? dlsym(library->handle, name) : NULL;
   memcpy(function_out, &address, sizeof address);

@@ -33,10 +33,12 @@ attune_status at_limit_look(void) {
 attune_status at_limit_afford(double ns) {
   const double left_ns = at_limit_left_ns();
   if (left_ns >= ns) return ATTUNE_OK;
-  if (left_ns <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the time for this problem is over; give it more");
-  return at_fail(ATTUNE_BUDGET_EXHAUSTED,
-                 "what comes next takes about %.0f ms and %.0f ms are left for this problem; give it more", ns * 1e-6,
-                 left_ns * 1e-6);
+  if (left_ns <= 0.0)
+    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the time for this problem is over; give it a larger budget");
+  return at_fail(
+      ATTUNE_BUDGET_EXHAUSTED,
+      "the next step takes about %.0f ms, but only %.0f ms are left for this problem; give it a larger budget",
+      ns * 1e-6, left_ns * 1e-6);
 }
 
 /* --- its stack --- */

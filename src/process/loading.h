@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Between the two a library is opened. A fork and exit() of another thread wait meanwhile: neither finds the library
+/* Between the two a library is opened. Until then a fork and exit() of another thread wait: neither finds the library
  * half there. May be nested. False: open nothing, the process ends, or it is the child of a fork that could not
  * wait. */
 bool at_loading_begin(void);

@@ -38,7 +38,7 @@ static attune_log_level effective_level(const log_sink *s) {
   return environment_level;
 }
 
-/* A file that cannot be opened is no reason to lose what is logged: it goes to standard error, which is told so. */
+/* A file that cannot be opened is no reason to lose what is logged: it goes to standard error, with a message. */
 static void open_file(void) {
   char path[4096];
   if (!at_settings_log_file(path, sizeof path) || !path[0]) return;

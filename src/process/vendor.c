@@ -15,7 +15,7 @@
 
 enum { OUTSIDE, INSIDE, WAITS };
 
-#define WAIT_MOST_NS 1000000000    /* for those who wait for a device */
+#define WAIT_MOST_NS 1000000000    /* for threads that wait for a device */
 #define INSIDE_MOST_NS 60000000000 /* for those inside: a compiler takes seconds */
 enum { RENEWALS_MOST = 512 };
 
@@ -132,7 +132,7 @@ void at_vendor_leave(void) {
 }
 
 attune_status at_vendor_refuse(void) {
-  return at_fail(ATTUNE_DEVICE_ERROR, "the process ends: the libraries of its devices are not called any more");
+  return at_fail(ATTUNE_DEVICE_ERROR, "the process is exiting: device libraries are no longer called");
 }
 
 bool at_vendor_gone(void) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vendor.h: calls into the libraries of vendors: CUDA's driver and runtime, cuBLAS, NVRTC, NVML, cuFile, NCCL.
  * exit() runs their destructors while threads go on, and a thread that is inside then crashes. So each call lies
- * between enter and leave; exit() first waits for those inside, and lets nobody else in. Libraries of the host have
+ * between enter and leave; exit() first waits for the threads inside, and lets no other in. Libraries of the host have
  * gates of their own, for products go on without them. */
 #ifndef AT_VENDOR_H
 #define AT_VENDOR_H

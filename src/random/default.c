@@ -47,7 +47,7 @@ attune_status attune_generator_seed(attune_generator *generator, uint64_t *out_s
   ssize_t got;
   while ((got = getrandom(&seed, sizeof seed, 0)) < 0 && errno == EINTR) continue;
   if (got != (ssize_t)sizeof seed)
-    return at_fail(ATTUNE_IO_ERROR, "the system gives no random number: %s",
+    return at_fail(ATTUNE_IO_ERROR, "the system provides no random number: %s",
                    got < 0 ? strerror(errno) : "too few bytes");
   seed >>= 11;
   attune_status status = attune_generator_set_seed(generator, seed);

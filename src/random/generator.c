@@ -53,7 +53,7 @@ static void unlock(const attune_generator *generator) {
 }
 
 static attune_status check(const attune_generator *generator, const void *pointer, const char *name) {
-  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_AS(generator, "be a generator from attune_generator_create");
   if (!pointer) return AT_INVALID("%s is NULL; should point to memory", name);
   return ATTUNE_OK;
 }
@@ -65,12 +65,12 @@ static attune_status check_offset(uint64_t offset) {
 
 /* Locks for a change; fails unlocked. */
 static attune_status begin_change(attune_generator *generator) {
-  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_AS(generator, "be a generator from attune_generator_create");
   lock(generator);
   if (generator->captures == 0) return ATTUNE_OK;
   unlock(generator);
   return at_fail(ATTUNE_CAPTURING,
-                 "a graph that the generator is registered with is being captured; should be set before or after");
+                 "a graph that uses the generator is being captured; set the generator before or after the capture");
 }
 
 attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
@@ -133,7 +133,7 @@ attune_status attune_generator_get_offset(const attune_generator *generator, uin
 }
 
 static attune_status fail_exhausted(uint64_t words, uint64_t offset) {
-  return AT_INVALID("%llu words more at offset %llu pass 2^63; should be a new seed", (unsigned long long)words,
+  return AT_INVALID("%llu more words at offset %llu exceed 2^63; set a new seed", (unsigned long long)words,
                     (unsigned long long)offset);
 }
 
@@ -226,8 +226,8 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
                                 at_random_call *call) {
   at_graph_generator *joined = stream->capture ? find_joined(generator, stream) : NULL;
   if (!joined && (stream->capture || at_stream_capturing(stream)))
-    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; the generator should be registered "
-                                     "with the graph (attune_graph_register_generator)");
+    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; register the generator with the graph "
+                                     "(attune_graph_register_generator)");
   lock(generator);
   uint64_t *position = joined ? &joined->increment : &generator->offset;
   const uint64_t offset = *position;
@@ -244,7 +244,7 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
 
 attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
   *out = (at_graph_generator){.generator = generator, .device = device};
-  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_AS(generator, "be a generator from attune_generator_create");
   AT_TRY(at_needs(device, random));
   AT_TRY(at_graph_state_take(&out->state, device));
   lock(generator);

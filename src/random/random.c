@@ -39,14 +39,14 @@ static attune_status check_dtype(attune_dtype dtype, int kinds) {
 
 static attune_status check_place(const attune_generator *generator, const attune_stream *stream, const void *pointer,
                                  attune_dtype dtype, size_t count) {
-  AT_REQUIRE_AS(generator, "be one of attune_generator_create");
+  AT_REQUIRE_AS(generator, "be a generator from attune_generator_create");
   AT_REQUIRE_STREAM(stream);
   const size_t size = attune_dtype_size(dtype);
   if (count == 0) return ATTUNE_OK;
   if (!pointer)
     return AT_INVALID("pointer is NULL; should point to %zu elements of %s", count, attune_dtype_name(dtype));
   if (count > PTRDIFF_MAX / size || (uintptr_t)pointer > UINTPTR_MAX - count * size)
-    return AT_INVALID("count is %zu; should be what pointer points to", count);
+    return AT_INVALID("count is %zu; should be the number of elements at pointer", count);
   if ((uintptr_t)pointer % size) return AT_INVALID("pointer is %p; should be aligned to %zu bytes", pointer, size);
   return at_needs(stream->device, random);
 }
@@ -119,7 +119,7 @@ attune_status attune_random_uniform(attune_generator *generator, attune_stream *
   AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double low = rounded(from, dtype), high = rounded(to, dtype), extent = rounded(high - low, dtype);
   if (!isfinite(low) || !isfinite(high) || !(from <= to) || !isfinite(extent))
-    return AT_INVALID("from is %g, to %g; should be from <= to, with a difference that %s holds", from, to,
+    return AT_INVALID("from is %g, to is %g; should be from <= to, with a difference within the range of %s", from, to,
                       attune_dtype_name(dtype));
   at_random_call call = new_call(AT_UNIFORM, pointer, dtype, count);
   set_parameter(&call, 0, low);
@@ -134,9 +134,9 @@ static attune_status run_normal(int distribution, attune_generator *generator, a
   AT_TRY(check_place(generator, stream, pointer, dtype, count));
   const double most = dtype == ATTUNE_F64 ? DBL_MAX : (double)FLT_MAX;
   if (!(fabs(mean) <= most))
-    return AT_INVALID("mean is %g; should be finite in %s", mean, dtype == ATTUNE_F64 ? "f64" : "f32");
+    return AT_INVALID("mean is %g; should be finite as %s", mean, dtype == ATTUNE_F64 ? "f64" : "f32");
   if (!(deviation >= 0.0 && deviation <= most))
-    return AT_INVALID("deviation is %g; should be 0 or more and finite in %s", deviation,
+    return AT_INVALID("deviation is %g; should be 0 or more and finite as %s", deviation,
                       dtype == ATTUNE_F64 ? "f64" : "f32");
   at_random_call call = new_call(distribution, pointer, dtype, count);
   set_parameter(&call, 0, mean);
@@ -195,9 +195,9 @@ static attune_status check_bounds(attune_dtype dtype, int64_t from, int64_t to) 
                         : dtype == ATTUNE_I32  ? INT32_MAX
                                                : INT64_MAX;
   const int64_t least = kind_of(dtype) == INTEGERS ? -bound - 1 : -bound;
-  if (from >= to) return AT_INVALID("from is %lld, to %lld; should be from < to", (long long)from, (long long)to);
+  if (from >= to) return AT_INVALID("from is %lld, to is %lld; should be from < to", (long long)from, (long long)to);
   if (from >= least && to - 1 <= bound) return ATTUNE_OK;
-  return AT_INVALID("from is %lld, to %lld; should be from %lld to %lld for %s", (long long)from, (long long)to,
+  return AT_INVALID("from is %lld, to is %lld; should be within %lld to %lld for %s", (long long)from, (long long)to,
                     (long long)least, (long long)bound, attune_dtype_name(dtype));
 }
 

@@ -63,7 +63,7 @@ attune_status at_capture_external(attune_event *event, attune_stream *stream, bo
     pthread_mutex_lock(&capture->lock);
     e = with_room(capture);
     pthread_mutex_unlock(&capture->lock);
-    if (!e) return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to note an external event");
+    if (!e) return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to record an external event");
   }
   attune_status status = records ? backend->event->record(event, stream) : backend->stream->wait(stream, event);
   if (status != ATTUNE_OK || !capture) return status;

@@ -28,7 +28,7 @@ typedef struct at_graph_generator {
 
 typedef struct at_capture {
   attune_stream *stream;
-  struct attune_pool *pool;       /* what is allocated on the stream meanwhile comes from here */
+  struct attune_pool *pool;       /* allocations on the stream during the capture come from here */
   at_graph_generator *generators; /* those registered with the graph */
 
   /* The rest is graph_capture.c's and the backend's. */
@@ -93,7 +93,7 @@ bool at_capture_leave(attune_stream *stream);
 attune_status at_generator_join(struct attune_generator *generator, attune_device *device, at_graph_generator *out);
 attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream);
 void at_generator_leave(at_graph_generator *joined);
-/* A capture of the graph begins (+1) or is over (-1): seed and offset must not be set meanwhile. */
+/* A capture of the graph begins (+1) or is over (-1): seed and offset must not be set in between. */
 void at_generator_capturing(at_graph_generator *joined, int change);
 
 /* src/memory/: a pool for one graph or several (counted), and the moments the allocator must know of. begin:

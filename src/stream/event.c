@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define REQUIRE_EVENT(event) AT_REQUIRE_AS(event, "be one of attune_event_create")
+#define REQUIRE_EVENT(event) AT_REQUIRE_AS(event, "be an event from attune_event_create")
 
 static attune_status check_new(const void *out, const attune_device *device) {
   AT_REQUIRE_AS(out, "point to a handle");
@@ -50,7 +50,8 @@ attune_status attune_event_create(attune_event **out, attune_device *device, con
   if (status == ATTUNE_OK && full.interprocess) status = at_needs(device, ipc);
   if (status != ATTUNE_OK) return status;
   if (full.interprocess && !full.no_timing)
-    return AT_INVALID("options.interprocess needs options.no_timing; such events have no time");
+    return AT_INVALID(
+        "options.interprocess is set without options.no_timing; should be set together, as such events have no timing");
   return open_event(out, device, NULL, true, &full);
 }
 
@@ -59,14 +60,14 @@ attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out
   AT_REQUIRE_AS(out, "point to an attune_event_ipc");
   AT_TRY(at_needs(event->device, ipc));
   if (event->owned && !event->options.interprocess)
-    return AT_INVALID("event was made for this process only; should be made with options.interprocess");
+    return AT_INVALID("event was created for this process only; should be created with options.interprocess");
   return event->device->backend.ipc->event_export(event, out);
 }
 
 attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
   if (out) *out = NULL;
   AT_TRY(check_new(out, device));
-  AT_REQUIRE_AS(handle, "be one of attune_event_ipc_export");
+  AT_REQUIRE_AS(handle, "be a handle from attune_event_ipc_export");
   AT_TRY(at_needs(device, ipc));
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
@@ -103,7 +104,7 @@ void *attune_event_native(const attune_event *event) {
 attune_status attune_event_record(attune_event *event, attune_stream *stream) {
   AT_TRY(at_event_check_pair(stream, event));
   if (stream->device != event->device)
-    return AT_INVALID("event is of device %s, stream of %s; should be of one device", event->device->name,
+    return AT_INVALID("event is of device %s, stream of %s; should be of the same device", event->device->name,
                       stream->device->name);
   attune_status status = at_capture_record(event, stream);
   if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
@@ -111,7 +112,7 @@ attune_status attune_event_record(attune_event *event, attune_stream *stream) {
   return status;
 }
 
-/* The calling thread was told that the event is reached, if the status is OK. */
+/* The calling thread now knows that the event is reached, if the status is OK. */
 static attune_status see_reached(const attune_event *event, attune_status status) {
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_reached(event);
   return status;
@@ -133,10 +134,10 @@ attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attun
   AT_REQUIRE_AS(out_ns, "point to a double");
   if (!start || !stop) return AT_INVALID("%s is NULL; should be an event", start ? "stop" : "start");
   if (start->device != stop->device)
-    return AT_INVALID("start is of device %s, stop of %s; should be of one device", start->device->name,
+    return AT_INVALID("start is of device %s, stop of %s; should be of the same device", start->device->name,
                       stop->device->name);
   if (start->options.no_timing || stop->options.no_timing)
-    return AT_INVALID("%s was made without timing; should be made without options.no_timing",
+    return AT_INVALID("%s was created without timing; should be created without options.no_timing",
                       start->options.no_timing ? "start" : "stop");
   AT_TRY(at_capture_check_event(start));
   AT_TRY(at_capture_check_event(stop));

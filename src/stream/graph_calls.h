@@ -23,7 +23,7 @@ static inline void at_graph_calls_replayed(at_graph_calls *calls) {
 /* Adds to all counters what was replayed since. Any thread. */
 void at_graph_calls_collect(void);
 
-/* The same, and the counters of this owner are not used any more. */
+/* As above, and the counters of this owner are no longer used. */
 void at_graph_calls_forget(uint64_t owner);
 
 /* The same calls for another graph, none replayed yet; NULL: none, or no memory. */

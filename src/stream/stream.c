@@ -40,7 +40,7 @@ void at_stream_close(attune_stream *stream) {
 /* Made at the first call. Of threads that make it at the same time one wins, so no lock is needed. */
 attune_stream *attune_stream_default(attune_device *device) {
   if (!device) {
-    (void)AT_INVALID("device is NULL; should be one of attune_device_get");
+    (void)AT_INVALID("device is NULL; should be a device from attune_device_get");
     return NULL;
   }
   attune_stream *present = __atomic_load_n(&device->default_stream, __ATOMIC_ACQUIRE);
@@ -76,7 +76,7 @@ attune_status attune_stream_wrap(attune_stream **out, attune_device *device, voi
 void attune_stream_destroy(attune_stream *stream) {
   if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
   if (runs_here(stream)) {
-    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy is called by a function that the stream runs, and does nothing");
+    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy does nothing when called by a function that the stream runs");
     return;
   }
   at_stream_forget_current(stream);

@@ -72,7 +72,7 @@ void at_instrument_free(const char *call, attune_stream *stream, const void *poi
                    attune_stream *const *after, int count);
 void at_instrument_tell(void);
 
-/* A capture begins; it ends and its work is `graph`'s (or nobody's, `kept` false: dropped); a replay; a graph that has
+/* A capture begins; it ends and its work is `graph`'s (or, with `kept` false, dropped); a replay; a graph that has
  * nothing any more. `capture` and `graph` are the places where the watcher keeps what it needs. */
 void at_instrument_capture_begin(struct at_capture *capture, attune_stream *stream);
 void at_instrument_capture_end(struct at_capture *capture, void **graph, bool kept);
@@ -80,7 +80,7 @@ void at_instrument_replay(void *const *graph, attune_stream *stream);
 void at_instrument_graph_gone(void **graph);
 void *at_instrument_graph_clone(void *graph); /* the same for another graph */
 
-/* Before and after work is given to a stream: a range in a profiler's time line, of the calling thread, if somebody wants
+/* Before and after work is given to a stream: a range in a profiler's time line, of the calling thread, if a tool wants
  * names; and if launches are to block, a wait for the work, whose status it then is. end takes what name gave, and the
  * status of the giving. */
 bool at_instrument_name(const char *format, ...) AT_PRINTF(1, 2);
@@ -91,7 +91,7 @@ void at_trace_begin(void); /* as at_instrument_start, of the names */
 /* Starts what the environment asks for. Called once, when the devices are known. */
 void at_instrument_start(void);
 
-/* src/memory/: every allocation of every device takes the slow path while somebody watches. */
+/* src/memory/: every allocation of every device takes the slow path while it is watched. */
 void at_memory_watch(void);
 
 #endif

@@ -134,7 +134,7 @@ void at_trace_begin(void) {
 attune_status attune_set_trace(int on) {
   (void)attune_device_count(); /* what the environment asks for comes first */
   if (!at_trace_built() && on)
-    return at_fail(ATTUNE_UNSUPPORTED, "this build of attune has no NVTX, which comes with CUDA's toolkit");
+    return at_fail(ATTUNE_UNSUPPORTED, "this build of attune has no NVTX; build it with the CUDA toolkit");
   if (on)
     (void)atomic_fetch_or(&at_instrumented_bits, AT_INSTRUMENT_NAMES);
   else

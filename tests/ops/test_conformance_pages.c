@@ -38,7 +38,7 @@ static bool reads_column(const at_op *op, const char *name) {
   if (op->problem->from_fields(fields, count, out, sizeof out, label, sizeof label) == ATTUNE_OK)
     fail_msg("problem->from_fields of %s takes \"?\" in column %s; should refuse what it cannot read (columns.h)",
              op->name, name);
-  snprintf(unknown, sizeof unknown, "\"%s\" is no column of %s", name, op->name);
+  snprintf(unknown, sizeof unknown, "\"%s\" is not a column of %s", name, op->name);
   return strstr(attune_last_message(), unknown) == NULL;
 }
 

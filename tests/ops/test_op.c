@@ -155,18 +155,18 @@ TEST(no_slot_is_forgotten) {
 TEST(what_goes_together_is_there_or_not) {
   at_op op = whole();
   specials.scalars = NULL;
-  expect_refused(&op, "operation toy has operands->scalars alone");
+  expect_refused(&op, "operation toy has only operands->scalars");
   operands.scalars = NULL;
   OK(at_op_check(&op));
   op = whole();
   operands.scalars = NULL;
-  expect_refused(&op, "operation toy has specials->scalars alone");
+  expect_refused(&op, "operation toy has only specials->scalars");
   op = whole();
   op.specials = NULL;
   OK(at_op_check(&op));
   op = whole();
   op.calls = NULL;
-  expect_refused(&op, "operation toy has timed_call alone");
+  expect_refused(&op, "operation toy has timed_call without calls");
   op.timed_call = NULL;
   OK(at_op_check(&op));
 }
@@ -188,7 +188,7 @@ TEST(names_and_sizes) {
   expect_refused(&op, "problem_bytes of toy is 0");
   op = toy_op;
   fill(&op, offsetof(at_op, problem_size));
-  expect_refused(&op, "problem_bytes of toy is 124; should be a multiple of 8, for it has problem_size");
+  expect_refused(&op, "problem_bytes of toy is 124; should be a multiple of 8, as it has problem_size");
   op.problem_bytes = AT_PROBLEM_BYTES;
   OK(at_op_check(&op));
   op = toy_op;
@@ -232,10 +232,10 @@ TEST(implementations) {
   broken = toy_spin_implementation;
   fill(&broken, offsetof(at_implementation, bare_name));
   expect_implementation_refused(&broken,
-                                "implementation spin of toy has bare_name alone; should have bare and bare_name");
+                                "implementation spin of toy has only bare_name; should have both bare and bare_name");
   broken = toy_spin_implementation;
   fill(&broken, offsetof(at_implementation, bare_threads));
-  expect_implementation_refused(&broken, "implementation spin of toy has bare_threads alone; should have bare too");
+  expect_implementation_refused(&broken, "implementation spin of toy has bare_threads without bare; should have both");
 }
 
 TEST(two_operations_differ) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * caches.c: what fills a cache with memory that nobody wants. */
+ * caches.c: fills a cache with unrelated memory. */
 #include "tools/bench/caches.h"
 
 #include <string.h>

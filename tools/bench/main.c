@@ -25,7 +25,7 @@ static int serve(attune_bench *bench, const char *program, const char *number) {
   if (at_parse_i64(&fd, number) && fd >= 0 && fd <= INT32_MAX)
     status = attune_bench_serve(bench, (int)fd);
   else
-    status = AT_INVALID("%s is \"%.20s\"; should be a descriptor's number", AT_BENCH_ARGUMENT, number);
+    status = AT_INVALID("%s is \"%.20s\"; should be a file descriptor", AT_BENCH_ARGUMENT, number);
   if (status == ATTUNE_OK) return 0;
   fprintf(stderr, "%s: %s\n", program, attune_last_message());
   return 1;

@@ -2,7 +2,7 @@
  * sample.c: how a case is timed.
  *
  * A sample is a batch of calls between two looks at the clock or between two events of the stream. One call goes before it,
- * untimed: another process had the machine meanwhile, and that one call finds other caches and a device that sleeps. On a stream
+ * untimed: another process had the machine, and that one call finds other caches and a device that sleeps. On a stream
  * the timed calls are queued while that one runs, so that what launching the first of them costs does not show. Where
  * the caches are to be empty every call is a batch of its own, and they are emptied before it. */
 #include "tools/bench/sample.h"
@@ -141,7 +141,7 @@ static attune_status make_flush(at_bench_timing *t) {
   if (t->start) return attune_alloc(&t->flush, t->stream, t->flush_bytes);
   t->flush = at_caches_memory(t->flush_bytes);
   return t->flush ? ATTUNE_OK
-                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory of %zu bytes to empty the caches", t->flush_bytes);
+                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes to empty the caches", t->flush_bytes);
 }
 
 static attune_status capture_calls(void *user, attune_stream *stream) {

@@ -57,7 +57,7 @@ static attune_status send_all(server *s) {
     }
   }
   s->out_bytes = 0;
-  return s->short_of_memory ? at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an answer") : ATTUNE_OK;
+  return s->short_of_memory ? at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reply") : ATTUNE_OK;
 }
 
 static attune_status receive_more(server *s) {
@@ -91,7 +91,7 @@ static attune_status receive_line(server *s, char *line) {
   line[bytes] = '\0';
   s->in_bytes -= bytes + 1;
   memmove(s->in, end + 1, s->in_bytes);
-  return strlen(line) == bytes ? ATTUNE_OK : at_fail(ATTUNE_BAD_DATA, "a request holds a zero byte; should be text");
+  return strlen(line) == bytes ? ATTUNE_OK : at_fail(ATTUNE_BAD_DATA, "a request contains a zero byte; should be text");
 }
 
 /* ---- answers ---- */
@@ -172,7 +172,7 @@ static void split(request *r, char *line) {
 
 static attune_status bad(const request *r, const char *should) {
   char shown[AT_SHOWN_CHARS];
-  return at_fail(ATTUNE_BAD_DATA, "the runner asks \"%.60s\" with %d words behind it; should be %s",
+  return at_fail(ATTUNE_BAD_DATA, "the runner sent \"%.60s\" with %d arguments; should be %s",
                  at_shown(shown, r->words[0]), r->count - 1, should);
 }
 
@@ -196,7 +196,7 @@ static attune_status do_open(server *s, const request *r) {
   if (s->open.entry)
     status = AT_INVALID("case %zu is still open; should be closed before another", s->open_index);
   else if ((uint64_t)index >= s->bench->count)
-    status = AT_INVALID("there is no case %lld; there are %zu", (long long)index, s->bench->count);
+    status = AT_INVALID("case %lld does not exist; should be below %zu", (long long)index, s->bench->count);
   else
     status = at_bench_open(&s->open, &s->bench->entries[index], (double)sample_ns, (uint64_t)seed);
   s->open_index = (size_t)index;
@@ -208,7 +208,7 @@ static attune_status do_open(server *s, const request *r) {
 }
 
 static attune_status fail_closed(void) {
-  return AT_INVALID("no case is open; should be opened before");
+  return AT_INVALID("no case is open; the runner should open one first");
 }
 
 static attune_status do_sample(server *s, const request *r) {

@@ -14,7 +14,7 @@
 static const unsigned FLAGS = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
 
 attune_status attune_bench_create(attune_bench **out) {
-  AT_REQUIRE_AS(out, "point to where the bench goes");
+  AT_REQUIRE_AS(out, "point to an attune_bench *");
   *out = calloc(1, sizeof **out);
   return *out ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a bench");
 }
@@ -69,13 +69,14 @@ void attune_bench_destroy(attune_bench *bench) {
 }
 
 static attune_status check_name(const attune_bench *bench, const char *name) {
-  if (!name || !*name) return AT_INVALID("name is %s; should be what the case is called", name ? "empty" : "NULL");
+  if (!name || !*name) return AT_INVALID("name is %s; should be the name of the case", name ? "empty" : "NULL");
   if (strlen(name) >= AT_BENCH_NAME_CHARS)
     return AT_INVALID("name has %zu bytes; should have at most %d", strlen(name), AT_BENCH_NAME_CHARS - 1);
   for (const char *c = name; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7f)
-      return AT_INVALID("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
-  if (find(bench, name)) return AT_INVALID("name is \"%s\", as that of another case; should be its own", name);
+      return AT_INVALID("name contains the control character 0x%02x; should be plain text",
+                        (unsigned)(unsigned char)*c);
+  if (find(bench, name)) return AT_INVALID("name is \"%s\", which another case has already; should be unique", name);
   return ATTUNE_OK;
 }
 
@@ -88,28 +89,29 @@ static attune_status check_number(const char *what, double number) {
 
 static attune_status check_flags(unsigned flags, const attune_device *device) {
   if (flags & ~FLAGS)
-    return AT_INVALID("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
+    return AT_INVALID("flags is 0x%x; should contain no bits but ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
   if ((flags & ATTUNE_BENCH_GRAPH) && !device)
-    return AT_INVALID("device is NULL, but flags has ATTUNE_BENCH_GRAPH; should be the device whose work is captured");
+    return AT_INVALID(
+        "device is NULL, but flags has ATTUNE_BENCH_GRAPH; should be the device that the captured work runs on");
   return ATTUNE_OK;
 }
 
 static attune_status check_peer(const attune_bench *bench, const char *name) {
   const at_bench_entry *found = name ? find(bench, name) : NULL;
-  if (name && !found)
-    return AT_INVALID("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
+  if (name && !found) return AT_INVALID("peer_of is \"%.200s\"; should be the name of a case added earlier", name);
   if (found && found->shown.peer_of)
-    return AT_INVALID("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->shown.peer_of);
+    return AT_INVALID("peer_of is \"%s\", which is itself a peer of \"%s\"; should be the latter", name,
+                      found->shown.peer_of);
   return ATTUNE_OK;
 }
 
 static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
   attune_status status = check_name(bench, c->name);
-  if (status == ATTUNE_OK && !c->run) status = AT_INVALID("run is NULL; should be the function to be timed");
+  if (status == ATTUNE_OK && !c->run) status = AT_INVALID("run is NULL; should be the function to time");
   if (status == ATTUNE_OK) status = check_number("bytes", c->bytes);
   if (status == ATTUNE_OK) status = check_number("flops", c->flops);
   if (status == ATTUNE_OK && c->flops > 0.0 && attune_dtype_size(c->dtype) == 0)
-    status = AT_INVALID("dtype is %d; should be what the flops are in", (int)c->dtype);
+    status = AT_INVALID("dtype is %d; should be the dtype that flops counts operations in", (int)c->dtype);
   if (status == ATTUNE_OK && (unsigned)c->accuracy > ATTUNE_REDUCED)
     status =
         AT_INVALID("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);

@@ -192,7 +192,7 @@ attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner
                                         const attune_workload *workload, unsigned flags) {
   AT_REQUIRE(bench, tuner, device, workload);
   if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
-    return AT_INVALID("flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
+    return AT_INVALID("flags is 0x%x; should contain no bits but ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH", flags);
   const size_t before = bench->count;
   attune_status status = ATTUNE_OK;
   for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)

@@ -24,9 +24,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   else if (key == CLI_OPTION_ROUNDS_OF_WATCH)
     o->rounds = (long)cli_whole("rounds", argument, 1, 1000000000, "", state);
   else if (key == ARGP_KEY_END && !o->watch && (o->interval_s > 0.0 || o->rounds > 0))
-    cli_bad_usage(state, "--interval and --rounds are of --watch, which is not given");
+    cli_bad_usage(state, "--interval and --rounds need --watch; add it, or leave them out");
   else if (key == ARGP_KEY_END && o->watch && o->problem)
-    cli_bad_usage(state, "--watch lists no implementations; should be without --problem");
+    cli_bad_usage(state, "--watch lists no implementations; leave out --watch or --problem");
   else if (key == ARGP_KEY_ARG)
     cli_bad_usage(state, "unexpected argument \"%s\"; devices takes none", argument);
   else
@@ -41,7 +41,7 @@ typedef struct description {
   char fingerprint[4096];
 } description;
 
-/* A wrong ATTUNE_ALLOC is told at the first call of a device's memory: that is this one. */
+/* A wrong ATTUNE_ALLOC is reported at the first call that uses a device's memory, which is this one. */
 static attune_status describe(description *out, int index) {
   attune_status status = attune_device_at(&out->device, index);
   if (status == ATTUNE_OK) status = attune_memory_empty_cache(out->device);

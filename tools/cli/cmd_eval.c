@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_eval.c: `attune eval`: one elementwise expression: tuned, run on random operands, checked, timed beside a copy. */
+ * cmd_eval.c: `attune eval`: one elementwise expression: tuned, run on random operands, checked, compared with a
+ * copy. */
 #include "tools/cli/commands.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     if (!o->words.expression)
       cli_bad_usage(
           state,
-          "no EXPRESSION; should be one like 'gelu(a + b) * b', or behind -- where it looks like an option: -- -j");
+          "no EXPRESSION; should be one like 'gelu(a + b) * b'; one that looks like an option goes after --: -- -j");
     if (!o->words.shape) cli_bad_usage(state, "no --shape; should be sizes like 4096x4096");
     break;
   default: return ARGP_ERR_UNKNOWN;
@@ -234,15 +235,15 @@ static void print_words(const evaluating *e) {
            origin(d->source));
   line("runs", text);
   snprintf(text, sizeof text,
-           "%s %lld checked of %lld elements are %s: largest error %.3g of what the contract allows, %.3g ulp",
-           is_right(e) ? "all" : "some of the", (long long)e->errors.checked, (long long)e->errors.elements,
+           "%s of the %lld elements checked (of %lld) are %s: largest error %.3g of the contract's tolerance, %.3g ulp",
+           is_right(e) ? "all" : "some", (long long)e->errors.checked, (long long)e->errors.elements,
            is_right(e) ? "right" : "WRONG", e->errors.max_error, e->errors.max_ulps);
   line("checked", text);
-  snprintf(text, sizeof text, "%s a call (%s, median of %d round%s)", cli_time_text(call, t->call_ns), t->measure,
+  snprintf(text, sizeof text, "%s per call (%s, median of %d round%s)", cli_time_text(call, t->call_ns), t->measure,
            t->rounds, t->rounds == 1 ? "" : "s");
   line("time", text);
   if (copy > 0)
-    snprintf(text, sizeof text, "%.4g GB/s; a copy of as many bytes, in turns with it: %.4g GB/s", rate, copy);
+    snprintf(text, sizeof text, "%.4g GB/s; a copy of as many bytes, timed in turns: %.4g GB/s", rate, copy);
   else
     snprintf(text, sizeof text, "%.4g GB/s", rate);
   line("bandwidth", text);
@@ -297,7 +298,7 @@ static int evaluate(evaluating *e) {
   else
     print_words(e);
   if (!is_right(e))
-    cli_error("the results are wrong: an error is %.3g times what the contract allows", e->errors.max_error);
+    cli_error("the results are wrong: an error is %.3g times the contract's tolerance", e->errors.max_error);
   return code == CLI_DONE && !is_right(e) ? CLI_FAILED : code;
 }
 

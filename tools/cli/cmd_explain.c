@@ -62,16 +62,16 @@ static const char *source_name(attune_source source) {
 
 static const char *source_words(attune_source source, attune_mode mode) {
   if (mode == ATTUNE_MODE_OFF && source == ATTUNE_SOURCE_DEFAULT)
-    return "it is the default: mode off asks for it, whatever is stored";
+    return "it is the default: mode off uses it, whatever is stored";
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_DEFAULT)
-    return "it is the default: no stored winner holds here, and a call in mode tune measures the problem first";
+    return "it is the default: no stored winner is valid here; a call in mode tune would measure the problem first";
   if (mode == ATTUNE_MODE_TUNE && source == ATTUNE_SOURCE_NEIGHBOUR)
-    return "it is a guess, from the winner of a similar problem or by a rule: a call in mode tune measures this one "
-           "first";
+    return "it is a guess, from the winner of a similar problem or by a rule; a call in mode tune would measure this "
+           "problem first";
   switch (source) {
-  case ATTUNE_SOURCE_DEFAULT: return "it is the default: no stored winner holds here, and `attune tune' would find one";
+  case ATTUNE_SOURCE_DEFAULT: return "it is the default: no stored winner is valid here; `attune tune' would find one";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is a guess, from the winner of a similar problem or by a rule: `attune tune' would measure this one";
+    return "it is a guess, from the winner of a similar problem or by a rule; `attune tune' would measure this problem";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
@@ -174,8 +174,8 @@ static void margin_line(const char *label, const attune_decision_info *d, double
 static void runner_up_lines(const attune_decision_info *d, bool alone) {
   margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
   if (!(d->runner_up_time_ns > 0) || d->runner_up_time_ns >= d->time_ns) return;
-  line("", alone ? "its time is from the race; winner and default were then measured again, each alone"
-                 : "the race compares samples taken right after each other, not these medians");
+  line("", alone ? "this time is from the race; afterwards winner and default were measured again, each alone"
+                 : "the race compares samples taken in direct succession, not these medians");
 }
 
 /* `alone`: winner and default were measured again behind the race. */
@@ -194,19 +194,19 @@ static void measured_lines(const attune_decision_info *d, bool alone) {
   else
     margin_line("over default", d, d->default_time_ns, d->default_implementation, "");
   if (*d->runner_up && !d->unsure) runner_up_lines(d, alone);
-  snprintf(text, sizeof text, "%.3g of what the contract allows", d->max_error);
+  snprintf(text, sizeof text, "%.3g of the contract's tolerance", d->max_error);
   line("largest error", text);
-  snprintf(text, sizeof text, "%s; %d candidate%s, %d rejected, %d disturbed sample%s thrown away; %.0f ms", d->measure,
+  snprintf(text, sizeof text, "%s; %d candidate%s, %d rejected, %d disturbed sample%s discarded; %.0f ms", d->measure,
            d->candidates, d->candidates == 1 ? "" : "s", d->rejected, d->disturbed, d->disturbed == 1 ? "" : "s",
            d->tuning_ms);
   line("measured", text);
   if (!d->complete) line("complete", "no: the budget ran out first; `attune tune' continues");
   if (d->unsure)
-    line("sure", *d->note ? "no, as the note says; `attune tune' measures again"
-                          : "no: noise, or measured by older rules; `attune tune' measures again");
+    line("sure", *d->note ? "no, see the note; `attune tune' measures again"
+                          : "no: noise, or an older way of measuring; `attune tune' measures again");
 }
 
-/* `asked` is the problem as the user wrote it: told where it is not the beginning of the stored text, from which the
+/* `asked` is the problem as the user wrote it: printed if it is not the beginning of the stored text, from which the
  * accuracy may be left out; of a row-major one it comes first. */
 static void print_words(const char *asked, const attune_decision_info *d, attune_mode mode, bool alone) {
   char text[400], since[CLI_CELL];
@@ -223,7 +223,7 @@ static void print_words(const char *asked, const attune_decision_info *d, attune
   if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
   if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
     line("changed since", d->changed);
-    line("", "it still runs, but what it was compared with has changed; `attune tune' measures again");
+    line("", "it still runs, but the candidates that it was compared with have changed; `attune tune' measures again");
   }
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
@@ -256,9 +256,9 @@ static int add_trial(void *user, const attune_trial *t) {
 }
 
 static void print_trials(trial_report *r, bool alone, bool wide) {
-  line("trials", "times of the race, in which the candidates take turns");
-  line("", "a vendor's call may be listed twice: called directly (default), and through attune");
-  if (alone) line("", "winner and default were then measured again, each alone: these times stand above");
+  line("trials", "times in the race, where the candidates take turns");
+  line("", "a vendor's call may be listed twice: called directly (the default) and through attune");
+  if (alone) line("", "winner and default were then measured again, each alone: see the times above");
   cli_table_print(&r->table, stdout, wide);
 }
 

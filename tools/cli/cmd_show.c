@@ -30,11 +30,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
       o->workload = argument;
     return 0;
   case ARGP_KEY_END:
-    if (o->csv && o->common.json) cli_bad_usage(state, "--csv and --json are both given; should be one of them");
+    if (o->csv && o->common.json) cli_bad_usage(state, "--csv and --json are both given; use one of them");
     if (o->recorded && o->workload)
-      cli_bad_usage(state, "--recorded and WORKLOAD, \"%s\", are both given; should be one of them", o->workload);
+      cli_bad_usage(state, "--recorded and the WORKLOAD \"%s\" are both given; use one of them", o->workload);
     if (o->all && (o->recorded || o->workload))
-      cli_bad_usage(state, "--all is about stored winners; should be without %s",
+      cli_bad_usage(state, "--all applies to stored winners; leave out --all or %s",
                     o->recorded ? "--recorded" : "WORKLOAD");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
@@ -262,7 +262,7 @@ static int show(const options *o, attune_tuner *tuner, attune_device *device) {
     snprintf(command, sizeof command, "attune tune %s", o->workload);
   s->report.command = command;
   status = o->workload ? show_workload(s, device) : o->recorded ? show_recorded(s) : show_winners(s);
-  const char *nothing = o->recorded    ? "no problems recorded: ATTUNE_MODE=record makes programs record them"
+  const char *nothing = o->recorded    ? "no problems recorded: run programs with ATTUNE_MODE=record to record them"
                         : s->elsewhere ? "no stored winner is valid here"
                                        : "no winners stored: `attune tune FILE' finds them";
   const int code = status == ATTUNE_OK ? show_end(&s->report, nothing, s->elsewhere) : cli_fail(status);

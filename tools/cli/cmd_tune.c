@@ -152,7 +152,7 @@ static void tell_busy(const tune_run *run) {
   }
 }
 
-/* With a budget what may be measured again is told when that is over. */
+/* With a budget, problems that may be measured again are reported when that is over. */
 static void report(const tune_run *run, tune_item *it) {
   if (it->outcome != OUTCOME_BUSY && !(run->options->budget_s > 0 && tune_is_open(it))) tune_report_item(run, it);
 }
@@ -204,7 +204,7 @@ static void measure_again(tune_run *run, tune_item *it, double most_ms) {
   attune_decision_destroy(found);
 }
 
-/* What is stored, or the same as another, is told in its place in the list: before the first that is left. */
+/* Stored problems and duplicates are reported in the order of the list, before the first that is left. */
 static void report_known(tune_run *run) {
   for (; run->told < run->count && (run->items[run->told].begun || run->items[run->told].outcome != OUTCOME_LEFT);
        run->told++) {
@@ -275,7 +275,7 @@ static void on_kernel(void *user, const attune_decision *winner, attune_warm_out
   (void)ms;
   if (outcome != ATTUNE_WARM_FAILED) return;
   cli_progress_clear(run->progress);
-  cli_error("%s: its kernel is not in the kernel cache: %s", cli_info(winner).problem, message);
+  cli_error("%s: the winner's kernel is not in the kernel cache: %s", cli_info(winner).problem, message);
 }
 
 /* The kernels of what was chosen stay in the kernel cache, also if those of all candidates were too many for it. */
@@ -315,7 +315,7 @@ static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_devi
   run.start_time = (int64_t)time(NULL);
   if (!count) {
     const char *file = o->common.database ? o->common.database : getenv("ATTUNE_DB");
-    cli_error("no problems recorded for %s in %s; should be recorded by a program run with ATTUNE_MODE=record",
+    cli_error("no problems recorded for %s in %s; run a program with ATTUNE_MODE=record to record them",
               attune_device_name(device), file ? file : "the user's database");
     return CLI_FAILED;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_verify.c: `attune verify`: times a sample of the stored winners again, beside the default, and tells which no
- * longer hold. */
+ * cmd_verify.c: `attune verify`: times a sample of the stored winners again, in turns with the default, and reports
+ * which no longer hold. */
 #include "tools/cli/commands.h"
 
 #include <math.h>
@@ -137,21 +137,21 @@ static int print(report *r, const options *o, const char *device, size_t stored)
     return code;
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
-  printf("%zu of %zu winner%s timed again: %zu hold", count, stored, stored == 1 ? "" : "s", held(r));
+  printf("%zu of %zu winner%s timed again: %zu still hold", count, stored, stored == 1 ? "" : "s", held(r));
   print_number(r->by_verdict[ATTUNE_VERDICT_GAINS_LESS], "gain less");
   print_number(r->by_verdict[ATTUNE_VERDICT_SLOWER], "slower than the default");
   print_number(r->by_verdict[ATTUNE_VERDICT_WRONG], "wrong");
   print_number(r->failed, "failed");
   print_number(unsure, "unsure");
-  print_number(r->left, "not begun for lack of time");
+  print_number(r->left, "not started for lack of time");
   putchar('\n');
-  if (unsure) puts("unsure: other work used the CPUs; verify again on a quiet machine");
-  if (decided) printf("speedup now / stored speedup, geometric mean: %.3f\n", ratio);
+  if (unsure) puts("unsure: other work used the CPUs; run attune verify again on a quiet machine");
+  if (decided) printf("speedup now / stored speedup: geometric mean %.3f\n", ratio);
   const size_t bad = decided - held(r);
   if (bad && r->marked == bad)
-    puts("those that no longer hold are marked as unsure: `attune tune' measures them again");
+    puts("winners that no longer hold are now unsure: `attune tune' measures them again");
   else if (bad)
-    printf("%zu of the %zu that no longer hold %s marked as unsure, for `attune tune' to measure again\n", r->marked, bad,
+    printf("%zu of %zu that no longer hold %s marked as unsure: `attune tune' measures again\n", r->marked, bad,
            r->marked == 1 ? "is" : "are");
   return code;
 }

@@ -62,11 +62,11 @@ static void print_nothing(const char *device, size_t held, size_t there) {
   if (!held)
     printf("nothing to compile: no stored winner is valid on %s; `attune tune' finds them\n", device);
   else if (!there)
-    printf("nothing to compile: %zu winner%s valid on %s, and none needs a kernel\n", held, held == 1 ? " is" : "s are",
-           device);
+    printf("nothing to compile: %zu winner%s valid on %s, none of which needs a kernel\n", held,
+           held == 1 ? " is" : "s are", device);
   else
-    printf("nothing to compile: of %zu winner%s valid on %s, the kernels of %zu are in the kernel cache, the rest need "
-           "none\n",
+    printf("nothing to compile: of %zu winner%s valid on %s, the kernels of %zu are already in the kernel cache, the "
+           "rest need none\n",
            held, s, device, there);
 }
 
@@ -92,11 +92,11 @@ static int print(report *r, const options *o, const char *device, const attune_w
   return code;
 }
 
-/* A file of no bytes is a database that nobody has written to: nothing can be warmed with it, and it is seldom meant. */
+/* A file of no bytes is a database without any row: nothing can be warmed with it, and it is seldom intended. */
 static int need_content(const char *path) {
   struct stat about;
   if (!path || stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > 0) return CLI_DONE;
-  cli_error("%s is empty; should be a database that `attune tune' made", path);
+  cli_error("%s is empty; should be a database made by `attune tune'", path);
   return CLI_FAILED;
 }
 

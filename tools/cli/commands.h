@@ -8,7 +8,7 @@
 
 #include "tools/cli/cli.h"
 
-/* What a value is, for completion. */
+/* The kind of a value, for completion. */
 typedef enum cli_value {
   CLI_NO_VALUE,
   CLI_ANY,
@@ -39,6 +39,8 @@ typedef struct cli_command {
   const char *summary;  /* a line of `attune --help` */
   const char *purpose;  /* the first words of `attune COMMAND --help` */
   const char *details;  /* the words after the options; NULL: none */
+  const char *failed;   /* the meaning of exit code 1; NULL: failure */
+  const char *examples; /* command lines, one on each line; NULL: none */
   const cli_option *options;
   int (*run)(int argc, char **argv);
 } cli_command;
@@ -46,13 +48,16 @@ typedef struct cli_command {
 extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
 
-/* NULL: there is none of that name. */
+/* Writes details, exit codes and examples: the last part of the help, and of the command's entry in the manual. */
+void cli_details(const cli_command *command, char *out, size_t size);
+
+/* NULL: no command has that name. */
 const cli_command *cli_command_find(const char *name);
 
 /* Escapes words that begin with - and that the command (NULL: before its name) cannot know. */
 void cli_clean_options(int argc, char **argv, const cli_command *command);
 
-/* Keys of the options without a letter. */
+/* Keys of options without a letter. */
 enum {
   CLI_OPTION_PROBLEM_BUDGET = 256,
   CLI_OPTION_WIDE,
@@ -96,7 +101,8 @@ enum {
   CLI_OPTION_CSV
 };
 
-/* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */
+/* The option -h, which the command and each of its subcommands have in addition to argp's --help. cli_help ends the
+ * program with the help if `key` is that option's, else returns false. */
 extern const struct argp_option cli_help_option;
 bool cli_help(int key, const struct argp_state *state);
 
@@ -104,26 +110,26 @@ bool cli_help(int key, const struct argp_state *state);
  * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
 
-/* text.c. A decimal number; false: it is none. The others end the command with CLI_USAGE where the option's value is
- * none, or not within its bounds; `note` follows these in the message. */
+/* text.c. Reads a decimal number; false: `text` is not one. The other two end the command with CLI_USAGE if the option's
+ * value is not a number or out of bounds; `note` follows the bounds in the message. */
 bool cli_read_number(const char *text, double *out);
 double cli_positive(const char *option, const char *text, const char *unit, double most,
                     const struct argp_state *state);
 uint64_t cli_whole(const char *option, const char *text, uint64_t least, uint64_t most, const char *note,
                    const struct argp_state *state);
 
-/* suggest.c: the command that a mistyped word may mean; NULL: none is near. */
+/* suggest.c: the command closest to a mistyped word; NULL: none is close. */
 const char *cli_suggest_command(const char *word);
 
 /* Ends the command with CLI_USAGE at the first option of state->argv that `command` (NULL: before its name) does not
- * have, and says which one may be meant. */
+ * have, and suggests one. */
 void cli_check_options(const cli_command *command, struct argp_state *state);
 
 /* main.c */
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-/* manual.c, completion.c: what is made of the table for man(1) and for shells. */
+/* manual.c, completion.c: generate the manual page and the completion scripts from the table. */
 void cli_print_manual(FILE *out);
 int cmd_completion(int argc, char **argv);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What argp adds to every command. */
-static const cli_option added[] = {{"help", 'h', NULL, CLI_NO_VALUE, "Print what the command does and its options"},
+static const cli_option added[] = {{"help", 'h', NULL, CLI_NO_VALUE, "Print help about the command and its options"},
                                    {"usage", 256, NULL, CLI_NO_VALUE, "Print a short usage message"},
                                    {"version", 'V', NULL, CLI_NO_VALUE, "Print the version of attune"},
                                    {NULL, 0, NULL, CLI_NO_VALUE, NULL}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * eval.h: what the files of `attune eval` share: how long a call takes, beside a plain copy. */
+ * eval.h: what the files of `attune eval` share: how long a call takes, compared with a plain copy. */
 #ifndef CLI_EVAL_H
 #define CLI_EVAL_H
 

@@ -83,11 +83,11 @@ static bool is_other_file(const char *path) {
 int cli_need_database(const char *path) {
   if (!path || !*path || strcmp(path, ":memory:") == 0) return CLI_DONE;
   if (is_other_file(path)) {
-    cli_error("%s is not a database; should be one that `attune tune' made", path);
+    cli_error("%s is not a database; should be one made by `attune tune'", path);
     return CLI_USAGE;
   }
   if (access(path, F_OK) == 0) return CLI_DONE;
-  cli_error("%s: %s; should be a database that `attune tune' made", path, strerror(errno));
+  cli_error("%s: %s; should be a database made by `attune tune'", path, strerror(errno));
   return CLI_USAGE;
 }
 
@@ -171,10 +171,9 @@ static error_t parse_top(int key, char *argument, struct argp_state *state) {
 }
 
 static void top_doc(char *out, size_t size) {
-  size_t at = (size_t)snprintf(
-      out, size, "%s",
-      "Finds, verifies and remembers the fastest implementation of each matrix product and elementwise expression.\v"
-      "Commands:\n");
+  size_t at = (size_t)snprintf(out, size, "%s",
+                               "Finds, verifies and stores the fastest implementation of each matrix product and "
+                               "elementwise expression.\vCommands:\n");
   for (size_t i = 0; i < cli_command_count && at < size; i++) {
     char name[64];
     snprintf(name, sizeof name, "%s %s", cli_commands[i].name, cli_commands[i].argument);
@@ -182,10 +181,11 @@ static void top_doc(char *out, size_t size) {
   }
   if (at < size)
     snprintf(out + at, size - at,
-             "\n`attune help COMMAND' says more. Exit codes: 0 success, 1 failure, 2 wrong usage or unreadable input.");
+             "\n`attune help COMMAND' describes a command and has an example. Exit codes: 0 success, 1 failure, 2 "
+             "wrong usage or unreadable input.");
 }
 
-/* What could not be written is an error, except to a reader who has left; said once. */
+/* Failed output is an error, except to a reader that has closed the pipe; reported once. */
 static bool output_failed(void) {
   static bool said;
   errno = 0;
@@ -218,7 +218,7 @@ static void fill_outputs(void) {
 /* Reads the words before the command and its name; what follows is the command's. */
 static error_t read_top(int argc, char **argv, choice *chosen) {
   const struct argp_option options[] = {
-      {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0},
+      {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print the part of docs/attune.1 that is made from this table", 0},
       cli_help_option,
       {0}};
   char doc[2048];
@@ -270,12 +270,13 @@ int main(int argc, char **argv) {
   setlocale(LC_TIME, "");
   argp_program_version_hook = print_version;
   argp_err_exit_status = CLI_USAGE;
+  (void)setenv("ARGP_HELP_FMT", "no-dup-args-note", 0); /* argp's paragraph about arguments of short options */
   choice chosen = {0};
   (void)unsetenv("ATTUNE_OVERRIDE"); /* the command's own options are the operator's, too */
   if (argc > 0) argv[0] = program;
   cli_clean_options(argc, argv, NULL);
   const bool may_end = atexit(cli_check_output) == 0; /* --help and --version end in argp */
-  if (!may_end) cli_error("warning: what cannot be printed may go unnoticed");
+  if (!may_end) cli_error("warning: if output cannot be written, that may go unnoticed");
   if (read_top(argc, argv, &chosen) != 0 || !chosen.command) return CLI_USAGE;
   char full_name[32];
   snprintf(full_name, sizeof full_name, "attune %s", chosen.command->name);

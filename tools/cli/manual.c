@@ -44,8 +44,8 @@ static void synopsis(FILE *out, const cli_command *command) {
   }
 }
 
-/* Has a command before `index` an option that reads the same? Then it was told. */
-static int told(size_t index, const cli_option *option) {
+/* Does an earlier command have an option with the same name and help? It is printed once. */
+static int printed(size_t index, const cli_option *option) {
   for (size_t i = 0; i < index; i++)
     for (const cli_option *o = cli_commands[i].options; o->name; o++)
       if (strcmp(o->name, option->name) == 0 && strcmp(o->help, option->help) == 0) return 1;
@@ -83,13 +83,14 @@ void cli_print_manual(FILE *out) {
     fprintf(out, ".BI %s \" %s\"\n", cli_commands[i].name, cli_commands[i].argument);
     put_text(out, cli_commands[i].purpose);
     putc('\n', out);
-    if (!cli_commands[i].details) continue;
-    put_text(out, cli_commands[i].details);
+    char details[2048];
+    cli_details(&cli_commands[i], details, sizeof details);
+    put_text(out, details);
     putc('\n', out);
   }
   fputs(".SH OPTIONS\n", out);
   for (size_t i = 0; i < cli_command_count; i++)
     for (const cli_option *o = cli_commands[i].options; o->name; o++)
-      if (!told(i, o)) option(out, &cli_commands[i], o);
-  fprintf(out, ".TP\n.BR \\-%c \", \" \\-\\-help\nPrint what the command does and its options.\n", cli_help_option.key);
+      if (!printed(i, o)) option(out, &cli_commands[i], o);
+  fprintf(out, ".TP\n.BR \\-%c \", \" \\-\\-help\nPrint help about the command and its options.\n", cli_help_option.key);
 }

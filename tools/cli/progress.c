@@ -72,7 +72,7 @@ static void tell_error(void *user, attune_log_level level, const char *line) {
 }
 
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options) {
-  const bool tells = !getenv("ATTUNE_LOG"); /* else it is told there */
+  const bool tells = !getenv("ATTUNE_LOG"); /* else the log has it */
   if (tells) attune_set_log(tell_error, NULL, ATTUNE_LOG_ERROR);
   const attune_status status = attune_tuner_create(out, options);
   if (tells) attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);

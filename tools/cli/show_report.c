@@ -212,23 +212,24 @@ static void print_sums(const show_report *r) {
 static void print_remarks(const show_report *r, size_t elsewhere) {
   const size_t left = r->rows - r->tuned;
   if (left && r->untuned_ns > 0)
-    printf("%zu not tuned, about %.0f %% of the time of all calls:\n  `%s' measures %s\n", left,
+    printf("%zu not tuned, with about %.0f %% of the time of all calls:\n  `%s' measures %s\n", left,
            100 * r->untuned_ns / r->all_ns, r->command, left == 1 ? "it" : "them");
   else if (left)
     printf("%zu not tuned: `%s' measures %s\n", left, r->command, left == 1 ? "it" : "them");
   if (r->unsure)
-    printf("? %zu unsure (noise, or other work), counted as 1x:\n  `%s' measures again\n", r->unsure, r->command);
-  if (r->incomplete) printf("? %zu incomplete (the budget ended): `%s' measures again\n", r->incomplete, r->command);
+    printf("? %zu unsure (noise or other work), counted as 1x:\n  `%s' measures them again\n", r->unsure, r->command);
+  if (r->incomplete)
+    printf("? %zu incomplete (the budget ended): `%s' measures them again\n", r->incomplete, r->command);
   const char *more = r->table.rows ? "more " : "", *with = "on other machines, drivers or libraries";
   if (elsewhere && r->other_threads == elsewhere)
     with = "with other numbers of CPU threads";
   else if (r->other_threads)
     with = "on other machines, drivers, libraries or CPU threads";
-  if (elsewhere) printf("%zu %smeasured %s: --all shows %s\n", elsewhere, more, with, elsewhere == 1 ? "it" : "them");
+  if (elsewhere) printf("%zu %smeasured %s: --all lists %s\n", elsewhere, more, with, elsewhere == 1 ? "it" : "them");
   if (r->changed)
-    printf("%zu compared with other libraries, or fewer implementations, than are here:\n"
-           "  `%s' measures again%s\n",
-           r->changed, r->command, r->all ? "" : ", --all says what differs");
+    printf("%zu compared with other libraries, or fewer implementations, than there are here:\n"
+           "  `%s' measures them again%s\n",
+           r->changed, r->command, r->all ? "" : ", --all shows what differs");
 }
 
 int show_end(show_report *r, const char *nothing, size_t elsewhere) {

@@ -17,7 +17,7 @@ static void on_signal(int number) {
 
 /* The present problem did not come to its end. Every winner before it is stored. */
 static void on_alarm(int number) {
-  static const char line[] = "attune: interrupted: the present problem did not end and is not stored\n";
+  static const char line[] = "attune: interrupted: the current problem was not finished and is not stored\n";
   (void)number;
   if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(128 + cli_interrupted);
   _exit(128 + cli_interrupted);

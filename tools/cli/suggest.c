@@ -98,7 +98,7 @@ static void fail(const struct argp_state *state, const cli_command *command, con
   const int others = having(word, chars, names, sizeof names);
   for (int i = 0; i < COMMON && !others; i++) consider(&n, common[i]);
   if (others && !command)
-    cli_bad_usage(state, "--%.*s stands before the command; should stand behind it: attune COMMAND --%.*s", (int)chars,
+    cli_bad_usage(state, "--%.*s comes before the command; should come after it: attune COMMAND --%.*s", (int)chars,
                   word, (int)chars, word);
   else if (n.name)
     cli_bad_usage(state, "there is no option --%.*s; did you mean --%s?", (int)chars, word, n.name);

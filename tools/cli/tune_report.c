@@ -21,16 +21,16 @@ static int print_times(const attune_decision_info *d) {
   return printed + more;
 }
 
-/* What a reader should know beside the figures. */
+/* Remarks on the figures. */
 static void write_remark(const tune_item *it, char *out, size_t size) {
   const attune_decision_info *d = &it->decision;
   const bool stored = it->outcome == OUTCOME_STORED;
   if (stored && strncmp(d->note, "stays: ", 7) == 0)
     snprintf(out, size, "  (stored; %s)", d->note);
   else if (!stored && d->unsure)
-    snprintf(out, size, "  (%s%s)", d->complete ? "" : "budget ended first; ", d->note);
+    snprintf(out, size, "  (%s%s)", d->complete ? "" : "the budget ended first; ", d->note);
   else
-    snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
+    snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (the budget ended first)" : "");
 }
 
 /* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
@@ -53,8 +53,8 @@ static void print_item(const tune_run *run, const tune_item *it) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
   cli_print_padded(stdout, it->shown, run->name_width, false, false);
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
-  if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
-  if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
+  if (it->outcome == OUTCOME_BUSY) fputs("  left: another process is measuring it", stdout);
+  if (it->outcome == OUTCOME_SAME) fputs("  the same problem as one above", stdout);
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
     const int left = room - run->name_width - print_times(&it->decision) - 2;
     print_winner(it, !room ? 0 : left > 1 ? left : 1);
@@ -94,7 +94,7 @@ tune_tally tune_count_up(const tune_run *run) {
 
 void tune_print_summary(const tune_run *run, const tune_tally *t) {
   size_t tuned = t->by_outcome[OUTCOME_TUNED];
-  if (cli_interrupted) puts("interrupted: what is done is stored, the same command resumes");
+  if (cli_interrupted) puts("interrupted: finished problems are stored; run the same command again to resume");
   if (t->geomean > 0)
     printf("geomean speedup over the default: %.3fx, weighted by calls x time: %.3fx\n", t->geomean, t->weighted);
   printf("%zu tuned, %zu already stored, ", tuned, t->by_outcome[OUTCOME_STORED]);
@@ -105,10 +105,10 @@ void tune_print_summary(const tune_run *run, const tune_tally *t) {
   const double needed_ms = tuned || cli_interrupted ? 0 : tune_budget_needed_ms(run);
   char needed[CLI_CELL];
   if (needed_ms > 0)
-    printf("none of these fits into the budget: the shortest needs %s or more\n",
+    printf("none of these fits into the budget: the shortest needs at least %s\n",
            cli_time_text(needed, 1e6 * needed_ms));
   if (t->by_outcome[OUTCOME_BUSY])
-    printf("%zu still measured by other processes: the same command takes %s\n", t->by_outcome[OUTCOME_BUSY],
+    printf("%zu still being measured elsewhere: the same command later uses %s\n", t->by_outcome[OUTCOME_BUSY],
            t->by_outcome[OUTCOME_BUSY] == 1 ? "its winner" : "their winners");
   const size_t kept = run->warmed.compiled + run->warmed.there;
   if (kept + run->warmed.failed)
@@ -118,10 +118,10 @@ void tune_print_summary(const tune_run *run, const tune_tally *t) {
     printf("%zu of the tuned ran out of %s time: the same command measures %s further\n", t->incomplete,
            t->incomplete == 1 ? "its" : "their", t->incomplete == 1 ? "it" : "them");
   if (t->unsure)
-    printf("%zu %s unsure (noise, or other work): the same command measures %s again\n", t->unsure,
+    printf("%zu %s unsure (noise or other work): the same command measures %s again\n", t->unsure,
            t->unsure == 1 ? "is" : "are", t->unsure == 1 ? "it" : "them");
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
-    puts("nothing to measure: every winner is stored");
+    puts("nothing to measure: every problem has a stored winner");
 }
 
 static json_t *item_json(const tune_item *it) {

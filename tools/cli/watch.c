@@ -41,7 +41,7 @@ static int count_process(void *user, const attune_device_process *process) {
   return 0;
 }
 
-/* -1: nobody tells. */
+/* -1: unknown. */
 static int processes_of(attune_device *device) {
   int count = 0;
   return attune_device_each_process(device, count_process, &count) == ATTUNE_OK ? count : -1;

@@ -228,8 +228,8 @@ attune_status attune_precompile_next(attune_precompile *a, double wait_ms, int a
   }
   if (window_end(a) > end && !a->given_up) (void)at_compile_start(&a->group);
   at_compile_unlock();
-  if (none) return at_fail(ATTUNE_NOT_FOUND, "every problem was given");
-  if (next == SIZE_MAX) return at_fail(ATTUNE_BUSY, "the kernels of no problem are compiled yet; ask again");
+  if (none) return at_fail(ATTUNE_NOT_FOUND, "every problem has been returned");
+  if (next == SIZE_MAX) return at_fail(ATTUNE_BUSY, "no problem has all its kernels compiled yet; call again");
   *out = next;
   return ATTUNE_OK;
 }

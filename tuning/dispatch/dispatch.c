@@ -78,7 +78,7 @@ static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **
   out->implementation_version = found->implementation_version;
   at_copy_text(out->configuration, sizeof out->configuration, found->configuration);
   out->source = ATTUNE_SOURCE_NEIGHBOUR;
-  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s%s", found->problem,
+  snprintf(out->note, sizeof out->note, "a guess: the winner of %.100s%s", found->problem,
            strlen(found->problem) > 100 ? "..." : "");
   return ATTUNE_OK;
 }
@@ -119,7 +119,7 @@ static attune_status guess_by_rule(const question *q, attune_decision *out, at_p
     out->implementation_version = one->version;
     at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
     out->source = ATTUNE_SOURCE_NEIGHBOUR;
-    snprintf(out->note, sizeof out->note, "a guess: by a rule for problems of these sizes");
+    snprintf(out->note, sizeof out->note, "a guess: a rule for problems of these sizes");
     return ATTUNE_OK;
   }
   return ATTUNE_NOT_FOUND;
@@ -136,7 +136,7 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
   out->source = ATTUNE_SOURCE_DEFAULT;
   snprintf(out->note, sizeof out->note, "the default: %s",
-           q->mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
+           q->mode == ATTUNE_MODE_OFF ? "mode off uses it" : "no stored winner is valid here");
   return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
 
@@ -161,12 +161,12 @@ static attune_status guess(const question *q, attune_decision *out, at_plan **pl
   if (may && !(uncompiled && *uncompiled) && guess_by_rule(q, out, plan) == ATTUNE_OK) return ATTUNE_OK;
   attune_status status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)
-    snprintf(out->note, sizeof out->note, "the default, until the kernel of what won is compiled");
+    snprintf(out->note, sizeof out->note, "the default, until the winner's kernel is compiled");
   return status;
 }
 
-/* On the thread of deferred_decision.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What
- * was tuned meanwhile stays. */
+/* On the thread of deferred_decision.h, where waiting for the compiler delays no call: the winner replaces the default.
+ * What was tuned in between stays. */
 static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device) {
   const question q = {tuner, op, key->words + 1, device, attune_tuner_get_mode(tuner)};
   at_plan *plan = NULL;
@@ -234,14 +234,14 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
     return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
-  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
+  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a decision");
   bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
   attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
                          : locked                ? ATTUNE_BUSY
                                   : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
   if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
   bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
-  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
+  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is not used: %s", attune_last_message());
   if (status != ATTUNE_OK) {
     if (mode == ATTUNE_MODE_TUNE && !late) {
       status = tune(&q, decision, &plan);
@@ -257,7 +257,8 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   }
   free(decision);
   if (status == ATTUNE_OK && uncompiled && !at_deferred_add(tuner, op, key, q.device, decide_later))
-    at_log(ATTUNE_LOG_INFO, "a winner is not compiled beside the calls: too many wait for that, or no thread starts");
+    at_log(ATTUNE_LOG_INFO,
+           "a winner is not compiled in the background: the queue is full, or no thread could be started");
   return status;
 }
 
@@ -327,7 +328,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
 
 attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
   AT_REQUIRE(tuner, device, problem, out);
-  const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a choice");
+  const attune_status room = at_stack_check(AT_STACK_CALL, "explaining a decision");
   if (room != ATTUNE_OK) return room;
   const at_call_scope scope = at_call_enter(NULL);
   return at_call_leave(&scope, explain(tuner, device, problem, out));

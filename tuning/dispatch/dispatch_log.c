@@ -26,7 +26,8 @@ static bool lacks_threads(const attune_device *device, const attune_decision *ro
   if (device->properties.kind != ATTUNE_DEVICE_HOST || !at_copy_text(c.text, sizeof c.text, row->configuration) ||
       !at_configuration_get(&c, "threads", &threads) || threads <= at_cpu_count())
     return false;
-  (void)at_append(words, size, &at, "%s needs %lld threads, and %d may be used (ATTUNE_THREADS, CPU affinity or quota)",
+  (void)at_append(words, size, &at,
+                  "%s needs %lld threads, but only %d may be used (ATTUNE_THREADS, CPU affinity or quota)",
                   row->implementation, (long long)threads, at_cpu_count());
   return true;
 }
@@ -44,7 +45,8 @@ static int look(void *user, const char *fingerprint, const attune_decision *row)
                     e->measure);
     parts++;
   }
-  if (parts == 0 && !lacks_threads(e->device, row, words, sizeof words)) return 0; /* it would hold: told elsewhere */
+  if (parts == 0 && !lacks_threads(e->device, row, words, sizeof words))
+    return 0; /* valid here: logged elsewhere */
   if (e->rows++ == 0 || parts < e->parts) {
     e->parts = parts;
     memcpy(e->words, words, sizeof words);
@@ -61,7 +63,7 @@ void at_why_no_winner(attune_tuner *tuner, const at_op *op, attune_device *devic
   if (tuner->user) (void)at_store_each_of_problem(tuner->user, d->problem, look, &e);
   if (tuner->system) (void)at_store_each_of_problem(tuner->system, d->problem, look, &e);
   if (e.rows)
-    (void)at_append(out, size, &at, "%s stored winner does not hold here: %s", e.rows == 1 ? "a" : "the nearest",
+    (void)at_append(out, size, &at, "%s stored winner is not valid here: %s", e.rows == 1 ? "a" : "the nearest",
                     e.words);
 }
 

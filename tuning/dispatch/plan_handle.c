@@ -21,7 +21,7 @@ static bool names(const attune_decision *decision, const at_plan *plan) {
          strcmp(decision->configuration, plan->configuration.text) == 0;
 }
 
-/* Why this plan. Another thread may have put a newer winner in its place meanwhile: then little is known. */
+/* Why this plan. Another thread may have put a newer winner in its place: then little is known. */
 static attune_status find_decision(attune_tuner *tuner, const at_key *key, const at_plan *plan, attune_decision *out) {
   if (at_plan_table_decision(&tuner->plans, key, out) && names(out, plan)) return ATTUNE_OK;
   if (at_plan_table_decision(&tuner->captured, key, out) && names(out, plan)) return ATTUNE_OK;
@@ -30,7 +30,7 @@ static attune_status find_decision(attune_tuner *tuner, const at_key *key, const
   at_copy_text(out->implementation, sizeof out->implementation, plan->implementation->name);
   out->implementation_version = plan->implementation->version;
   at_copy_text(out->configuration, sizeof out->configuration, plan->configuration.text);
-  snprintf(out->note, sizeof out->note, "a newer choice took its place while the plan was made");
+  snprintf(out->note, sizeof out->note, "a newer decision replaced it while the plan was being created");
   return status;
 }
 
@@ -71,7 +71,7 @@ attune_status at_plan_handle_fail(const attune_plan *plan, const at_op *op, cons
                                   const void *operands) {
   AT_REQUIRE(plan, stream, operands);
   if (plan->op != op)
-    return AT_INVALID("plan is of %s, the operands of %s; run it by the call of %s", plan->op->name, op->name,
+    return AT_INVALID("plan is of %s, the operands of %s; use the run function of %s", plan->op->name, op->name,
                       plan->op->name);
   return AT_INVALID("stream is of %s, the plan of %s; should be of the same device", stream->device->name,
                     plan->device->name);

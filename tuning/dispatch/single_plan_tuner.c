@@ -62,7 +62,7 @@ static attune_status timed_create(void **out, const at_plan *plan, const at_bare
   attune_status status = at_single_plan_tuner_open(&c->sole, plan);
   if (status == ATTUNE_OK) status = c->type->create(&c->calls, c->sole.tuner, plan->problem, calls);
   if (status == ATTUNE_OK && (c->type->run(c->calls, stream, 0, 1) != ATTUNE_OK || !at_single_plan_tuner_hit(&c->sole)))
-    status = at_fail(ATTUNE_NOT_FOUND, "a call comes to another plan than that of %s", plan->implementation->name);
+    status = at_fail(ATTUNE_NOT_FOUND, "the call runs another plan than that of %s", plan->implementation->name);
   if (status == ATTUNE_OK)
     *out = c;
   else

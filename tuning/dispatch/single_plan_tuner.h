@@ -11,7 +11,7 @@ typedef struct at_single_plan_tuner {
   const at_op *ops[1]; /* the tuner's */
 } at_single_plan_tuner;
 
-/* The plan stays its owner's, who keeps it until at_single_plan_tuner_close; that may follow a failure too. */
+/* The plan stays its owner's, which keeps it until at_single_plan_tuner_close; that may follow a failure too. */
 attune_status at_single_plan_tuner_open(at_single_plan_tuner *out, const at_plan *plan);
 void at_single_plan_tuner_close(at_single_plan_tuner *sole);
 

@@ -110,8 +110,8 @@ static attune_status check_options(const attune_tuner_options *o) {
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
     return AT_INVALID("options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
-    return AT_INVALID("options.measure is %d; should be 0 for the usual one, cold,graph (1), cold,eager (2), hot,graph "
-                      "(3) or hot,eager (4)",
+    return AT_INVALID("options.measure is %d; should be 0 for the device's usual one, cold,graph (1), cold,eager (2), "
+                      "hot,graph (3) or hot,eager (4)",
                       (int)o->measure);
   return ATTUNE_OK;
 }
@@ -131,8 +131,8 @@ static bool wants_user(const attune_tuner *t) {
 /* The user database: the program's, ATTUNE_DB's or the user's own. BUSY: *out is there, and connects when it can. */
 static attune_status open_user(const attune_tuner *t, at_store **out) {
   if (!t->user_path[0])
-    return at_fail(ATTUNE_NOT_FOUND, "there is no place for a tuning database, as HOME and XDG_DATA_HOME are not set; "
-                                     "name a file by ATTUNE_DB (attune --db), or :memory: for none");
+    return at_fail(ATTUNE_NOT_FOUND, "the tuning database has no default path, as HOME and XDG_DATA_HOME are not set; "
+                                     "name a file with ATTUNE_DB (attune --db), or :memory: to store nothing");
   return at_store_open_within(out, t->user_path, t->named ? AT_STORE_READ_WRITE : AT_STORE_OWN, AT_OPEN_WAIT_MS);
 }
 
@@ -165,7 +165,8 @@ static void tell_loss(attune_tuner *t) {
   const attune_mode mode = attune_tuner_get_mode(t);
   if (mode < ATTUNE_MODE_RECORD || attune_tuner_database_status(t) == ATTUNE_OK) return;
   at_log(at_tuner_loss_level(t, ATTUNE_OK), "mode %s, but %s: %s", mode == ATTUNE_MODE_RECORD ? "record" : "tune",
-         mode == ATTUNE_MODE_RECORD ? "no call is recorded" : "winners are kept in memory only", attune_last_message());
+         mode == ATTUNE_MODE_RECORD ? "no calls are recorded" : "winners are kept in memory only",
+         attune_last_message());
 }
 
 /* What cannot be opened is left out and said; the tuner works without. */
@@ -173,9 +174,9 @@ static void tell_databases(attune_tuner *t, attune_status system, const char *me
   if (attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD)
     tell_loss(t);
   else if (t->unwritable != ATTUNE_OK)
-    at_log(ATTUNE_LOG_INFO, "the tuning database is only read: %s", t->database_message);
+    at_log(ATTUNE_LOG_INFO, "the tuning database is read-only: %s", t->database_message);
   else if (t->database_status == ATTUNE_BUSY)
-    at_log(ATTUNE_LOG_WARNING, "the tuning database is not read yet: %s", t->database_message);
+    at_log(ATTUNE_LOG_WARNING, "the tuning database cannot be read yet: %s", t->database_message);
   else if (t->database_status != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without a tuning database: %s", t->database_message);
   if (system != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", message);

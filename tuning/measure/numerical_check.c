@@ -40,7 +40,7 @@ struct at_numerical_check {
   int contents[AT_MAX_BUFFERS]; /* what the device's buffers hold, as special_contents counts */
   at_plan *base;                /* the default, made when a plan loses something; NULL: not yet, or there is none */
   bool base_made;
-  uint32_t base_lost; /* rules that the default breaks: nobody is held to them */
+  uint32_t base_lost; /* rules that the default breaks, which no candidate is held to */
 };
 
 static size_t offset_of(const at_numerical_check *v, int buffer) {
@@ -74,7 +74,7 @@ static attune_status fetch_outputs(at_numerical_check *v) {
   return status;
 }
 
-/* ---- hashes of large buffers, by all CPUs: nothing is measured meanwhile ---- */
+/* ---- hashes of large buffers, by all CPUs, while nothing is measured ---- */
 
 enum { PARTS = 64, PART_LEAST = 1 << 20 };
 
@@ -258,7 +258,7 @@ static attune_status wrong_result(const at_numerical_check *v, const at_plan *pl
   return wrong(plan, words);
 }
 
-/* What the latest launch did beside its outputs. */
+/* Writes of the latest launch outside its outputs. */
 static attune_status check_damage(at_numerical_check *v, const at_plan *plan, bool inputs) {
   const bool guards = guards_unchanged(v);
   v->damaged = !guards || (inputs && hash_buffers(v, false) != v->input_hash);
@@ -291,7 +291,8 @@ static attune_status check_bits(at_numerical_check *v, const at_plan *plan) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < 3 && status == ATTUNE_OK; i++) {
     status = run(v, plan, TURN_USUAL);
-    if (status == ATTUNE_OK && hash_buffers(v, true) != first) status = wrong(plan, "gives other bits at each run");
+    if (status == ATTUNE_OK && hash_buffers(v, true) != first)
+      status = wrong(plan, "gives different bits from run to run");
   }
   return status;
 }
@@ -304,7 +305,7 @@ static bool needs_other_turn(const at_numerical_check *v) {
   return integers || v->set->scalar_count > 0;
 }
 
-/* The results on ordinary data. That it changes its inputs is told first: it may be why they are wrong. */
+/* The results on ordinary data. Changed inputs are reported first, as they may be the cause of wrong results. */
 static attune_status check_numbers(at_numerical_check *v, const at_plan *plan, double *max_error) {
   *max_error = 0.0;
   attune_status status = check_turn(v, plan, TURN_USUAL, max_error);
@@ -366,7 +367,7 @@ static const at_implementation *default_of(const at_numerical_check *v, at_confi
   return base && base->configurations && base->configurations(base, v->problem, device, first, 1) == 1 ? base : NULL;
 }
 
-/* The rules that the default breaks in launch `which` count for nobody from then on. */
+/* From then on the rules that the default breaks in launch `which` count for no candidate. */
 static void ask_default(at_numerical_check *v, int which) {
   uint32_t lost = 0;
   at_configuration first;

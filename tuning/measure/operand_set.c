@@ -104,11 +104,11 @@ attune_status at_operand_room(attune_device *device, size_t operand_bytes) {
   }
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "it is too large to be measured on %s: its operands are %s, measuring and verifying it needs about "
-                 "%s, and %s %s; %s. Until it is measured, calls of it run the default",
+                 "%s, and %s %s; %s. Until it is measured, its calls run the default",
                  device->name, bytes_text(operands, (double)operand_bytes), bytes_text(needed, need),
-                 fits ? "only this much is free there:" : "all the memory there is", bytes_text(has, left),
-                 fits ? "free some, or tune it where there is more"
-                      : "tune it on a device with more, or tune a smaller one");
+                 fits ? "the free memory there is" : "the memory there is", bytes_text(has, left),
+                 fits ? "free some, or tune it on a device with more"
+                      : "tune it on a device with more, or tune a smaller problem");
 }
 
 /* --- placements --- */

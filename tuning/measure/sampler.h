@@ -46,7 +46,7 @@ void at_sampler_forget(at_sampler *profile, at_timing_target *subject);
 double at_sampler_others(const at_sampler *profile);
 
 /* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
- * device was throttled or disturbed meanwhile: throw the round away. On the host a sample whose threads were kept from
+ * device was throttled or disturbed: discard the round. On the host a sample whose threads were kept from
  * the CPUs is thrown away and taken again; if that does not help, its subject is rough. Where a launch fails, the
  * status says why and profile->failed whose it was. */
 attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns, bool *good);

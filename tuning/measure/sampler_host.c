@@ -209,7 +209,7 @@ attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject
 
 /* --- alone --- */
 
-/* A look at what others of the process do, so often; and what they may do meanwhile. */
+/* How often the other threads of the process are checked, and what they may do in between. */
 enum { NAPS = 60, STILL = 2 };
 static const long NAP_NS = 1000000;
 static const int64_t IDLE_NS = 50000;

@@ -30,10 +30,10 @@ typedef struct at_timed_call {
 void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject);
 void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject);
 
-/* --- alone: nobody else is measured beside it, as a program sees it that makes its calls and no others. A race samples
- * many in turn to find the order of the best; how much faster one is than another, in a program of its own, is told by
- * these: the threads of a library that the one before called have gone to sleep, and a sample is as long as a program's
- * use. --- */
+/* --- alone: no other candidate is measured next to it, as a program sees it that makes its calls and no others. A race
+ * samples many in turn to find the order of the best; how much faster one is than another, in a program of its own, is
+ * told by these: the threads of a library that the one before called have gone to sleep, and a sample is as long as a
+ * program's use. --- */
 
 /* One sample of `slice_ns`, at a placement of the operands, into *ns a call. *good is false where others kept its
  * threads from the CPUs. */

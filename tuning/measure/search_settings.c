@@ -22,13 +22,13 @@ typedef struct key {
 
 #define MEMBER(name) offsetof(attune_search_options, name)
 static const key keys[] = {
-    {"rounds", WHOLE, MEMBER(rounds), 3, 61, "a whole number from 3 to 61, or 0 for the usual"},
-    {"warmups", WHOLE, MEMBER(warmups), 1, 1000, "a whole number from 1 to 1000, or 0 for the usual"},
-    {"configurations", WHOLE, MEMBER(configurations), 1, 256, "a whole number from 1 to 256, or 0 for the usual"},
-    {"warmup_ms", REAL, MEMBER(warmup_ms), 0.001, 10000, "milliseconds from 0.001 to 10000, or 0 for the usual"},
-    {"candidate_ms", REAL, MEMBER(candidate_ms), 0.001, 1e6, "milliseconds from 0.001 to 1000000, or 0 for no bound"},
-    {"rotate_mb", WHOLE, MEMBER(rotate_mb), 1, 1e6, "a whole number of MB from 1 to 1000000, or 0 for the usual"},
-    {"tolerance", REAL, MEMBER(tolerance), 1e-6, 1, "a number from 0.000001 to 1, or 0 for the usual"},
+    {"rounds", WHOLE, MEMBER(rounds), 3, 61, "a whole number from 3 to 61, or 0 for the default"},
+    {"warmups", WHOLE, MEMBER(warmups), 1, 1000, "a whole number from 1 to 1000, or 0 for the default"},
+    {"configurations", WHOLE, MEMBER(configurations), 1, 256, "a whole number from 1 to 256, or 0 for the default"},
+    {"warmup_ms", REAL, MEMBER(warmup_ms), 0.001, 10000, "milliseconds from 0.001 to 10000, or 0 for the default"},
+    {"candidate_ms", REAL, MEMBER(candidate_ms), 0.001, 1e6, "milliseconds from 0.001 to 1000000, or 0 for no limit"},
+    {"rotate_mb", WHOLE, MEMBER(rotate_mb), 1, 1e6, "a whole number of MB from 1 to 1000000, or 0 for the default"},
+    {"tolerance", REAL, MEMBER(tolerance), 1e-6, 1, "a number from 0.000001 to 1, or 0 for the default"},
     {"guess", NOT, MEMBER(no_guess), 0, 1, "true or false"},
 };
 #define NAMES "rounds, warmups, warmup_ms, candidate_ms, configurations, rotate_mb, tolerance, guess"

@@ -19,7 +19,7 @@ double at_median_error(double deviation, int count);
 
 /* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round): the median of
  * a[i] / b[i] and its standard error, from their mean deviation and widened where they are few: three errors hold the
- * truth in 99 of 100 cases from five rounds on, also for one who looks after each. The pairing cancels what both share:
+ * truth in 99 of 100 cases from five rounds on, also if it is checked after each. The pairing cancels what both share:
  * clocks, temperature, a neighbour's load. */
 double at_paired_ratio(const double *a, const double *b, int count, double *error);
 

@@ -57,9 +57,9 @@ typedef struct at_sampler {
   bool moved;                      /* since the latest round */
   double ready_ns;                 /* what it takes to make a subject ready at a placement */
   int disturbed;                   /* samples thrown away so far */
-  const struct at_timing_target *failed; /* whose launch failed in the latest round; NULL: nobody's */
+  const struct at_timing_target *failed; /* whose launch failed in the latest round; NULL: none */
 
-  /* Host: what others did meanwhile (src/host/cpu_preemption.h). */
+  /* Host: what other work did during the sample (src/host/cpu_preemption.h). */
   int sampled, rough;                         /* samples that were kept, and those of them that others disturbed */
   int64_t warm_until_ns;                      /* warm-ups that the settings want end there; 0: when they are done */
   int64_t open_ns, open_cpu_ns, open_busy_ns; /* the clock, and CPU time of this process and of all, at the start */

@@ -36,8 +36,8 @@ attune_status at_fail_column(const at_op *const *ops, int count, const char *nam
     for (const char *const *known = ops[i]->problem->columns; *known; known++)
       at_append(all, sizeof all, &at, "%s%s", known == ops[i]->problem->columns ? "" : ", ", *known);
   }
-  return at_fail(ATTUNE_BAD_DATA, "\"%.40s\" is no column of %s; should be name, op, count or one of %s", name, names,
-                 all);
+  return at_fail(ATTUNE_BAD_DATA, "\"%.40s\" is not a column of %s; should be name, op, count or one of %s", name,
+                 names, all);
 }
 
 attune_status at_columns_need(const char *operation, const at_column *fields, int count, const char *const *names,
@@ -107,7 +107,7 @@ attune_status at_column_dtype(const at_column *field, const char *name, unsigned
 static attune_status read_alignment(const at_column *field, uint8_t *out) {
   int64_t bytes = 0;
   if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_ALIGNMENT || (bytes & (bytes - 1)))
-    return fail_field(field, "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
+    return fail_field(field, "a power of two from 1 to 128: the alignment of every operand's address in bytes");
   *out = (uint8_t)bytes;
   return ATTUNE_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * contract.h: what problems of any operation have beside their own sizes: the contract, and the alignment class. The class
- * of a call is the largest power of two, AT_ALIGNMENT at most, that divides the addresses of all its operands: kernels
- * differ by it, so it belongs to the problem. */
+ * contract.h: what problems of any operation have in addition to their sizes: the contract, and the alignment class.
+ * The class of a call is the largest power of two, AT_ALIGNMENT at most, that divides the addresses of all its
+ * operands: kernels differ by it, so it belongs to the problem. */
 #ifndef AT_CONTRACT_H
 #define AT_CONTRACT_H
 
@@ -18,7 +18,7 @@ static inline uint8_t at_alignment_of(uintptr_t bits) {
   return (uint8_t)(low & (~low + 1));
 }
 
-/* The same, as far as the device tells classes apart. */
+/* As above, as far as the device distinguishes classes. */
 static inline uint8_t at_alignment_on(const attune_device *device, uintptr_t bits) {
   const unsigned low = ((unsigned)bits & device->alignment_mask) | AT_ALIGNMENT;
   return (uint8_t)(low & -low);

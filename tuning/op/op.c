@@ -67,11 +67,12 @@ static attune_status check_table(const at_op *op, size_t index) {
 static attune_status check_tables(const at_op *op) {
   for (size_t i = 0; i < AT_COUNT(tables); i++) AT_TRY(check_table(op, i));
   if (op->specials && !op->specials->scalars != !op->operands->scalars)
-    return at_fail(ATTUNE_INTERNAL,
-                   "operation %s has %s->scalars alone; should have it of operands and specials, or none", op->name,
-                   op->specials->scalars ? "specials" : "operands");
+    return at_fail(
+        ATTUNE_INTERNAL,
+        "operation %s has only %s->scalars; should have scalars in both operands and specials, or in neither", op->name,
+        op->specials->scalars ? "specials" : "operands");
   if (op->timed_call && !op->calls)
-    return at_fail(ATTUNE_INTERNAL, "operation %s has timed_call alone; should have calls, which it makes", op->name);
+    return at_fail(ATTUNE_INTERNAL, "operation %s has timed_call without calls; should have both", op->name);
   return ATTUNE_OK;
 }
 
@@ -82,7 +83,7 @@ static attune_status check_bounds(const at_op *op) {
     return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be 1 to %d", op->name, op->problem_bytes,
                    AT_PROBLEM_BYTES);
   if (op->problem_size && op->problem_bytes % 8)
-    return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be a multiple of 8, for it has problem_size",
+    return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be a multiple of 8, as it has problem_size",
                    op->name, op->problem_bytes);
   if (!op->operands_bytes || op->operands_bytes > AT_OPERANDS_BYTES)
     return at_fail(ATTUNE_INTERNAL, "operands_bytes of %s is %zu; should be 1 to %d", op->name, op->operands_bytes,
@@ -105,15 +106,15 @@ static attune_status check_implementation(const at_op *op, size_t index) {
       return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has no %s", implementation->name, op->name,
                      of_implementation[i].name);
   if (!implementation->bare != !implementation->bare_name)
-    return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has %s alone; should have bare and bare_name",
+    return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has only %s; should have both bare and bare_name",
                    implementation->name, op->name, implementation->bare ? "bare" : "bare_name");
   if (implementation->bare_threads && !implementation->bare)
-    return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has bare_threads alone; should have bare too",
+    return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has bare_threads without bare; should have both",
                    implementation->name, op->name);
   for (size_t i = 0; i < index; i++)
     if (strcmp(op->implementations[i]->name, implementation->name) == 0 &&
         strcmp(op->implementations[i]->backend, implementation->backend) == 0)
-      return at_fail(ATTUNE_INTERNAL, "two implementations of %s on %s are called %s; names should differ", op->name,
+      return at_fail(ATTUNE_INTERNAL, "two implementations of %s on %s are called %s; names should be unique", op->name,
                      implementation->backend, implementation->name);
   return ATTUNE_OK;
 }

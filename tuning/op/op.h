@@ -48,8 +48,8 @@ typedef struct at_buffer {
   at_range range; /* of the numbers that it is filled with: a logarithm wants positive ones; {0, 0}: the usual ones */
 } at_buffer;
 
-/* A number that a call takes beside its buffers, such as alpha. Measuring uses the usual one. Verification draws
- * another one too, so that a plan which ignores it is found: low < high, and both are sensible. */
+/* A number that a call takes in addition to its buffers, such as alpha. Measuring uses the usual one. Verification
+ * draws another one too, so that a plan which ignores it is found: low < high, and both are sensible. */
 typedef struct at_scalar {
   const char *name;
   double usual;
@@ -77,7 +77,7 @@ typedef struct at_problem_type {
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
   attune_status (*parse)(const char *text, void *problem);
-  /* Optional: the text as a caller wrote the problem, who used it in another form: `as` is what the op gave to
+  /* Optional: the text as a caller wrote the problem, if in another form: `as` is what the op gave to
    * dispatch, 0 for the form of format. parse reads it too. */
   attune_status (*show)(const void *problem, int as, char *out, size_t size);
   /* The text without sizes: problems of one family may be neighbours. */

@@ -18,7 +18,7 @@ bool at_text_put_limits(char *out, size_t size, size_t *at, uint8_t alignment, u
 }
 
 attune_status at_text_too_small(size_t size) {
-  return AT_INVALID("out is %zu bytes, too small for the problem's text; give %d", size, AT_PROBLEM_CHARS);
+  return AT_INVALID("out has %zu bytes, too few for the problem's text; should have %d", size, AT_PROBLEM_CHARS);
 }
 
 /* What the next word is compared with. */
@@ -95,7 +95,7 @@ static attune_status read_words(char *text, const char *operation, reader *r) {
   }
   while (r->kind < r->count - 1 && r->kinds[r->kind].optional) r->kind++;
   if (number > 0 && r->kind == r->count - 1) return ATTUNE_OK;
-  return AT_INVALID("the problem ends after %d word%s; should go on with %s", number, number == 1 ? "" : "s",
+  return AT_INVALID("the problem ends after %d word%s; should continue with %s", number, number == 1 ? "" : "s",
                     number ? r->kinds[r->kind].expected : operation);
 }
 

@@ -142,7 +142,7 @@ static attune_status make(at_random *random, attune_dtype dtype, at_range range,
   uint64_t state = seed_of(random, dtype, range);
   if (!(at_dtype_whole(dtype) ? fill_integers : fill_reals)(data, dtype, range, &state)) {
     free(data);
-    return at_fail(ATTUNE_INTERNAL, "%s has no number from %g to %g, which a buffer should hold",
+    return at_fail(ATTUNE_INTERNAL, "%s has no number from %g to %g, as a buffer of random data needs",
                    attune_dtype_name(dtype), range.low, range.high);
   }
   pool *p = make_room(random);

@@ -45,8 +45,8 @@ attune_status at_registry_skip(const char *names, const char *source, const at_o
   const char *at = names, *name = NULL;
   for (size_t chars; (chars = next_name(&at, &name));)
     if (!is_known(name, chars, ops, op_count))
-      return AT_INVALID("%s has \"%.*s\", which is no implementation; should be names that "
-                        "attune_tuner_implementations or `attune devices --problem' gives, with commas between",
+      return AT_INVALID("%s has \"%.*s\", which is not an implementation; should be names from "
+                        "attune_tuner_implementations or `attune devices --problem', separated by commas",
                         source, (int)(chars < 64 ? chars : 64), name);
   char *copy = strdup(names);
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of %s", source);

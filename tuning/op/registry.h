@@ -49,8 +49,8 @@ struct at_implementation {
                        const at_configuration *configurations, int count);
   /* Optional, of what has kernels that are compiled at run time: puts those of the configuration into the kernel cache
    * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that
-   * it runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND
-   * says that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
+   * it runs in parallel with measurements. *made: something was compiled now. `made` NULL: nothing is compiled, and
+   * NOT_FOUND says that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
   attune_status (*compile)(const at_implementation *self, const void *problem, attune_device *device,
                            const at_configuration *configuration, bool *made);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
@@ -106,7 +106,7 @@ struct attune_plan {
   at_configuration configuration;
 };
 
-/* Of the device's backend, left out by nobody, and for this problem. */
+/* Of the device's backend, not left out, and for this problem. */
 bool at_registry_usable(const at_implementation *implementation, const void *problem, attune_device *device);
 
 /* Leaves implementations out by their names, "a,b", in all of the process from now on; "" none. INVALID_ARGUMENT names

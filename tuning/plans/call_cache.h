@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * call_cache.h: what each thread called lately, and how often. A call just like a recent one finds its table entry without
- * being checked, normalised or hashed again. Every operation uses it, by call.h and plan_handle.h.
+ * call_cache.h: each thread's recent calls with their counts. A call equal to a recent one finds its plan table entry
+ * without being checked, normalised or hashed again. Every operation uses it, through public_call.h and plan_handle.h.
  *
- * A thread's calls lie in memory of its own, which only it changes on the way of a call. Its lock guards what others do
- * there: they forget the calls of a destroyed tuner and add up counts. It frees its memory when it ends. An entry of a
- * destroyed tuner is never touched, for a tuner's id does not come again. */
+ *   call of an operation(tuner, stream, problem, operands)
+ *      |
+ *   1  hint of the problem's address -> a slot; its signature is compared       the thread's own memory, no lock
+ *      |  another problem lay at this address
+ *   2  hash of the signature -> 4 neighbouring slots; sets the hint             the thread's own memory, no lock
+ *      |  this thread has not called it lately: check, normalise -> at_key
+ *   3  hash of the key -> plan table of the tuner; takes a slot in 2            shared, read without a lock
+ *      |  miss: dispatch.c decides
+ *   4  plans beyond the table's bound (plan_lru.h), provisional plans; the winner in the user or system database;
+ *      |  mode tune: a search; else a guess, else the default                   -> into the plan table
+ *      v
+ *   plan->launch(plan, operands, stream)
+ *
+ * On the path of a call, only the thread itself changes its slots. Its lock guards accesses of other threads, which
+ * remove the calls of a destroyed tuner and add up counts. A thread that ends frees its slots. An entry of a destroyed
+ * tuner is never touched, as tuner ids are never reused. */
 #ifndef AT_CALL_CACHE_H
 #define AT_CALL_CACHE_H
 

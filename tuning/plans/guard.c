@@ -33,7 +33,7 @@ static const double WAIT_NS = 1e9,    /* until the team has another chance, or t
 #define TICK_BITS 40
 #define TICK_MASK ((UINT64_C(1) << TICK_BITS) - 1)
 
-/* By then it can be told how long a tick is. */
+/* By then the length of a tick is known. */
 #define FIRST_LOOK_TICKS (UINT64_C(1) << 20)
 
 typedef struct at_guard {
@@ -112,12 +112,12 @@ static void log_aside(const at_plan *plan, bool told, double winner_ns, double d
   char *text = malloc(AT_PROBLEM_CHARS);
   if (text && plan->op->problem->format(plan->problem, text, AT_PROBLEM_CHARS) == ATTUNE_OK)
     at_log(told ? ATTUNE_LOG_INFO : ATTUNE_LOG_WARNING,
-           "%s: %s %s takes %.1f us in the mean here and the default %.1f us: set aside by this tuner for %.0f s", text,
+           "%s: %s %s takes %.1f us on average here, but the default %.1f us: set aside by this tuner for %.0f s", text,
            plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3, aside_ns * 1e-9);
   free(text);
 }
 
-/* The window may be full. Threads that come at once leave it to one: nobody waits here. */
+/* The window may be full. Threads that come at once leave it to one: none waits here. */
 static void judge(at_guard *g, const at_plan *plan, int ran) {
   if (pthread_mutex_trylock(&g->lock) != 0) return;
   const int64_t now = at_ticks(), now_ns = at_now_ns();
@@ -267,8 +267,9 @@ void at_guard_tell(const at_plan *plan, attune_decision *d) {
   d->source = ATTUNE_SOURCE_DEFAULT;
   if (aside)
     snprintf(d->note, sizeof d->note,
-             "the winner is set aside by this tuner for a time: it took %.1f us in the mean, the default %.1f us",
+             "the winner is set aside by this tuner for a time: it took %.1f us on average, the default %.1f us",
              winner_ns * 1e-3, default_ns * 1e-3);
   else
-    snprintf(d->note, sizeof d->note, "the winner needs %d threads; %d may be used now", g->threads, at_cpu_count());
+    snprintf(d->note, sizeof d->note, "the winner needs %d threads, but only %d may be used now", g->threads,
+             at_cpu_count());
 }

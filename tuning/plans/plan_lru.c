@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_lru.c: the plans beyond a table's bound. Callers get a plan whose launch runs the real one and counts a use
  * less when that is done: on the host in the order of the stream, for queued work keeps a pointer to the plan. A host
- * stream's capture keeps one too, for as long as its graph lives, which nobody tells: such a plan stays. */
+ * stream's capture keeps one too, for as long as its graph lives, which is not reported: such a plan stays. */
 #include "tuning/plans/plan_lru.h"
 
 #include "src/process/cancel.h"
@@ -139,7 +139,7 @@ static at_plan *use(at_plan_lru *overflow, slot *s) {
   return &s->plan->plan;
 }
 
-/* The slot's plan gives its place up; *unused is what is left of it, if nobody uses it. */
+/* The slot's plan gives its place up; *unused is that plan if it has no user. */
 static void empty(slot *s, at_plan **unused) {
   at_counted_plan *last = s->plan ? count_down(s->plan) : NULL;
   if (last) {

@@ -16,14 +16,15 @@ typedef struct at_plan_lru at_plan_lru;
 /* A use less of a plan that dispatch gave and that is not launched; others are left alone. */
 void at_plan_lru_release(const at_plan *plan);
 
-/* `lock` is the table's: who calls what follows holds it, but for at_plan_lru_close. A launch of a plan takes it
+/* `lock` is the table's: callers of what follows hold it, but for at_plan_lru_close. A launch of a plan takes it
  * too, and adds to `others`. NULL: no memory. */
 at_plan_lru *at_plan_lru_open(pthread_mutex_t *lock, _Atomic uint64_t *others);
 
 /* Frees all, also what is in use: the work is done. */
 void at_plan_lru_close(at_plan_lru *overflow);
 
-/* The key's plan with a use counted for the caller, who launches it once or hands it to at_plan_lru_release; NULL: none. */
+/* The key's plan with a use counted for the caller, which launches it once or hands it to at_plan_lru_release; NULL:
+ * none. */
 const at_plan *at_plan_lru_retain(at_plan_lru *overflow, const at_key *key, uint64_t hash);
 
 /* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:

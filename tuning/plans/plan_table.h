@@ -15,7 +15,8 @@
 #define AT_PLANS_MOST ((size_t)32768) /* problems of one table */
 
 /* Of a problem of about 100 bytes, with a text as long, it takes 1.3 KB with key, decision and text, and its plan 0.5
- * KB beside what the implementation keeps. One of 4 KB takes 12 KB more: in the key, in its text and in the plan. */
+ * KB in addition to what the implementation keeps. One of 4 KB takes 12 KB more: in the key, in its text and in the
+ * plan. */
 typedef struct at_plan_entry {
   uint64_t hash;
   _Atomic(at_plan *) plan; /* NULL: withdrawn, a miss */
@@ -86,7 +87,7 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
   return entry ? at_plan_entry_plan(entry) : NULL;
 }
 
-/* The plan of a problem beyond the bound, with a use counted for the caller, who launches it once or hands it to
+/* The plan of a problem beyond the bound, with a use counted for the caller, which launches it once or hands it to
  * at_plan_lru_release; NULL: none. */
 const at_plan *at_plan_table_use_beyond(at_plan_table *table, const at_key *key);
 

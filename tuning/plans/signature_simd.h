@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * signature_simd.h: what a recent call is told by: sixteen words, compared and hashed in registers, two at a time. */
+ * signature_simd.h: what identifies a recent call: sixteen words, compared and hashed in registers, two at a time. */
 #ifndef AT_SIGNATURE_SIMD_H
 #define AT_SIGNATURE_SIMD_H
 

@@ -9,7 +9,7 @@
 #include "src/base/array.h"
 
 /* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
- * CPUs: each one that it keeps busy beside its own has a price, so that two CPUs for a few percent are no win. */
+ * CPUs: each additional one that it keeps busy has a price, so that two CPUs for a few percent are no win. */
 static const double TEAM_NS = 1500.0, CPU_PRICE = 0.15; /* once a call; of the time for each CPU more */
 
 /* CPUs that it keeps busy: as measured, else all its threads. */
@@ -69,7 +69,7 @@ int at_race_left(at_candidate **field, int count) {
   return left;
 }
 
-/* False: it was nobody's, or of one that stays, or the device is lost; then the round's status is the race's. What was
+/* False: no candidate failed, or one that stays, or the device is lost; then the round's status is the race's. What was
  * given to the stream before the launch that failed ends first, for it uses plans. */
 static bool drop_failed(at_race *race, at_candidate *const *field, int count) {
   for (int i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * candidates.h: what the parts of a race share about its contenders. candidates.c has them, screen.c drops those
- * that quick samples rule out, race.c runs the rounds, ranking.c says who wins and whether that is open. */
+ * that quick samples rule out, race.c runs the rounds, ranking.c decides which wins and whether that is open. */
 #ifndef AT_CANDIDATES_H
 #define AT_CANDIDATES_H
 

@@ -58,7 +58,7 @@ static bool is_enough(const at_confirmation *claim) {
   return claim->error < ENOUGH_ERROR * claim->ratio && fabs(claim->ratio - 1.0) > CLEAR * claim->error;
 }
 
-/* The contender beside contender 0. */
+/* The contender and contender 0, in turns. */
 static attune_status measure_one(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
                                  int64_t until_ns) {
   at_sampler *profile = race->profile;
@@ -103,7 +103,7 @@ attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candida
     out->least = standard.ratio;
     out->least_error = sqrt(out->error * out->error + standard.error * standard.error);
   }
-  if (!standard.rounds && at_now_ns() > until_ns) out->rounds = 0; /* nobody knows what to compare it with */
+  if (!standard.rounds && at_now_ns() > until_ns) out->rounds = 0; /* there is nothing to compare it with */
   return status;
 }
 

@@ -31,11 +31,11 @@ bool at_confirm_doubtful(const at_confirmation *claim);
 /* It is so, and noise cannot hide a gain that is worth having: it is no winner. */
 bool at_confirm_lost(const at_confirmation *claim);
 
-/* It is not faster by what is worth having, and noise cannot hide that: who could have won its race would be no
+/* It is not faster by what is worth having, and noise cannot hide that: one that could have won its race would be no
  * winner. */
 bool at_confirm_no_gain(const at_confirmation *claim);
 
-/* It is faster by what is worth having, beyond the noise: who could have won its race would be the winner. */
+/* It is faster by what is worth having, beyond the noise: one that could have won its race would be the winner. */
 bool at_confirm_gains(const at_confirmation *claim);
 
 /* From now on the claim is what the winner is said to gain. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Others disturbed so much of the samples that they decide nothing, and kept so many CPUs busy meanwhile. */
+/* Others disturbed so much of the samples that they decide nothing, and kept so many CPUs busy. */
 static const double SHAKEN = 0.25, OTHERS = 0.1;
 
 static float taken_of(const at_candidate *a, const at_candidate *b, int i) {

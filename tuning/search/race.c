@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * race.c: the rounds of a race: each contender once, at another placement each time; who is clearly behind is
+ * race.c: the rounds of a race: each contender once, at another placement each time; one that is clearly behind is
  * dropped. */
 #include "tuning/search/race.h"
 
@@ -12,7 +12,7 @@ enum {
   ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */
   MOST_ROUNDS = 41,
   MOST_LONGER = AT_MAX_SAMPLES, /* where noise leaves the choice open */
-  LEAST_FIELD = 3,              /* challengers who race even when the time is up */
+  LEAST_FIELD = 3,              /* challengers that race even when the time is up */
   MOST_FIELD = 20
 };
 static const double ENOUGH_ERROR = 0.0015; /* relative standard error of a paired ratio */
@@ -109,8 +109,8 @@ static gap gap_of(const at_candidate *contender, const at_candidate *leader) {
   return g;
 }
 
-/* Can more rounds still change who wins? Whether the leader beats the default, or another the leader by what counts. By
- * how much it wins is no question of a race's on the host: confirm.h. */
+/* Can more rounds still change the winner? Whether the leader beats the default, or another the leader by what counts.
+ * By how much it wins is no question of a race's on the host: confirm.h. */
 static bool is_settled(const at_race *race, const at_candidate *contender, const gap *g) {
   const double error = g->error;
   if (error < ENOUGH_ERROR) return true;
@@ -139,7 +139,7 @@ static bool eliminate(at_race *race, at_candidate **field, int count) {
   return left == 1 || settled;
 }
 
-/* Before there are rounds enough to judge by: drops who was far behind the leader in every round so far, but for a few,
+/* Before there are rounds enough to judge by: drops those far behind the leader in every round so far, but for a few,
  * so that there are others if the leader turns out to be wrong. */
 static void drop_far_behind(at_race *race, at_candidate **field, int count) {
   const at_candidate *leader = at_race_incumbent(race);

@@ -23,7 +23,7 @@ typedef struct at_candidate {
   bool bare;                           /* contender 0 as the vendor's own call: compared with, never chosen */
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
-  struct at_candidate *leader;         /* whose neighbour it is; NULL: nobody's */
+  struct at_candidate *leader;         /* whose neighbour it is; NULL: none */
   bool favourite;                      /* of another problem: that it cannot do this one is no failure */
   bool ran;                            /* it was measured and is a yardstick: others may have been dropped for it */
   bool hopeless;                       /* so slow that neighbours with the same differences, and more, are left out */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ranking.c: what the samples say: how much faster a contender is, who wins, and whether that is open. */
+ * ranking.c: what the samples say: how much faster a contender is, which wins, and whether that is open. */
 #include <math.h>
 
 #include "tuning/search/candidates.h"

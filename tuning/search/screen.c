@@ -111,19 +111,19 @@ static attune_status get_ready(at_race *race, at_candidate *contender) {
              : status;
 }
 
-/* Its least time beside the default's says how good it is at a first look. */
+/* The ratio of its least time to the default's is the first estimate of its speed. */
 static void note_look(at_race *race, at_candidate *contender, double ns, double base_ns) {
   contender->quick = base_ns > 0.0 ? at_race_team_cost(contender, ns) / base_ns : 1.0;
   char time[AT_TIME_CHARS];
   if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
-    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %s a call",
+    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: screened, %.3f of the default's time, %s per call",
            contender->implementation->name, contender->configuration.text[0] ? " " : "", contender->configuration.text,
            contender->quick, at_time_text(time, ns, 3));
   if (contender->quick < race->best_quick) race->best_quick = contender->quick;
 }
 
-/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender
- * or of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
+/* Quick samples of a batch and the default; the least of each counts, so that one disturbed sample, of a contender
+ * or of the default, misleads no decision. When the default's two least differ, all were disturbed: more rounds. */
 static attune_status screen_batch(at_race *race, at_candidate **batch, int count, int64_t until_ns) {
   at_candidate *field[SCREEN_BATCH + 1] = {race->contenders[0]};
   double ns[SCREEN_BATCH + 1] = {0.0}, least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
@@ -213,9 +213,9 @@ double at_race_sample_ns(const at_race *race) {
   return calm_ns > race->sample_ns ? calm_ns : race->sample_ns;
 }
 
-/* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being
- * made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made, what
- * was made counts. -1: nobody waits. */
+/* The next one: what was compiled in the background as soon as all of it is, else the others in their order. What is
+ * being made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made,
+ * what was made counts. -1: none waits. */
 static int next_waiting(at_race *race) {
   const bool all = !race->making || at_candidate_build_done(race->making);
   const int made = all                                     ? AT_CANDIDATE_BUILD_ROOM

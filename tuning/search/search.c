@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.c: screens candidates, widens around the leaders, races the best, verifies the winner. */
+ * search.c: screens candidates, widens around the leaders, races the best, verifies the winner.
+ *
+ *   candidates   #0 the default   #1   #2   #3   ...   of all implementations, their best guesses first
+ *      |
+ *   screen       a few quick samples of each and the default   -> SLOWER: clearly behind; FAILED: cannot run
+ *   widen        neighbours of the leaders' configurations, screened likewise
+ *      |
+ *   race         round 1:  #0  #3  #7  #9      each round samples every remaining candidate once,
+ *                round 2:  #0  #7  #9          all at the same placement of the operands;
+ *                round 3:  #0  #7  #9          dropped as soon as it is surely behind the leader
+ *      |         until one is ahead of the default beyond the noise, or the time is over
+ *   verify       the winner's numbers                          -> WRONG: the next one, in the end the default;
+ *      |                                                          dropped candidates come back if all were wrong
+ *   confirm      host: the winner and the default, each alone  -> lost: the next one, dropped candidates come back once
+ *      v
+ *   decision with its evidence and trials */
 #include "tuning/search/search_parts.h"
 
 #include <math.h>
@@ -23,7 +38,7 @@ static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
 /* Of a hard limit, for warm-ups. */
 static const double WARM_PART = 0.3;
 
-/* What a claim may take of a budget that somebody set. */
+/* The share of a budget set by the caller that confirmations may take. */
 static const double CLAIM_SHARE = 0.33;
 
 /* What was waited for, kernels that were compiled beside, is measured: so much time there is for that at least, where
@@ -123,8 +138,8 @@ static at_candidate *verified_winner(search *s, at_search_result *out, attune_st
       *status = checked;
     } else if (checked == ATTUNE_OK) {
       snprintf(out->warning, sizeof out->warning,
-               "%s: its error is %.3g of what the contract allows; tolerance is %.3g", contender->implementation->name,
-               out->decision.max_error, tolerance);
+               "%s: its error is %.3g of the contract's tolerance; should be at most %.3g",
+               contender->implementation->name, out->decision.max_error, tolerance);
       at_race_drop(&s->race, contender, AT_WRONG);
     } else if (contender == at_race_incumbent(&s->race)) {
       *status = checked;
@@ -170,7 +185,7 @@ static attune_status reopen(search *s) {
   return at_race_screen(&s->race, at_search_until(s, s->times->widen_until), AT_SEARCH_FIELD);
 }
 
-/* Races and verifies; again without the broken ones when only the default is left beside them. */
+/* Races and verifies; again without the broken ones when only the default is left otherwise. */
 static at_candidate *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
     *status = at_race_run(&s->race, at_search_until(s, s->times->race_until));
@@ -182,7 +197,8 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
     end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
     if (s->race.contenders[0]->count == 0)
-      *status = at_fail(ATTUNE_BUDGET_EXHAUSTED, "there was no time to measure the default; give this problem more");
+      *status = at_fail(ATTUNE_BUDGET_EXHAUSTED,
+                        "there was no time to measure the default; give this problem a larger budget");
     at_candidate *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
     s->reserve_ns = 0.0;
     end_stage(s, AT_STAGE_VERIFY);
@@ -214,8 +230,8 @@ static attune_status claim(search *s, at_candidate *one) {
   return status;
 }
 
-/* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that
- * one. NULL: nobody. */
+/* The candidate to confirm: the winner or, if that is the default and noise may hide a faster one, that
+ * one. NULL: none. */
 static at_candidate *claimant(search *s, at_candidate *winner) {
   at_candidate *could = NULL;
   if (winner != at_race_incumbent(&s->race)) return winner;
@@ -223,7 +239,7 @@ static at_candidate *claimant(search *s, at_candidate *winner) {
   return NULL;
 }
 
-/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it,
+/* After a winner failed its confirmation: candidates that it had eliminated come back if there is time,
  * once. */
 static at_candidate *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
   const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
@@ -238,7 +254,7 @@ static at_candidate *next_winner(search *s, at_search_result *out, int lost, att
   return winner;
 }
 
-/* `one` is no faster than the default alone, or it failed there; after a few nobody is. */
+/* `one` failed its confirmation; after a few such, the others are given up. */
 static void lose(search *s, at_candidate *one, int lost) {
   if (!s->claim.failed) {
     s->settled = one->lost = true;
@@ -296,7 +312,7 @@ static bool wait_for_kernels(search *s) {
 }
 
 /* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
- * that have them by then are screened. With a budget that nobody set all that comes behind is later by the wait, and by
+ * that have them by then are screened. Without a budget all later stages are delayed by the wait, and by
  * what the screening of these candidates takes: they are the best guesses. */
 static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, at_search_until(s, s->times->screen_until), AT_SEARCH_FIELD);
@@ -319,13 +335,13 @@ static attune_status screen(search *s) {
 
 /* Level debug: how each candidate ended. */
 static void log_contenders(const search *s) {
-  static const char *const states[] = {"not looked at", "raced", "slower", "failed", "wrong"};
+  static const char *const states[] = {"not measured", "raced", "slower", "failed", "wrong"};
   if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
   for (int i = 0; i < s->race.count; i++) {
     const at_candidate *c = s->race.contenders[i];
     char time[AT_TIME_CHARS];
     if (c->count > 0)
-      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default in %d rounds, %s a call",
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default's time in %d rounds, %s per call",
              c->implementation->name, c->configuration.text[0] ? " " : "", c->configuration.text, states[c->state],
              c->speedup > 0.0 ? 1.0 / c->speedup : 1.0, c->count, at_time_text(time, at_race_time(c, NULL), 3));
     else
@@ -349,7 +365,7 @@ static attune_status run(search *s, at_search_result *out) {
   attune_status status = at_search_collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
   const int64_t opened_ns =
-      at_now_ns() - s->start_ns; /* libraries and their first kernels: no part of what nobody set */
+      at_now_ns() - s->start_ns; /* loading libraries and first kernels: not counted without a budget */
   if (s->budget_ns <= 0.0) s->opened_ns = opened_ns;
   s->once_ns = once_ns;
   reserve(s);

@@ -6,12 +6,12 @@
 
 #include "tuning/search/search_parts.h"
 
-/* What noise alone makes of a ratio is not told as a gain beyond this. */
+/* A gain that noise could explain is not reported beyond this. */
 static const double COULD_MOST = 2.0;
 
 static const double SIGMAS = 3.0;
 
-/* The best measured one that is not the winner: who would have won without it. */
+/* The best measured one except the winner: it would have won otherwise. */
 static const at_candidate *runner_up(const at_search_state *s, const at_candidate *winner) {
   const at_candidate *second = NULL;
   for (int i = 0; i < s->race.count; i++) {
@@ -29,7 +29,7 @@ static void note_load(const at_search_state *s, attune_decision *d) {
   const double others = at_sampler_others(&s->profile);
   char used[48] = "other work";
   if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
-  snprintf(d->note, sizeof d->note, "unsure: %s disturbed what was measured; measure on a quiet machine", used);
+  snprintf(d->note, sizeof d->note, "unsure: %s disturbed the measurements; measure on a quiet machine", used);
 }
 
 /* In words: why this one. */
@@ -39,11 +39,12 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
   if (d->unsure && at_race_shaken(&s->race, winner))
     note_load(s, d);
   else if (d->unsure && could && gain > COULD_MOST)
-    snprintf(d->note, sizeof d->note, "unsure: the noise is larger than what is measured; measure on a quiet machine");
+    snprintf(d->note, sizeof d->note,
+             "unsure: the noise is larger than the times measured; measure on a quiet machine");
   else if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than %s, %s", could->implementation->name,
              100.0 * (gain - 1.0), winner == at_race_incumbent(&s->race) ? "the default" : "this",
-             s->race.steady ? "noise or where operands lie hides it" : "noise hides it");
+             s->race.steady ? "hidden by noise or by the placement of operands" : "hidden by noise");
   else if (d->unsure && winner != at_race_incumbent(&s->race) && at_confirm_doubtful(&s->claim))
     snprintf(d->note, sizeof d->note,
              "unsure: it won the race, but alone it takes %.1f %% longer than the default, error %.1f %%",
@@ -53,11 +54,11 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
              100.0 * d->spread);
   else if (base->bare && winner == at_race_incumbent(&s->race))
     snprintf(d->note, sizeof d->note,
-             "nothing is faster beyond the noise; the vendor's own call alone takes %.3g of the time",
+             "nothing is faster beyond the noise; the vendor's own call by itself takes %.3g of the time",
              d->default_time_ns / d->time_ns);
   else if (winner->speedup < 1.0)
     snprintf(d->note, sizeof d->note,
-             "%.1f %% slower than the vendor's own call, as every call through attune is; error %.2f %%",
+             "%.1f %% slower than the vendor's own call, the overhead of any call through attune; error %.2f %%",
              100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
   else if (winner == base)
     snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
@@ -66,7 +67,7 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
              100.0 * winner->error);
 }
 
-/* What the default itself does not do right with special values: nobody was held to it. */
+/* What the default itself does not do right with special values: no candidate was held to it. */
 static void note_default_faults(const at_search_state *s, attune_decision *d) {
   char faults[96];
   size_t at = strlen(d->note);
@@ -135,7 +136,7 @@ static const char *verdict(const at_candidate *c, const at_candidate *winner, co
   return base ? "default" : "slower";
 }
 
-/* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored beside the
+/* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored with the
  * winner. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out) {
   const at_candidate *base = s->race.contenders[0], *second = runner_up(s, winner);

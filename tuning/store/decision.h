@@ -54,7 +54,7 @@ static inline void at_decision_keep(attune_decision *kept, const attune_decision
   memcpy(kept, decision, at_decision_bytes(decision));
 }
 
-/* The same, but the kept one has the text already. */
+/* As above, but the kept one already has the text. */
 static inline void at_decision_keep_head(attune_decision *kept, const attune_decision *decision) {
   memcpy(kept, decision, AT_DECISION_HEAD_BYTES);
 }
@@ -66,7 +66,7 @@ static inline void at_decision_give(attune_decision *out, const attune_decision 
   memset((char *)out + bytes, 0, sizeof *out - bytes);
 }
 
-/* Is `name` the default that the winner was measured beside? What follows the first word are the threads it ran with:
+/* Is `name` the default that the winner was compared with? What follows the first word are the threads it ran with:
  * "host_cblas threads=2". */
 static inline bool at_decision_default_is(const attune_decision *winner, const char *name) {
   const size_t chars = strcspn(winner->default_implementation, " ");

@@ -13,7 +13,7 @@
 static const char WITH[] = "; with ";
 
 static attune_status fail_room(size_t size) {
-  return AT_INVALID("out is %zu bytes, too small for the fingerprint; give %d", size, AT_FINGERPRINT_CHARS);
+  return AT_INVALID("out has %zu bytes, too few for the fingerprint; should have %d", size, AT_FINGERPRINT_CHARS);
 }
 
 attune_status at_fingerprint(attune_device *device, char *out, size_t size) {

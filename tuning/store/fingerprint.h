@@ -12,7 +12,7 @@
  *
  * - A stored winner holds where the device's part is the same and its own implementation has the same version, with the
  *   same versions of what its configuration depends on here, and as many CPU threads. Other implementations, libraries
- *   and operations do not matter: what is new or changed there makes nobody else's winners misses.
+ *   and operations do not matter: what is new or changed there makes no other winners misses.
  * - A winner that holds may be compared with too little: the default's time, or that of another implementation, is of
  *   an older library or version, or an implementation has come since. It runs on, the words in attune_decision.changed
  *   say what is another, and the next tuning run (attune tune, attune_tune) measures the problem again, with the winner

@@ -49,7 +49,7 @@ static const struct {
                        [PART_CACHE] = {"cache", NULL, " KiB cache"},
                        [PART_CAPABILITY] = {"compute capability", "cc ", NULL},
                        [PART_DRIVER] = {"driver", "driver ", NULL},
-                       [PART_MEASURE] = {"attune's measuring", "attune ", NULL},
+                       [PART_MEASURE] = {"attune's way of measuring", "attune ", NULL},
                        [PART_OTHER] = {"other parts", NULL, NULL}};
 
 static part_kind kind_of(int index, const char *part) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_connect.c: a connection to a database: nothing in the file is trusted before it was told apart from other
+ * store_connect.c: a connection to a database: nothing in the file is trusted before it is distinguished from other
  * programs' databases and its schema compared.
  *
  * The journal mode is TRUNCATE with every SQLite version: a write-ahead log can be damaged by a race before 3.51.3,
@@ -46,7 +46,7 @@ static attune_status expect_text(at_store *store, const char *sql, const char *e
       if (!same) {
         char shown[200];
         at_store_escape(shown, sizeof shown, text ? text : "no answer");
-        (void)at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s: %s); with no program using it, move it away and tune again",
+        (void)at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s: %s); move it away while no program uses it, and tune again",
                       store->path, sql, shown);
       }
     }
@@ -133,10 +133,10 @@ static attune_status check_schema(at_store *store) {
   const int code = compare_schema(store, &same);
   if (code != SQLITE_OK) return at_store_fail(store, code);
   if (same) return ATTUNE_OK;
-  return at_fail(
-      ATTUNE_BAD_DATA,
-      "%s has other tables than a tuning database of version %d; move it away or name another file by " AT_STORE_NAMED,
-      store->path, SCHEMA_VERSION);
+  return at_fail(ATTUNE_BAD_DATA,
+                 "%s does not have the schema of a tuning database of version %d; move it away or name another file "
+                 "with " AT_STORE_NAMED,
+                 store->path, SCHEMA_VERSION);
 }
 
 /* No release wrote another version: there is nothing to convert, and the file stays as it is. */
@@ -146,12 +146,12 @@ static attune_status check_version(at_store *store) {
   if (version > SCHEMA_VERSION)
     return at_fail(ATTUNE_BAD_DATA,
                    "%s was made by a newer attune (database version %lld, this one reads %d); update attune or name "
-                   "another file by " AT_STORE_NAMED,
+                   "another file with " AT_STORE_NAMED,
                    store->path, (long long)version, SCHEMA_VERSION);
   if (version < SCHEMA_VERSION)
     return at_fail(ATTUNE_BAD_DATA,
-                   "%s was made by an older attune (database version %lld, this one reads %d) and is left as it is; "
-                   "move it away or name another file by " AT_STORE_NAMED ", and tune again",
+                   "%s was made by an older attune (database version %lld, this one reads %d) and is left unchanged; "
+                   "move it away or name another file with " AT_STORE_NAMED ", and tune again",
                    store->path, (long long)version, SCHEMA_VERSION);
   return check_schema(store);
 }
@@ -175,10 +175,10 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
   if (application == RESULT_FILE_ID)
     return at_fail(ATTUNE_BAD_DATA,
                    "%s is a result file of attune bench, not a tuning database: attune compare and attune history read "
-                   "it; name another file by " AT_STORE_NAMED,
+                   "it; name another file with " AT_STORE_NAMED,
                    store->path);
   if (application != APPLICATION_ID)
-    return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; name another file by " AT_STORE_NAMED,
+    return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; name another file with " AT_STORE_NAMED,
                    store->path);
   return check_version(store);
 }
@@ -195,7 +195,7 @@ static attune_status check_small(at_store *store) {
 /* All that must be true of a connection before it is used. */
 static attune_status check_connection(at_store *store, bool memory, bool make, bool *empty) {
   if (!store->read_only && sqlite3_db_readonly(store->db, "main") != 0)
-    return at_fail(ATTUNE_PERMISSION, "%s cannot be written; check its mode or open it read-only", store->path);
+    return at_fail(ATTUNE_PERMISSION, "%s cannot be written; check its permissions or open it read-only", store->path);
   attune_status status = run(store, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;");
   if (status == ATTUNE_OK) status = identify(store, make, empty);
   if (status != ATTUNE_OK || *empty) return status;

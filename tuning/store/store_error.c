@@ -30,18 +30,18 @@ static attune_status fail_open(const at_store *store, const char *reason, const 
     at_store_owner(folder, above, sizeof above);
   }
   return at_fail(error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION : ATTUNE_IO_ERROR,
-                 "%s: %s: %s (the file has %s; its folder %s); %s", store->path, reason,
-                 error ? strerror_r(error, text, sizeof text) : "no reason is known", file[0] ? file : "no mode",
+                 "%s: %s: %s (the file has %s; its folder has %s); %s", store->path, reason,
+                 error ? strerror_r(error, text, sizeof text) : "no reason given", file[0] ? file : "no mode",
                  above[0] ? above : "no mode", remedy);
 }
 
-/* Readers of a write-ahead log write beside the file. attune makes none, but other programs can. */
+/* Readers of a write-ahead log write files next to the database. attune makes none, but other programs can. */
 static attune_status cannot_read_here(const at_store *store) {
   char text[128];
   const int error = sqlite3_system_errno(store->db);
   return at_fail(ATTUNE_PERMISSION,
-                 "%s cannot be read while its folder cannot be written%s%s; if another program gave it a write-ahead "
-                 "log, run PRAGMA journal_mode = DELETE on it where its folder can be written",
+                 "%s cannot be read because its folder is not writable%s%s; if another program gave it a write-ahead "
+                 "log, run PRAGMA journal_mode = DELETE on it where its folder is writable",
                  store->path, error ? ": " : "", error ? strerror_r(error, text, sizeof text) : "");
 }
 
@@ -53,10 +53,9 @@ bool at_store_is_locked(at_store *store) {
 
 static attune_status fail_busy(at_store *store) {
   if (!at_store_is_locked(store))
-    return at_fail(
-        ATTUNE_UNSUPPORTED,
-        "%s is on a filesystem on which files cannot be locked; name a file on a local disk by " AT_STORE_NAMED,
-        store->path);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s is on a filesystem without file locks; name a file on a local disk with " AT_STORE_NAMED,
+                   store->path);
   return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", store->path);
 }
 
@@ -92,7 +91,7 @@ attune_status at_store_fail(at_store *store, int code) {
   case SQLITE_INTERRUPT:
   case SQLITE_ERROR: /* the statements are right, so what they work on is not */
     store->damaged = true;
-    return at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s); with no program using it, move it away and tune again", path,
+    return at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s); move it away while no program uses it, and tune again", path,
                    reason);
   case SQLITE_CANTOPEN:
     if (store->read_only) return cannot_read_here(store);
@@ -100,16 +99,18 @@ attune_status at_store_fail(at_store *store, int code) {
   case SQLITE_READONLY:
     if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY)
       return at_fail(ATTUNE_PERMISSION,
-                     "%s holds a write that did not end and must be undone first; open it once (attune show) where its "
-                     "folder can be written",
+                     "%s contains an unfinished write that must be undone first; open it once (attune show) where its "
+                     "folder is writable",
                      path);
     if (store->read_only) return cannot_read_here(store);
-    return at_fail(ATTUNE_PERMISSION, "%s cannot be written (%s, SQLite code %d); check its mode and its folder's",
-                   path, reason, code);
+    return at_fail(ATTUNE_PERMISSION,
+                   "%s cannot be written (%s, SQLite code %d); check the permissions of the file and its folder", path,
+                   reason, code);
   case SQLITE_PERM:
   case SQLITE_AUTH:
-    return at_fail(ATTUNE_PERMISSION, "%s cannot be written (%s, SQLite code %d); check its mode and its folder's",
-                   path, reason, code);
+    return at_fail(ATTUNE_PERMISSION,
+                   "%s cannot be written (%s, SQLite code %d); check the permissions of the file and its folder", path,
+                   reason, code);
   default: return at_fail(ATTUNE_INTERNAL, "%s: %s (SQLite code %d)", path, reason, code);
   }
 }

@@ -62,7 +62,7 @@ bool at_store_inherited(const at_store *store) {
   return __atomic_load_n(&store->pid, __ATOMIC_ACQUIRE) != getpid();
 }
 
-/* Connections of the parent, which a child leaves as they are: known, so that nobody takes them for lost. */
+/* Connections of the parent, which a child leaves as they are: recorded, so that leak checkers find them. */
 typedef struct left_behind {
   struct left_behind *next;
   sqlite3 *db;
@@ -115,5 +115,5 @@ bool at_store_forked(at_store *store) {
 
 attune_status at_store_fail_forked(const at_store *store) {
   return at_fail_prefix(ATTUNE_IO_ERROR,
-                        "%s was opened before fork and cannot be opened again in the child: ", store->path);
+                        "%s was opened before fork and cannot be reopened in the child: ", store->path);
 }

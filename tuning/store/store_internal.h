@@ -83,7 +83,7 @@ struct at_store {
   int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
   bool locks_known, locks_work; /* on the filesystem; looked at when it seems locked */
   bool damaged;        /* SQLite met damage: nothing is written any more */
-  bool moved;          /* the file is not at its path any more, as a write found out: to be opened anew */
+  bool moved;          /* the file is not at its path any more, as a write found out: to be reopened */
   bool false_row;      /* a row was met that does not match its checksum */
   bool false_row_told; /* and the log says so */
   bool made;           /* the database was made new, and that is not logged yet */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_lease.c: who tunes a problem now. A holder is known by its open store's token; whether it lives, by its
- * process number and start time, which mean something only at the same place: the same boot of the same machine and
- * the same process namespace. A lease lives until it expires, so its holder renews it; at the same place it ends with
- * its process, and earlier where that is seen stopped for a time. */
+ * store_lease.c: leases: which process tunes a problem now. A holder is known by its open store's token; whether it
+ * lives, by its process number and start time, which mean something only at the same place: the same boot of the same
+ * machine and the same process namespace. A lease lives until it expires, so its holder renews it; at the same place it
+ * ends with its process, and earlier where that is seen stopped for a time. */
 #include "tuning/store/store_internal.h"
 
 #include <limits.h>
@@ -31,7 +31,7 @@ typedef struct lease_request {
   char place[AT_PLACE_CHARS];
 } lease_request;
 
-/* A row that nobody holds. */
+/* A row without a holder. */
 typedef struct dead_row {
   int64_t fingerprint;
   int64_t token;

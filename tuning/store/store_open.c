@@ -37,7 +37,7 @@ static void destroy(at_store *store) {
 
 static attune_status check_library(void) {
   if (!sqlite3_threadsafe())
-    return at_fail(ATTUNE_UNSUPPORTED, "the SQLite library was built without threads; attune needs them");
+    return at_fail(ATTUNE_UNSUPPORTED, "the SQLite library was built without support for threads, which attune needs");
   if (sqlite3_libversion_number() < SQLITE_NEEDED)
     return at_fail(ATTUNE_UNSUPPORTED, "the SQLite library is version %s; attune needs 3.37 or later",
                    sqlite3_libversion());
@@ -69,7 +69,7 @@ attune_status at_store_open_within(at_store **out, const char *path, at_store_ac
   AT_REQUIRE(out, path);
   *out = NULL;
   if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY)
-    return AT_INVALID(":memory: is opened read-only; it would always be empty");
+    return AT_INVALID(":memory: is opened read-only, so it would always be empty; open it for writing");
   AT_TRY(check_library());
   at_store *store = calloc(1, sizeof *store);
   if (!store) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", path);

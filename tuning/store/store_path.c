@@ -55,9 +55,9 @@ static attune_status fail_errno(const char *path, const char *what, int error) {
   const attune_status status = status_of(error);
   at_store_owner(path, owner, sizeof owner);
   if (status == ATTUNE_PERMISSION && owner[0])
-    return at_fail(status, "%s cannot be %s: %s (%s); change that, or name another file by " AT_STORE_NAMED, path, what,
-                   strerror_r(error, text, sizeof text), owner);
-  return at_fail(status, "%s cannot be %s: %s; name another file by " AT_STORE_NAMED, path, what,
+    return at_fail(status, "%s cannot be %s: %s (%s); change that, or name another file with " AT_STORE_NAMED, path,
+                   what, strerror_r(error, text, sizeof text), owner);
+  return at_fail(status, "%s cannot be %s: %s; name another file with " AT_STORE_NAMED, path, what,
                  strerror_r(error, text, sizeof text));
 }
 
@@ -81,12 +81,12 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   struct statfs filesystem;
   if (stat(folder, &info) != 0) return fail_errno(folder, "read", errno);
   if (!S_ISDIR(info.st_mode))
-    return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; name a file in one by " AT_STORE_NAMED, folder);
+    return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; name a file in a folder with " AT_STORE_NAMED, folder);
   if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX)) {
     const bool own = info.st_uid == geteuid() || geteuid() == 0;
     return at_fail(ATTUNE_PERMISSION,
-                   "%s may be written by everybody (mode %04o, of user %lu; this is user %lu), so anybody could put "
-                   "another database there; %sname a file in a folder of this user's own by " AT_STORE_NAMED,
+                   "%s is writable by all users (mode %04o, of user %lu; this is user %lu), so any of them could put "
+                   "another database there; %sname a file in a folder of this user with " AT_STORE_NAMED,
                    folder, (unsigned)(info.st_mode & 07777), (unsigned long)info.st_uid, (unsigned long)geteuid(),
                    own ? "run chmod o-w on it, or " : "");
   }
@@ -96,24 +96,23 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   if (network)
     return at_fail(ATTUNE_UNSUPPORTED,
                    "%s is on a network filesystem (%s), whose locks are not safe for a database; name a file on a "
-                   "local disk by " AT_STORE_NAMED,
+                   "local disk with " AT_STORE_NAMED,
                    folder, network);
   return ATTUNE_OK;
 }
 
-/* Of the database and of the files that SQLite would read beside it. */
+/* Of the database and of the files that SQLite would read with it. */
 static attune_status check_file(const char *path, at_store_access access) {
   struct stat info;
   if (lstat(path, &info) != 0) return fail_errno(path, "found", errno);
-  if (S_ISLNK(info.st_mode))
-    return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link; give the path of the file itself", path);
+  if (S_ISLNK(info.st_mode)) return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link; name the file itself", path);
   if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
-  if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; give another path", path);
+  if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; name another file", path);
   if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0))
-    return at_fail(ATTUNE_PERMISSION, "%s belongs to user %lu, not to this one; make a copy of your own", path,
+    return at_fail(ATTUNE_PERMISSION, "%s belongs to user %lu, not to this one; use your own copy", path,
                    (unsigned long)info.st_uid);
   if (info.st_mode & (S_IWGRP | S_IWOTH))
-    return at_fail(ATTUNE_PERMISSION, "%s may be written by others (mode %04o); run chmod go-w on it", path,
+    return at_fail(ATTUNE_PERMISSION, "%s is writable by other users (mode %04o); run chmod go-w on it", path,
                    (unsigned)(info.st_mode & 07777));
   return ATTUNE_OK;
 }
@@ -128,8 +127,8 @@ static attune_status check_journal(const char *path, const char *journal) {
   if (!at_journal_names_file(journal, name, sizeof name)) return ATTUNE_OK;
   at_one_line(name);
   return at_fail(ATTUNE_BAD_DATA,
-                 "%s names another file (\"%s\"), which SQLite would delete; attune writes no such journal, so it is "
-                 "another program's or a trap: move it away, and take a copy of the database that can be trusted",
+                 "%s names another file (\"%s\"), which SQLite would delete; attune writes no such journal, so another "
+                 "program or an attacker made it: move it away, and restore the database from a copy that you trust",
                  journal, at_shown(shown, name));
 }
 
@@ -142,7 +141,7 @@ static attune_status check_size(const char *path, bool *out_there) {
   *out_there = info.st_size > 0;
   if (info.st_size == 0 || info.st_size >= LEAST) return ATTUNE_OK;
   return at_fail(ATTUNE_BAD_DATA,
-                 "%s has %lld bytes and is not a tuning database; move it away or name another by " AT_STORE_NAMED,
+                 "%s has %lld bytes and is not a tuning database; move it away or name another with " AT_STORE_NAMED,
                  path, (long long)info.st_size);
 }
 
@@ -216,7 +215,7 @@ static attune_status resolve(char **out, bool *out_there, char *folder, const ch
                              bool make) {
   attune_status status = make && access == AT_STORE_OWN ? make_folders(folder) : ATTUNE_OK;
   if (status != ATTUNE_OK) return status;
-  char *real = realpath(folder, NULL); /* SQLite is told to follow no link, so links above the file are followed here */
+  char *real = realpath(folder, NULL); /* SQLite must not follow links, so those above the file are followed here */
   if (real) {
     status = look_in(out, out_there, real, name, access, make);
     free(real);
@@ -224,8 +223,8 @@ static attune_status resolve(char **out, bool *out_there, char *folder, const ch
   }
   if (errno != ENOENT) return fail_errno(folder, "read", errno);
   if (access != AT_STORE_OWN)
-    return at_fail(ATTUNE_NOT_FOUND, "the folder %s of the tuning database %s is not there; make it, or name another",
-                   folder, name);
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "the folder %s of the tuning database %s does not exist; create it, or name another", folder, name);
   status = check_above(folder);
   return status == ATTUNE_OK ? join(out, folder, name) : status;
 }

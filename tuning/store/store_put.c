@@ -63,7 +63,7 @@ typedef struct batch {
   int rows;
 } batch;
 
-/* Under the connection's lock, so no row is freed meanwhile. */
+/* Under the connection's lock, so no row is freed. */
 static int write_batch(at_store *store, void *user) {
   batch *b = user;
   int most = store->batch > 0 ? store->batch : 1;
@@ -117,7 +117,7 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
   if (ticket == 0) {
     free(row);
     if (status == ATTUNE_OK) status = at_fail(ATTUNE_BUSY, "%s is in use by other threads; try again", store->path);
-    return at_fail_prefix(status, "%d winners wait to be written and no more are kept: ", QUEUE_MAX);
+    return at_fail_prefix(status, "%d winners are waiting to be written, the maximum: ", QUEUE_MAX);
   }
   return at_store_flush(store, ticket, deadline_ns);
 }
@@ -140,7 +140,7 @@ attune_status at_store_doubt(at_store *store, const char *fingerprint, const cha
   return status;
 }
 
-/* A lease that nobody can ask for comes and goes in one transaction, which writes pages all the same. */
+/* A lease that no process can ask for comes and goes in one transaction, which still writes pages. */
 static int write_nothing(at_store *store, void *user) {
   (void)user;
   sqlite3_stmt *statement;

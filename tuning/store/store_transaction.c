@@ -18,7 +18,7 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
   if (job->write && store->damaged) {
     store->moved = has_moved(store);
     if (store->moved) store->damaged = false;
-    return at_fail(ATTUNE_BAD_DATA, "%s is damaged and no longer written; with no program using it, move it away",
+    return at_fail(ATTUNE_BAD_DATA, "%s is damaged and no longer written; move it away while no program uses it",
                    store->path);
   }
   sqlite3_stmt *statement;
@@ -92,11 +92,11 @@ static attune_status try_until(at_store *store, const at_store_job *job, int64_t
     store->made = false;
     store->false_row_told = store->false_row;
     pthread_mutex_unlock(&store->lock);
-    if (made) at_log(ATTUNE_LOG_INFO, "made a new tuning database %s", store->path);
+    if (made) at_log(ATTUNE_LOG_INFO, "created the tuning database %s", store->path);
     if (now_damaged) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
     if (false_row)
       at_log(ATTUNE_LOG_ERROR,
-             "%s: rows that do not match their checksums are not used; `attune tune' measures their problems again",
+             "%s: rows whose checksums do not match are not used; `attune tune' measures their problems again",
              store->path);
     if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return at_message_settle(&kept, status);
     at_store_nap();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_trials.c: what was measured beside a winner, read back. */
+ * store_trials.c: the trials stored with a winner, read back. */
 #include "tuning/store/store_internal.h"
 
 typedef struct request {

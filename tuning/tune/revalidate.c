@@ -65,7 +65,7 @@ static attune_status measure(recheck *r, double budget_ns) {
   const int64_t until_ns = start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&r->race, INT64_MAX, r->race.count);
   if (status == ATTUNE_OK && r->winner != r->race.contenders[0] && r->winner->state != AT_SCREENED)
-    status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, cannot be run any more; tune the problem again",
+    status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, can no longer be run; tune the problem again",
                      r->winner->implementation->name, r->winner->configuration.text);
   if (status == ATTUNE_OK) status = at_race_run(&r->race, until_ns);
   if (status == ATTUNE_OK)
@@ -131,7 +131,7 @@ typedef struct request {
   attune_recheck out;
 } request;
 
-/* Under the device's lease: nobody measures the problem meanwhile. */
+/* Under the device's lease: no other process measures the problem. */
 static void note_doubt(request *q, attune_device *device) {
   char why[sizeof q->stored.note];
   attune_recheck *out = &q->out;
@@ -170,7 +170,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   const at_call_scope scope = at_call_enter(device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &q->stored);
   if (status == ATTUNE_NOT_FOUND)
-    status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
+    status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s is valid on %s; tune it first", at_shown(shown, problem),
                      device->name);
   else if (stored)
     at_decision_give(stored, &q->stored);

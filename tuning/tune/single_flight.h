@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * single_flight.h: who measures a problem: one among all threads and processes that share a database, and one at a
- * time on a device among all processes of the user. Others wait while that one lives and renews what it has. */
+ * single_flight.h: the one thread that measures a problem among all threads and processes that share a database, and
+ * one at a time on a device among all processes of the user. Others wait while that one lives and renews what it
+ * has. */
 #ifndef AT_SINGLE_FLIGHT_H
 #define AT_SINGLE_FLIGHT_H
 
@@ -19,7 +20,7 @@ typedef struct at_flight {
   bool ended;         /* the time to wait is over, or a signal came */
   bool leased;        /* the problem is ours */
   bool measures;      /* the device is ours */
-  bool lost;          /* one of the two was another's meanwhile: what was measured is of no use */
+  bool lost;          /* another process had one of the two in between: the measurements are void */
   int64_t renewed_ns; /* when the problem's lease was written last */
   int64_t shown_ns;   /* and the device's */
   int64_t nap_ns;     /* the latest */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trials.c: what a search measured beside its winner, for whoever asks. */
+ * trials.c: what a search measured besides its winner. */
 #include <attune/tools.h>
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ enum {
   FLIGHTS_MOST = 3   /* measured again after a lease was lost */
 };
 
-/* A wait that goes on is told after so long, then after twice as long each time. */
+/* A long wait is logged after this time, then each time after twice as long. */
 static const int64_t TELL_FIRST_NS = 1000000000, TELL_MOST_NS = 60000000000;
 
 /* What is too large for the stack of a small thread. */
@@ -103,14 +103,14 @@ static bool tell_wait(job *j, attune_log_level level, int64_t since_ns) {
 }
 
 /* Tries until it has what another process has, until the time to wait is over, or a winner is there: then *won. Tells
- * that it waits, and again from time to time. The message names who has it. */
+ * that it waits, and again from time to time. The message names its holder. */
 static attune_status wait_for(job *j, attune_status (*attempt)(job *j), attune_decision *out, bool *won) {
   const int64_t start_ns = at_now_ns();
   int64_t nap_ns = TELL_FIRST_NS;
   if (!j->since) j->since = (int64_t)time(NULL);
   for (attune_log_level level = ATTUNE_LOG_INFO;; level = ATTUNE_LOG_WARNING) {
     if (!tell_wait(j, level, start_ns)) return ATTUNE_BUSY;
-    *won = !j->force && known(j, out); /* another thread may have found it while the wait was told */
+    *won = !j->force && known(j, out); /* another thread may have found it while the wait was logged */
     if (*won) return ATTUNE_OK;
     j->flight.look_ns = at_now_ns() + nap_ns;
     at_tune_lock_waits(j->device, true);
@@ -172,7 +172,7 @@ static void commit(job *j, const attune_decision *winner) {
   char *family = j->room->family, *fingerprint = j->room->fingerprint;
   if (!j->tuner->user || j->op->problem->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   if (at_flight_check(&j->flight) != ATTUNE_OK) {
-    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: another process measures it by now",
+    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory only: another process is now measuring the problem",
            winner->problem);
     return;
   }
@@ -202,8 +202,8 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
   status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
   profiler->between = NULL;
   if (status == ATTUNE_OK) status = at_flight_check(&j->flight);
-  if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
-    status = at_fail(ATTUNE_DEVICE_ERROR, "the process ends; nothing is tuned any more");
+  if (status == ATTUNE_OK && at_exit_begun()) /* libraries were unloaded in between: the times are meaningless */
+    status = at_fail(ATTUNE_DEVICE_ERROR, "the process is exiting; no more problems are tuned");
   if (status != ATTUNE_OK) return status;
   const attune_decision *head = &j->room->head;
   *out = result->decision;
@@ -246,9 +246,10 @@ static attune_status bound_budget(job *j) {
   const double left_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
   if (j->most_ns <= 0.0 || left_ns < j->most_ns) j->most_ns = left_ns;
   if (left_ns <= j->tuner->total_budget_ns * 0.01)
-    return at_fail(ATTUNE_BUDGET_EXHAUSTED,
-                   "all %.0f ms that the tuner may spend are spent (options.total_budget_ms); create one with more",
-                   j->tuner->total_budget_ns * 1e-6);
+    return at_fail(
+        ATTUNE_BUDGET_EXHAUSTED,
+        "the tuner has spent its total budget of %.0f ms (options.total_budget_ms); create one with a larger budget",
+        j->tuner->total_budget_ns * 1e-6);
   return ATTUNE_OK;
 }
 
@@ -352,9 +353,10 @@ static attune_status tune_in_room(job *j, bool at_once) {
   j->locked = at_tune_lock(j->device, j->wait_until_ns, &waited);
   if (waited) j->since = now;
   if (!j->locked)
-    return at_fail(ATTUNE_BUSY, "another thread of this process waits until another process has measured on %s",
+    return at_fail(ATTUNE_BUSY,
+                   "another thread of this process is already waiting for another process that is measuring on %s",
                    j->device->name);
-  if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
+  if (j->force || !known(j, out)) { /* another thread may have tuned it */
     status = bound_budget(j);
     if (status == ATTUNE_OK) status = at_decision_begin(j->tuner, j->op, j->problem, j->device, &j->room->head);
     if (status == ATTUNE_OK) {
@@ -369,7 +371,7 @@ static attune_status tune_in_room(job *j, bool at_once) {
   if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
   if (status == ATTUNE_BUDGET_EXHAUSTED && at_log_wanted(ATTUNE_LOG_INFO))
     at_log(ATTUNE_LOG_INFO, "left %s: %s", j->room->head.problem, attune_last_message());
-  if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
+  if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was rejected: %s", result->warning);
   return status;
 }
 

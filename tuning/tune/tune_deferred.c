@@ -31,13 +31,13 @@ static attune_status tune_key(attune_tuner *tuner, const at_key *key, double bud
   attune_device *device = NULL;
   const at_op *op = at_tuner_op_of(tuner, key);
   attune_status status =
-      op ? attune_device_at(&device, at_key_device(key)) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
+      op ? attune_device_at(&device, at_key_device(key)) : at_fail(ATTUNE_INTERNAL, "a plan without an operation");
   return status == ATTUNE_OK ? at_tune_problem(tuner, op, key->words + 1, device, budget_ns, false, NULL) : status;
 }
 
 static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
-  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
+  AT_REQUIRE_AS(tuner, "be a tuner from attune_tuner_create");
   if (!(budget_ms <= 1e12)) return AT_INVALID("budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
   const at_key **keys = NULL;
   size_t count = 0;
@@ -48,8 +48,9 @@ static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *ou
     if (has_winner(tuner, key)) continue;
     const double left_ns = budget_ms > 0.0 ? budget_ms * 1e6 - (double)(at_now_ns() - start_ns) : 0.0;
     if (left_ns < 0.0) {
-      status = at_fail(ATTUNE_BUDGET_EXHAUSTED,
-                       "the budget of %g ms ended before every problem was tuned; call again for the rest", budget_ms);
+      status =
+          at_fail(ATTUNE_BUDGET_EXHAUSTED,
+                  "the budget of %g ms ended before every problem was tuned; call again to tune the rest", budget_ms);
       break;
     }
     status = tune_key(tuner, key, left_ns);

@@ -45,7 +45,7 @@ static bool holds_on(walk *w, listed *l, attune_device *device) {
   }
   at_copy_text(d->device, sizeof d->device, device->name);
   if (!at_winner_is_first(w->store, l->op, l->problem, device, l->fingerprint, l->row)) {
-    at_copy_text(d->changed, sizeof d->changed, "a later winner of the problem is there");
+    at_copy_text(d->changed, sizeof d->changed, "there is a later winner of the problem");
     return false;
   }
   (void)at_rivals_difference(l->op, l->problem, device, l->fingerprint, l->row, d->changed, sizeof d->changed);

@@ -83,7 +83,8 @@ attune_status at_find_other_threads(attune_tuner *tuner, const at_op *op, const 
   if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
   for (size_t i = 0; i < AT_COUNT(layers) && status == ATTUNE_OK && !n->threads; i++)
     if (layers[i]) (void)at_store_each_of_key(layers[i], fingerprint, out->problem, out->measure, consider, n);
-  if (status == ATTUNE_OK && !n->threads) status = at_fail(ATTUNE_NOT_FOUND, "no winner of other threads is stored");
+  if (status == ATTUNE_OK && !n->threads)
+    status = at_fail(ATTUNE_NOT_FOUND, "no winner for another number of threads is stored");
   if (status == ATTUNE_OK) status = adapt(n, out);
   free(n);
   return status;

@@ -77,7 +77,7 @@ const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
     if (strlen(t->ops[i]->name) == chars && strncmp(t->ops[i]->name, problem, chars) == 0) return t->ops[i];
     at_append(known, sizeof known, &at, "%s%s", i ? ", " : "", t->ops[i]->name);
   }
-  AT_INVALID("problem \"%.60s\" starts with no known operation; should be one of: %s", problem, known);
+  AT_INVALID("problem \"%.60s\" does not start with a known operation; should be one of: %s", problem, known);
   return NULL;
 }
 

@@ -38,7 +38,7 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
                    decision->implementation, decision->implementation_version);
   if (!at_decision_has_threads(device, decision))
     return at_fail(ATTUNE_NOT_FOUND,
-                   "the stored winner, %s %s, needs more threads than the %d that this process may use; give it more "
+                   "the stored winner, %s %s, needs more threads than the %d that this process may use; allow more "
                    "CPUs, or tune the problem here",
                    decision->implementation, configuration.text, at_cpu_count());
   const attune_status status = at_plan_create(plan, op, implementation, &configuration, problem, device);
@@ -281,7 +281,7 @@ bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
     at_copy_text(found->note, sizeof found->note, why);
     noted = at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) == ATTUNE_OK;
     if (!noted)
-      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s", winner->problem,
+      at_log(ATTUNE_LOG_WARNING, "%s: its winner no longer holds, but this cannot be stored: %s", winner->problem,
              attune_last_message());
   }
   free(s);
@@ -298,7 +298,7 @@ at_evidence_rank at_evidence(const attune_decision *decision) {
 
 bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted) {
   if (old->changed[0])
-    return false; /* it was compared with something else, and stays in the database beside this one */
+    return false; /* it was compared with something else, and stays in the database next to this one */
   const at_evidence_rank new_rank = at_evidence(fresh), old_rank = at_evidence(old);
   if (new_rank != old_rank) return new_rank < old_rank;
   if (refuted && (new_rank == AT_EVIDENCE_FULL || fresh->disturbed <= old->disturbed)) return false;

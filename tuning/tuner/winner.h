@@ -58,7 +58,7 @@ at_evidence_rank at_evidence(const attune_decision *decision);
 bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted);
 
 /* Notes in the user database that a stored winner is doubted, and why, so that the next run measures its problem again.
- * A winner that has taken its place meanwhile stays as it is; one of the system database does too. False: it is not
+ * A winner that has replaced it stays as it is; one of the system database does too. False: it is not
  * noted. */
 bool at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why);

@@ -41,7 +41,7 @@ static attune_status check_text(at_csv *csv) {
   int line = 1;
   const char *start = csv->text;
   for (const char *next; (next = memchr(start, '\n', (size_t)(nul - start))) != NULL; start = next + 1) line++;
-  return at_csv_fail(csv, line, (int)(nul - start) + 1, "holds a NUL byte; should be text");
+  return at_csv_fail(csv, line, (int)(nul - start) + 1, "contains a NUL byte; should be text");
 }
 
 /* What stands between cells, by the first line that is no comment; a line "sep=;" says it and is no row. */
@@ -89,7 +89,7 @@ static attune_status open_file(int *out, const char *path) {
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (file < 0 && errno == ENOENT) return at_fail(ATTUNE_NOT_FOUND, "%s: no such file; should be a CSV file", path);
   if (file < 0 && (errno == EACCES || errno == EPERM))
-    return at_fail(ATTUNE_PERMISSION, "%s: no permission to read it; should be readable", path);
+    return at_fail(ATTUNE_PERMISSION, "%s: permission denied; should be readable", path);
   if (file < 0 && (errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP))
     return at_fail(ATTUNE_NOT_FOUND, "%s: %s; should be a CSV file", path, strerror(errno));
   if (file < 0) return at_fail(ATTUNE_IO_ERROR, "%s: cannot be opened: %s", path, strerror(errno));
@@ -168,10 +168,11 @@ static attune_status finish_cell(at_csv *csv, size_t end, bool *more) {
   char found = at < csv->size ? csv->text[at] : '\n';
   *more = found == csv->separator;
   if (found == '\r' && at + 1 < csv->size && csv->text[at + 1] != '\n')
-    return at_csv_fail(csv, csv->line, column_of(csv, at), "a carriage return alone; lines should end in LF or CRLF");
+    return at_csv_fail(csv, csv->line, column_of(csv, at),
+                       "a carriage return without a line feed; lines should end in LF or CRLF");
   if (!*more && found != '\n' && found != '\r')
     return at_csv_fail(csv, csv->line, column_of(csv, at),
-                       "text after a closing quote; should be a %s or the line's end",
+                       "text after a closing quote; should be a %s or the end of the line",
                        csv->separator == ','   ? "comma"
                        : csv->separator == ';' ? "semicolon"
                                                : "tab");
@@ -214,7 +215,7 @@ static attune_status read_plain(at_csv *csv, at_csv_cell *cell, bool *more) {
   csv->at += strcspn(cell->text, ends);
   if (csv->text[csv->at] == '"')
     return at_csv_fail(csv, csv->line, column_of(csv, csv->at),
-                       "a quote inside a cell; should stand around the whole cell, doubled within it");
+                       "a quote inside a field; quotes should enclose the whole field and be doubled within it");
   size_t end = csv->at;
   while (end > start && blank(csv, csv->text[end - 1])) end--;
   return finish_cell(csv, end, more);

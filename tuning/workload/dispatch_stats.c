@@ -156,7 +156,7 @@ static attune_status tell(const at_dispatch_stats *usage, attune_profile_fn fn, 
 
 attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, void *user,
                                    attune_profile_totals *out_totals) {
-  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
+  AT_REQUIRE_AS(tuner, "be a tuner from attune_tuner_create");
   at_tuner_open(tuner);
   at_dispatch_stats usage;
   const at_message kept = at_message_keep();

@@ -90,7 +90,7 @@ static attune_status check_no_database(const char *name, const char *text, size_
   const bool ours = id[0] == 'A' && id[1] == 'T';
   return at_fail(ATTUNE_BAD_DATA,
                  "%s is %s; should be a workload: CSV text with a problem in each row (--db names a database; `attune "
-                 "tune recorded' takes the problems that it recorded)",
+                 "tune recorded' tunes the problems recorded in it)",
                  name,
                  ours && memcmp(id + 2, "DB", 2) == 0   ? "a tuning database"
                  : ours && memcmp(id + 2, "RS", 2) == 0 ? "a result file of attune bench"

@@ -105,7 +105,7 @@ static void put_summary(FILE *out, const at_dispatch_stats *usage) {
   if (t->other_calls) fprintf(out, "%12llu calls of further problems\n", (unsigned long long)t->other_calls);
   if (t->saved_ns != 0.0) fprintf(out, "saved against the default: %s\n", time_text(text, t->saved_ns));
   if (t->worth_ns > 0.0)
-    fprintf(out, "stored winners that do not run (mode off) would save %s: run with ATTUNE_MODE=cached\n",
+    fprintf(out, "stored winners that are not used (mode off) would save %s: run with ATTUNE_MODE=cached\n",
             time_text(text, t->worth_ns));
   uint64_t untuned = 0;
   for (size_t i = 0; i < usage->count; i++)
@@ -119,7 +119,7 @@ static void put_summary(FILE *out, const at_dispatch_stats *usage) {
       fprintf(out, "%12llu  %s on %s\n", (unsigned long long)e->calls, e->problem, e->decision->device);
   }
   if (rows > TABLE_ROWS) fprintf(out, "              and %d more\n", rows - TABLE_ROWS);
-  fputs("tune them: run with ATTUNE_MODE=record, then `attune tune recorded'\n", out);
+  fputs("to tune them, run with ATTUNE_MODE=record, then run `attune tune recorded'\n", out);
 }
 
 static void put_table(FILE *out, const at_dispatch_stats *usage, const attune_tuner *tuner) {
@@ -130,11 +130,11 @@ static void put_table(FILE *out, const at_dispatch_stats *usage, const attune_tu
           usage->count, usage->count == 1 ? "" : "s");
   if (t->time_ns > 0.0) fprintf(out, "%s estimated", time_text(text, t->time_ns));
   if (t->unknown_calls)
-    fprintf(out, "%s%llu calls are of problems that were never measured", t->time_ns > 0.0 ? "; " : "",
+    fprintf(out, "%s%llu calls of problems that were never measured", t->time_ns > 0.0 ? "; " : "",
             (unsigned long long)t->unknown_calls);
   fputs("\n       calls       time   share  source     problem, device, implementation\n", out);
   for (size_t i = 0; i < usage->count && i < TABLE_ROWS; i++) put_row(out, &usage->items[i].entry);
-  if (usage->count > TABLE_ROWS) fprintf(out, "%12s and %zu problems more\n", "", usage->count - TABLE_ROWS);
+  if (usage->count > TABLE_ROWS) fprintf(out, "%12s and %zu more problems\n", "", usage->count - TABLE_ROWS);
   put_summary(out, usage);
 }
 
@@ -173,7 +173,7 @@ static attune_status write_file(const char *path, const char *const *tuners, siz
 
 attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) {
   AT_REQUIRE(tuner);
-  if (!path || !*path) return AT_INVALID("path is NULL or empty; should be a file");
+  if (!path || !*path) return AT_INVALID("path is NULL or empty; should name a file");
   at_tuner_open(tuner);
   at_dispatch_stats usage;
   const at_message kept = at_message_keep();
@@ -261,7 +261,7 @@ void at_profile_end(attune_tuner *tuner) {
   at_dispatch_stats usage;
   if (!tuner->profile) return;
   if (at_dispatch_stats_take(&usage, tuner) != ATTUNE_OK) {
-    at_log(ATTUNE_LOG_WARNING, "no profile is written: %s", attune_last_message());
+    at_log(ATTUNE_LOG_WARNING, "the profile is not written: %s", attune_last_message());
     return;
   }
   const bool table = strcmp(tuner->profile, "stderr") == 0;

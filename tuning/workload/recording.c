@@ -50,7 +50,7 @@ static int add_claim(void *user, at_plan_entry *entry, uint64_t calls) {
 }
 
 /* A first call may be recorded at the guess that was made while a database was busy, and then be counted at the plan
- * that another thread had decided on meanwhile: what is recorded too much there is moved here. One a call. */
+ * that another thread had decided on: what is recorded too much there is moved here. One a call. */
 static int find_debt(void *user, at_plan_entry *entry, uint64_t calls) {
   at_plan_entry **found = user;
   if (entry->recorded <= calls) return 0;

@@ -15,7 +15,7 @@ bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *
 /* Writes what is not written yet. What cannot be written now stays for the next time, and the log says why. */
 void at_recording_flush(attune_tuner *tuner);
 
-/* The same, if the latest time was a while ago. */
+/* As above, if the last time was a while ago. */
 void at_recording_flush_sometimes(attune_tuner *tuner);
 
 #endif

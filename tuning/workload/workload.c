@@ -97,7 +97,7 @@ static attune_status check_column(const at_csv *csv, const at_csv_row *row, int 
   const at_csv_cell *cell = &row->cells[index];
   for (int before = 0; before < index; before++)
     if (strcmp(row->cells[before].text, cell->text) == 0)
-      return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" is there twice; should be once", cell->text);
+      return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" occurs twice; should occur once", cell->text);
   return ATTUNE_OK;
 }
 
@@ -105,7 +105,7 @@ static bool is_general(const header *head, int column) {
   return column == head->name || column == head->op || column == head->problem || column == head->count;
 }
 
-/* A column that no row can use is a mistake, told where it stands. Without a column `op` all rows are of one
+/* A column that no row can use is an error, reported at its position. Without a column `op` all rows are of one
  * operation. */
 static attune_status check_known(const at_csv *csv, const header *head) {
   const at_op *const *ops = head->op < 0 ? &head->ops->unnamed : head->ops->each;
@@ -114,15 +114,15 @@ static attune_status check_known(const at_csv *csv, const header *head) {
     const at_csv_cell *cell = &head->row.cells[i];
     bool known = is_general(head, i) || !*cell->text;
     if (!known && head->problem >= 0)
-      return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" beside \"problem\"; should be name, op or count",
-                         cell->text);
+      return at_csv_fail(csv, cell->line, cell->column,
+                         "column \"%s\" next to \"problem\"; should be name, op or count", cell->text);
     for (int op = 0; op < count; op++) known = known || at_op_knows_column(ops[op], cell->text);
     if (known) continue;
     for (int op = 0; head->op < 0 && op < head->ops->count; op++)
       if (at_op_knows_column(head->ops->each[op], cell->text))
         return at_csv_fail(csv, cell->line, cell->column,
-                           "column \"%s\" is of %s; should come with a column op that says \"%s\" in its rows",
-                           cell->text, head->ops->each[op]->name, head->ops->each[op]->name);
+                           "column \"%s\" belongs to %s; needs a column op with \"%s\" in its rows", cell->text,
+                           head->ops->each[op]->name, head->ops->each[op]->name);
     (void)at_fail_column(ops, count, cell->text);
     return at_fail_prefix(ATTUNE_BAD_DATA, "%s:%d:%d: ", csv->name, cell->line, cell->column);
   }
@@ -175,7 +175,8 @@ static attune_status fail_in_row(const at_csv *csv, const header *head, const at
 static attune_status check_name(const at_csv *csv, const at_csv_cell *cell) {
   for (const char *c = cell->text; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7F)
-      return at_csv_fail(csv, cell->line, cell->column, "name holds the control character 0x%02x; should be plain text",
+      return at_csv_fail(csv, cell->line, cell->column,
+                         "name contains the control character 0x%02x; should be plain text",
                          (unsigned)(unsigned char)*c);
   if (strlen(cell->text) < NAME_BYTES) return ATTUNE_OK;
   return at_csv_fail(csv, cell->line, cell->column, "name has %zu bytes; should have at most %d", strlen(cell->text),
@@ -245,16 +246,17 @@ static attune_status check_row(const at_csv *csv, const header *head, const at_c
   const int has = wide ? row->count : count, should = wide ? head->width : head->row.count;
   if (has != should)
     return at_csv_fail(csv, row->line, row->cells[has > should ? should : has - 1].column,
-                       "the row has %d fields; should have %d, as the header in line %d", has, should, head->row.line);
+                       "the row has %d fields; should have %d, like the header in line %d", has, should,
+                       head->row.line);
   for (int i = 0; i < count; i++)
     if (!*head->row.cells[i].text && *row->cells[i].text)
       return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
-                         "\"%.40s\" stands in column %d, which has no name in line %d; should be named",
-                         row->cells[i].text, i + 1, head->row.line);
+                         "\"%.40s\" is in column %d, which has no name in line %d; should have one", row->cells[i].text,
+                         i + 1, head->row.line);
   return ATTUNE_OK;
 }
 
-/* A problem's text without zeros in front of its numbers: 064x64 is told as 64x64. */
+/* A problem's text without zeros in front of its numbers: 064x64 is reported as 64x64. */
 static void strip_zeros(char *text) {
   char *to = text;
   for (const char *from = text; *from; from++) {
@@ -294,7 +296,7 @@ static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_w
     status = at_csv_next(csv, &row);
     if (status != ATTUNE_OK) break;
     if (row.count == 0 && workload->size == 0)
-      return at_csv_fail(csv, row.line, 1, "no rows after the header; should name a problem at least");
+      return at_csv_fail(csv, row.line, 1, "no rows after the header; should have at least one");
     if (row.count == 0) break;
     if (workload->size == MAX_ENTRIES)
       return at_csv_fail(csv, row.line, 1, "more than %zu problems; should be split", MAX_ENTRIES);
@@ -305,7 +307,7 @@ static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_w
 }
 
 attune_status at_workload_read(attune_workload **out, const char *path, const at_workload_ops *ops) {
-  AT_REQUIRE_AS(out, "point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to an attune_workload *");
   *out = NULL;
   if (!path || !*path) return AT_INVALID("path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
   at_csv csv;
@@ -378,7 +380,7 @@ attune_status attune_workload_estimate(double *out_ns, attune_tuner *tuner, attu
   const at_message kept = at_message_keep();
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   *out_ns = status == ATTUNE_OK ? estimate_ns(tuner, device, fingerprint, problem) : 0.0;
-  if (status == ATTUNE_OK && *out_ns <= 0.0) status = AT_INVALID("\"%s\" is no problem", problem);
+  if (status == ATTUNE_OK && *out_ns <= 0.0) status = AT_INVALID("\"%s\" is not a problem", problem);
   if (status == ATTUNE_OK) status = check_room(tuner, device, problem);
   return at_message_settle(&kept, status);
 }
@@ -392,13 +394,13 @@ static int longest_first(const void *left, const void *right) {
 }
 
 attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device) {
-  AT_REQUIRE_AS(out, "point to where the workload goes");
+  AT_REQUIRE_AS(out, "point to an attune_workload *");
   *out = NULL;
   AT_REQUIRE_AS(tuner, "be a tuner");
   AT_REQUIRE_AS(device, "be a device");
   at_store *store = at_tuner_store(tuner);
   if (!store)
-    return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one that mode record wrote to");
+    return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one written in mode record");
   const char *fingerprint = NULL;
   AT_TRY(at_tuner_fingerprint(tuner, device, &fingerprint));
   const at_message kept = at_message_keep();

@@ -15,13 +15,13 @@ def convert(text: str) -> bytes:
     """The pickle of a snapshot's JSON, with what torch.cuda.memory._snapshot() has: pool ids are tuples there."""
     root = json.loads(text)
     if not isinstance(root, dict) or not {"segments", "device_traces"} <= root.keys():
-        raise ValueError("is no snapshot of attune_memory_snapshot_save: it has no segments and device_traces")
+        raise ValueError("is not a snapshot of attune_memory_snapshot_save: it has no segments and device_traces")
     try:
         for segment in root["segments"]:
             segment["segment_pool_id"] = tuple(segment["segment_pool_id"])
         return pickle.dumps(root, protocol=4)  # as torch.cuda.memory._dump_snapshot writes
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError("is no snapshot of attune_memory_snapshot_save: its segments are not as that "
+        raise ValueError("is not a snapshot of attune_memory_snapshot_save: its segments are not as that "
                          "writes them") from error
 
 

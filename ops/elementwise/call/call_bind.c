@@ -28,26 +28,27 @@ static attune_status check_counts(const attune_elementwise_operands *o) {
   if (o->scalar_count < 0 || o->scalar_count > AT_EXPRESSION_SCALARS)
     return AT_INVALID("operands.scalar_count is %d; should be 0 to %d", o->scalar_count, AT_EXPRESSION_SCALARS);
   if (!o->outputs || (o->input_count && !o->inputs) || (o->scalar_count && !o->scalars))
-    return AT_INVALID("operands.%s is NULL; should have as many as its count says", !o->outputs ? "outputs"
-                                                                                    : o->input_count && !o->inputs
-                                                                                        ? "inputs"
-                                                                                        : "scalars");
+    return AT_INVALID("operands.%s is NULL; should have as many elements as its count", !o->outputs ? "outputs"
+                                                                                        : o->input_count && !o->inputs
+                                                                                            ? "inputs"
+                                                                                            : "scalars");
   if (!at_call_binding_accuracy_is_one(o)) return at_call_binding_accuracy_fail(o);
   return ATTUNE_OK;
 }
 
 static attune_status check_tensor(const attune_tensor *t, bool output, int i) {
   char name[96];
-  if (!output && !t->name) return AT_INVALID("input %d has no name; should be that of an operand of the expression", i);
+  if (!output && !t->name)
+    return AT_INVALID("input %d has no name; should be the name of an operand of the expression", i);
   if (!attune_dtype_size(t->dtype))
-    return AT_INVALID("the dtype of %s is %d; should be one of attune_dtype", name_of(t, output, i, name),
+    return AT_INVALID("the dtype of %s is %d; should be an attune_dtype", name_of(t, output, i, name),
                       (int)t->dtype);
   if (t->dims < 0 || t->dims > AT_DIMS)
     return AT_INVALID("%s has %d dimensions; should be 0 to %d", name_of(t, output, i, name), t->dims, AT_DIMS);
   if (t->dims == 0 && t->sizes[0] != 0 && t->sizes[0] != 1)
-    return AT_INVALID(
-        "%s has dims 0, but sizes[0] is %lld; should be the number of sizes, or sizes[0] be 1 for one element",
-        name_of(t, output, i, name), (long long)t->sizes[0]);
+    return AT_INVALID("%s has dims 0, but sizes[0] is %lld; dims should be the number of sizes, or sizes[0] should be "
+                      "1 for one element",
+                      name_of(t, output, i, name), (long long)t->sizes[0]);
   return ATTUNE_OK;
 }
 
@@ -66,7 +67,7 @@ static attune_status read_views(at_view *views, const attune_elementwise_operand
 /* ---- the expression ---- */
 
 static attune_status put_name(at_operand_name *to, const char *name, attune_dtype dtype, const char *what, int i) {
-  if (!name) return AT_INVALID("%s %d has no name; should be that of an operand of the expression", what, i);
+  if (!name) return AT_INVALID("%s %d has no name; should be the name of an operand of the expression", what, i);
   if (!at_copy_text(to->name, sizeof to->name, name))
     return AT_INVALID("the name of %s %d, %.40s..., is too long; should have at most %d characters", what, i, name,
                       AT_EXPRESSION_NAME - 1);
@@ -74,14 +75,14 @@ static attune_status put_name(at_operand_name *to, const char *name, attune_dtyp
   return ATTUNE_OK;
 }
 
-/* Inputs are told apart by how they lie, so that "x + bias" and "bias + x" are one problem. */
+/* Inputs are distinguished by their layout, so that "x + bias" and "bias + x" are one problem. */
 static void colour(at_operand_name *tensors, const attune_elementwise_operands *o, const at_view *views) {
   at_layout layout;
   const at_message kept = at_message_keep();
   const bool good = at_layout_make(&layout, &views[0].shape, views, o->output_count + o->input_count) == ATTUNE_OK;
   for (int i = 0; i < o->input_count; i++)
     tensors[i].colour = good ? (uint8_t)layout.operands[o->output_count + i].layout_class : 0;
-  (void)at_message_settle(&kept, ATTUNE_OK); /* what is wrong is told later */
+  (void)at_message_settle(&kept, ATTUNE_OK); /* errors are reported later */
 }
 
 /* What is tuned has only the rewritten text, so the program's own is checked where it is known. */
@@ -112,7 +113,7 @@ static attune_status compile(at_expression **out, const at_formula *formula, con
   if (status == ATTUNE_OK && formula->verified) status = verify(*out, formula);
   if (status == ATTUNE_OK && (*out)->output_count == o->output_count) return status;
   if (status == ATTUNE_OK)
-    status = AT_INVALID("the expression has %d outputs, operands %d; should be as many", (*out)->output_count,
+    status = AT_INVALID("the expression has %d outputs, but operands has %d; should be as many", (*out)->output_count,
                         o->output_count);
   at_expression_destroy(*out);
   *out = NULL;

@@ -3,7 +3,7 @@
 #include "ops/elementwise/call/call_binding.h"
 #include "src/base/dtype.h"
 
-#define ELSE "; make a plan with these operands" /* what helps, whatever differs */
+#define ELSE "; create a plan with these operands" /* what helps, whatever differs */
 
 enum { NAME_CHARS = 96, NUMBERS_CHARS = 200 };
 
@@ -29,7 +29,7 @@ static const char *numbers_of(char out[NUMBERS_CHARS], const int64_t *numbers, i
 static attune_status fail_tensor(const char *name, const at_kept_tensor *k, const attune_tensor *t) {
   char is[NUMBERS_CHARS], was[NUMBERS_CHARS];
   if (t->dtype != k->dtype && !attune_dtype_size(t->dtype))
-    return AT_INVALID("%s: dtype is %d, which is none; the plan has %s", name, (int)t->dtype,
+    return AT_INVALID("%s: dtype is %d; should be an attune_dtype, and the plan has %s", name, (int)t->dtype,
                       attune_dtype_name(k->dtype));
   if (t->dtype != k->dtype)
     return AT_INVALID("%s: dtype is %s; the plan has %s" ELSE, name, attune_dtype_name(t->dtype),
@@ -72,11 +72,12 @@ attune_status at_call_binding_fail_aligned(const at_call_binding *p, const attun
     const uintptr_t data = (uintptr_t)t->data, own = at_element_alignment(t->dtype);
     const uintptr_t first = data + (uintptr_t)p->low[k] + (uintptr_t)p->head * p->step[k];
     if (data & (own - 1))
-      return AT_INVALID("%s is aligned to %d byte%s; should be to %d, for its dtype, %s", name_of(name, p, o, caller),
-                        (int)(data & -data), data & 1 ? "" : "s", (int)own, attune_dtype_name(t->dtype));
+      return AT_INVALID("%s is aligned to %d byte%s; should be aligned to %d, for its dtype, %s",
+                        name_of(name, p, o, caller), (int)(data & -data), data & 1 ? "" : "s", (int)own,
+                        attune_dtype_name(t->dtype));
     if (p->step[k] && (first & ((uintptr_t)least - 1)))
-      return AT_INVALID("%s is aligned to %d byte%s; should be to %d, as all operands were when the plan was made, or "
-                        "make one with these",
+      return AT_INVALID("%s is aligned to %d byte%s; should be aligned to %d, like the operands that the plan was "
+                        "created with, or create one with these",
                         name_of(name, p, o, caller), (int)(first & -first), first & 1 ? "" : "s", least);
   }
   return ATTUNE_OK;

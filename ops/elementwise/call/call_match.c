@@ -81,7 +81,8 @@ bool at_call_binding_aligned(const at_call_binding *p, const attune_elementwise_
   return own == 0 && (bits & ((uintptr_t)least - 1)) == 0;
 }
 
-/* An input without a name is told by its place among the operands, which need not be the one in the expression. */
+/* An input without a name is identified by its place among the operands, which need not be the one in the
+ * expression. */
 attune_status at_call_binding_check(const at_call_binding *p, const attune_elementwise_operands *o) {
   static const char *const numbers[] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
                                         "8", "9", "10", "11", "12", "13", "14", "15"};
@@ -98,13 +99,13 @@ attune_status at_call_binding_check(const at_call_binding *p, const attune_eleme
 attune_status at_call_binding_check_generator(const at_expression *e, attune_generator *generator) {
   if (e->uniform_count + e->normal_count == 0) return ATTUNE_OK;
   if (!generator)
-    return AT_INVALID("the generator is NULL; %s() draws from one: give one of attune_generator_create",
+    return AT_INVALID("the generator is NULL; %s() draws from one: give a generator from attune_generator_create",
                       e->uniform_count ? "rand" : "randn");
   at_generator_view view;
   at_generator_look(generator, &view);
   return view.mode == ATTUNE_RANDOM_PORTABLE ? ATTUNE_OK
-                                             : AT_INVALID("the generator is in mode torch; expressions draw in its "
-                                                          "portable mode: see attune_generator_set_mode");
+                                             : AT_INVALID("the generator is in mode torch; should be in mode portable "
+                                                          "for expressions, see attune_generator_set_mode");
 }
 
 attune_status at_scalar_fail(const attune_scalar *s, int i) {
@@ -123,7 +124,7 @@ attune_status at_call_binding_check_scalars(const at_call_binding *p, const attu
     const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = at_scalar_kind(s);
     if (is == 0) return at_scalar_fail(s, p->scalar_of[i]);
     if (is != was)
-      return AT_INVALID("scalar %d has kind %s, but %s when the plan was made; make one with these operands",
+      return AT_INVALID("scalar %d has kind %s, but had %s when the plan was created; create one with these operands",
                         p->scalar_of[i], attune_dtype_name(is), attune_dtype_name(was));
   }
   return ATTUNE_OK;

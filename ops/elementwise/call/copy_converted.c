@@ -26,7 +26,7 @@ static attune_status convert(attune_tuner *tuner, attune_stream *stream, void *d
   return attune_tensor_copy(tuner, stream, &out, &in);
 }
 
-/* Memory of the device beside a side that lies elsewhere; *out is the side itself where it is near. */
+/* Memory of the device for a side that lies elsewhere; *out is the side itself where it is near. */
 static attune_status stage(void **out, attune_stream *stream, const void *side, size_t bytes) {
   int near = 1;
   attune_status status = is_near(&near, stream, side);
@@ -60,6 +60,6 @@ attune_status attune_copy_converted(attune_tuner *tuner, attune_stream *stream, 
     return AT_INVALID("%s is NULL; should have %zu elements", source ? "destination" : "source", count);
   if (count > (size_t)PTRDIFF_MAX / 16) return AT_INVALID("count is %zu; should be the number of elements", count);
   if (to == from) return attune_copy(stream, destination, source, count * attune_dtype_size(to));
-  AT_REQUIRE_AS(tuner, "be one of attune_tuner_create");
+  AT_REQUIRE_AS(tuner, "be a tuner from attune_tuner_create");
   return copy_by_stages(tuner, stream, destination, to, source, from, count);
 }

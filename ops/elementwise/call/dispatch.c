@@ -88,7 +88,7 @@ static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const
   return at_run_launch(plan, prepared, operands, stream);
 }
 
-/* While somebody watches every call goes the whole way. */
+/* While calls are watched, each takes the full path. */
 static attune_status run_watched(attune_tuner *tuner, attune_stream *stream, const at_formula *formula,
                                  const attune_elementwise_operands *operands) {
   at_call_binding *prepared = NULL;
@@ -132,7 +132,7 @@ attune_status at_run_plan_create(attune_plan **out, attune_tuner *tuner, attune_
   at_call_binding *prepared = NULL;
   attune_status status = make_ready(&prepared, &empty, tuner, stream, formula, operands);
   if (status == ATTUNE_OK && empty)
-    status = AT_INVALID("a plan needs at least one element; attune_elementwise takes none");
+    status = AT_INVALID("a plan needs at least one element; for none, call attune_elementwise");
   if (status == ATTUNE_OK) {
     memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
     status = at_plan_handle_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);

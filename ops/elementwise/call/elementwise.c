@@ -58,8 +58,8 @@ static attune_status check_run(const attune_plan *plan, const at_call_binding *p
     status = at_call_binding_check(prepared, operands);
     if (status != ATTUNE_OK) return status;
     if (at_call_binding_elsewhere(prepared, operands))
-      return AT_INVALID(
-          "an output is the memory of an input, but was not when the plan was made; make one with these operands");
+      return AT_INVALID("an output shares the memory of an input, but did not when the plan was created; create one "
+                        "with these operands");
   }
   const int least = at_alignment_least(plan->device, prepared->problem->alignment);
   if (!at_call_binding_aligned(prepared, operands, least)) return at_call_binding_fail_aligned(prepared, operands, least);

@@ -117,7 +117,7 @@ static void set_addresses(attune_evaluation *e) {
 
 attune_status attune_evaluation_place(attune_evaluation *e, attune_stream *stream, uint64_t seed) {
   if (!e || !stream) return AT_INVALID("%s is NULL; should be given", e ? "stream" : "evaluation");
-  if (e->stream) return AT_INVALID("the evaluation has its memory; create another one");
+  if (e->stream) return AT_INVALID("the evaluation already has its memory; create another one");
   const at_expression *x = e->prepared->expression;
   attune_status status = take_memory(e, stream);
   if (status == ATTUNE_OK && !e->random) status = at_random_create(&e->random, seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluation.h: what a described call has beside its words. */
+ * evaluation.h: the state of a described call in addition to its words. */
 #ifndef AT_ELEMENTWISE_EVALUATION_H
 #define AT_ELEMENTWISE_EVALUATION_H
 

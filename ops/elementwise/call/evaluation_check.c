@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluation_check.c: a described call's results beside the values in long double. */
+ * evaluation_check.c: compares a described call's results with values in long double. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -69,8 +69,8 @@ attune_status at_write_call(at_written_call *w, const at_elementwise *p, const a
   memset(w, 0, sizeof *w);
   w->expression = body ? body + 2 : at_elementwise_text(p);
   if (p->raw && !(w->function = at_user_function_find(strrchr(at_elementwise_text(p), ' ') + 1)))
-    return at_fail(ATTUNE_UNSUPPORTED, "the problem is of a function in CUDA C whose source this process does not "
-                                       "have; call attune_elementwise_cuda with it");
+    return at_fail(ATTUNE_UNSUPPORTED, "the problem uses a function in CUDA C whose source this process does not have; "
+                                       "call attune_elementwise_cuda with it");
   place_dimensions(p, slots, backward);
   for (int k = 0; k < at_elementwise_tensors(p); k++) {
     write_tensor(w, p, k, slots, backward, o);

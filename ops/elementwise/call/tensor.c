@@ -78,7 +78,7 @@ attune_status attune_tensor_bias_activation(attune_tuner *tuner, attune_stream *
       [ATTUNE_ACTIVATION_SILU] = "silu(x + bias)", [ATTUNE_ACTIVATION_SIGMOID] = "sigmoid(x + bias)",
       [ATTUNE_ACTIVATION_TANH] = "tanh(x + bias)"};
   if ((unsigned)activation >= AT_COUNT(expressions))
-    return AT_INVALID("activation is %d; should be one of attune_activation", (int)activation);
+    return AT_INVALID("activation is %d; should be an attune_activation", (int)activation);
   return run(tuner, stream, expressions[activation], out, (const char *const[]){"x", "bias"},
              (const attune_tensor *const[]){x, bias}, 2, NULL, 0, NULL);
 }

@@ -13,14 +13,14 @@
 static const char *const scalar_names[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
 _Static_assert(AT_COUNT(scalar_names) == AT_EXPRESSION_SCALARS, "a name for each");
 
-/* The operands under the names that they have in a canonical text: they are told by their places alone. */
+/* The operands under the names that they have in a canonical text: only their places identify them. */
 typedef struct named {
   attune_elementwise_operands operands;
   attune_tensor inputs[AT_EXPRESSION_INPUTS];
   attune_scalar scalars[AT_EXPRESSION_SCALARS];
 } named;
 
-/* Counts and pointers that are wrong stay so, and are told of later. */
+/* Wrong counts and pointers stay as they are, and are reported later. */
 static attune_status name_operands(named *out, const attune_elementwise_operands *operands) {
   attune_elementwise_operands *o = &out->operands;
   AT_TRY(AT_TAKE(o, operands));
@@ -42,10 +42,10 @@ static attune_status check(const attune_tuner *tuner, const attune_stream *strea
                            const attune_elementwise_operands *operands) {
   AT_REQUIRE(tuner, stream, operands);
   if (stream->device->backend.kind == ATTUNE_DEVICE_CUDA) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED,
-                 "a function in CUDA C needs a CUDA device, and the stream is of %s; an expression "
-                 "(attune_elementwise) runs there too",
-                 stream->device->name);
+  return at_fail(
+      ATTUNE_UNSUPPORTED,
+      "a function in CUDA C needs a CUDA device, but the stream is of %s; use an expression (attune_elementwise) there",
+      stream->device->name);
 }
 
 attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream, const char *source, const char *name,

@@ -63,7 +63,7 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
   at_cuda_launch slots;
   if (!form || !is_valid(c) || capability < form->capability || !at_generate_slots(&slots, p->expression)) return false;
-  /* AT_LOAD_CONSTANT: of what nobody writes while the kernel runs, not even the one before it. */
+  /* AT_LOAD_CONSTANT: of memory that is not written while the kernel runs, not even the one before it. */
   if (c->load == 3 && (p->in_place || c->dependent)) return false;
   if (c->dependent && capability < AT_CUDA_DEPENDENT) return false;
   return form->supports(p, c);

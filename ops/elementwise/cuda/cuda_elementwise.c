@@ -81,7 +81,7 @@ static attune_status make_once(at_jit_kernel **out, attune_device *device, const
   return status;
 }
 
-/* What is wrong with a function of the program's own is told in its own lines: they are compiled as they were written. */
+/* Errors in a program's own function refer to its own lines, which are compiled as they were written. */
 static attune_status make_kernel(at_jit_kernel **out, attune_device *device, const at_cuda_problem *problem,
                                  const at_cuda_choice *choice) {
   const attune_status status = make_once(out, device, problem, choice);
@@ -107,12 +107,11 @@ static attune_status open_plan(cuda_plan *s, at_plan *plan) {
   at_cuda_problem cuda;
   at_cuda_scope scope;
   if (!at_cuda_choice_parse(&s->choice, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no kernel of elementwise is made so",
-                   plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no elementwise kernel has it", plan->configuration.text);
   AT_TRY(at_elementwise_expression(&s->expression, p));
   problem_of(&cuda, p, s->expression, NULL, 0);
   if (!at_cuda_supports(&cuda, &s->choice, capability_of(plan->device)))
-    return at_fail(ATTUNE_NOT_FOUND, "%s is not for operands that lie so", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "%s does not support the layout of these operands", plan->configuration.text);
   AT_TRY(make_kernel(&s->kernel, plan->device, &cuda, &s->choice));
   AT_TRY(at_cuda_enter_relaxed(&scope, plan->device));
   attune_status status = find_blocks(s, plan->device);
@@ -144,7 +143,7 @@ static void destroy(at_plan *plan) {
   if (plan->state) close_plan(plan->state);
 }
 
-/* Compiles kernels beside each other; what fails is told by prepare. */
+/* Compiles kernels in parallel; prepare reports failures. */
 static void prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                          const at_configuration *texts, int count) {
   (void)self;
@@ -182,7 +181,7 @@ static attune_status compile(const at_implementation *self, const void *problem,
   char *text = NULL;
   if (made) *made = false;
   if (!at_cuda_choice_parse(&choice, configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no kernel of elementwise is made so", configuration->text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no elementwise kernel has it", configuration->text);
   AT_TRY(at_elementwise_expression(&expression, at_elementwise_of(problem)));
   problem_of(&cuda, at_elementwise_of(problem), expression, NULL, 0);
   attune_status status = at_cuda_generate(&text, &cuda, &choice);
@@ -230,7 +229,7 @@ static attune_status launch_other(const at_plan *plan, const at_cuda_problem *cu
   at_jit_kernel *kernel = NULL;
   at_cuda_launch launch;
   if (at_cuda_candidates(cuda, capability_of(plan->device), &choice, 1) < 1)
-    return at_fail(ATTUNE_UNSUPPORTED, "no kernel of elementwise is for operands that lie so");
+    return at_fail(ATTUNE_UNSUPPORTED, "no elementwise kernel supports the layout of these operands");
   attune_status status = make_kernel(&kernel, plan->device, cuda, &choice);
   if (status == ATTUNE_OK) status = at_cuda_plan(&launch, cuda, &choice, s->processors, 1);
   if (status == ATTUNE_OK)

@@ -130,11 +130,11 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (!at_generate_slots(&slots, p->expression))
     return at_fail(ATTUNE_UNSUPPORTED, "the expression uses its scalars in more than %d dtypes", AT_CUDA_SLOTS);
   if (p->expression->raw && !p->expression->function)
-    return at_fail(ATTUNE_UNSUPPORTED, "the problem is of a function in CUDA C whose source this process does not "
-                                       "have; call attune_elementwise_cuda with it");
+    return at_fail(ATTUNE_UNSUPPORTED, "the problem uses a function in CUDA C whose source this process does not have; "
+                                       "call attune_elementwise_cuda with it");
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
   if (!form || !at_cuda_supports(p, c, c->dependent ? AT_CUDA_DEPENDENT : form->capability))
-    return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
+    return at_fail(ATTUNE_UNSUPPORTED, "this form of the kernel does not support the layout of the operands");
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);
   if (draws(p->expression)) at_write(&s, "%s%s", at_elementwise_philox_h, at_elementwise_transforms_h);
@@ -165,7 +165,7 @@ attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *p, const 
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
   *out = (at_cuda_launch){0};
   if (!at_generate_slots(out, p->expression) || !form || !form->supports(p, c))
-    return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
+    return at_fail(ATTUNE_UNSUPPORTED, "this form of the kernel does not support the layout of the operands");
   at_arguments fields = {.launch = out};
   at_cuda_launch slots = *out;
   describe(&fields, p, c, &slots);
@@ -173,7 +173,8 @@ attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *p, const 
   const uint64_t resident = (uint64_t)processors * (uint64_t)blocks;
   if (c->persistent && grid > resident) grid = resident;
   if (grid > INT32_MAX)
-    return at_fail(ATTUNE_UNSUPPORTED, "%llu blocks; a grid has up to %d", (unsigned long long)grid, INT32_MAX);
+    return at_fail(ATTUNE_UNSUPPORTED, "the grid would have %llu blocks; should be at most %d",
+                   (unsigned long long)grid, INT32_MAX);
   if (p->layout.count > 0 && grid == 0)
     return at_fail(ATTUNE_UNSUPPORTED, "the operands are too large for this form of the kernel");
   out->config.grid[0] = (unsigned)grid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * form_bulk.c: kernels for contiguous operands that come through shared memory by the copy engine: what form_bulk.cuh
- * calls beside what the vector form has, and its numbers. */
+ * calls in addition to those of the vector form, and its numbers. */
 #include "ops/elementwise/cuda/form_contiguous.h"
 
 #include "form_bulk_cuh.h"

@@ -89,8 +89,8 @@ attune_status at_plain_check(const at_expression *e) {
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to check an expression");
   else if (!agree(e, values, plain))
     status = at_fail(ATTUNE_INTERNAL,
-                     "the expression is rewritten as \"%.200s\", which gives other results: a fault of attune; please "
-                     "report it, and write the expression in another way",
+                     "the expression was rewritten as \"%.200s\", which gives different results: this is a bug of "
+                     "attune; please report it, and write the expression differently",
                      e->text);
   at_floating_leave(&floating);
   free(values);

@@ -140,7 +140,7 @@ static attune_status check_node(const at_expression *e, int i) {
   if (node->kind == AT_NODE_INPUT) good = good && node->index < e->input_count;
   if (node->kind == AT_NODE_SCALAR) good = good && node->index < e->scalar_count;
   if (node->kind == AT_NODE_POSITION) good = good && node->index < AT_DIMS;
-  return good ? ATTUNE_OK : AT_INVALID("node %d of the expression is not well formed", i);
+  return good ? ATTUNE_OK : AT_INVALID("node %d of the expression is malformed", i);
 }
 
 /* Which nodes are computed at all, and which places of the element they need. */
@@ -148,7 +148,7 @@ static attune_status look_ahead(builder *b) {
   const at_expression *e = b->expression;
   for (int i = 0; i < e->node_count; i++) AT_TRY(check_node(e, i));
   for (int i = 0; i < e->output_count; i++) {
-    if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is no node", i);
+    if (e->outputs[i] >= e->node_count) return AT_INVALID("output %d is not a node", i);
     b->wanted[e->outputs[i]] = true;
   }
   for (int i = e->node_count - 1; i >= 0; i--) {
@@ -224,7 +224,7 @@ static attune_status give_registers(at_interpreter *p) {
   }
   return p->register_count <= AT_REGISTERS
              ? ATTUNE_OK
-             : at_fail(ATTUNE_UNSUPPORTED, "more than %d values live at once", AT_REGISTERS);
+             : at_fail(ATTUNE_UNSUPPORTED, "more than %d values are live at once", AT_REGISTERS);
 }
 
 static attune_status build(builder *b, const attune_dtype *output_dtypes) {

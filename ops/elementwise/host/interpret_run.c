@@ -58,7 +58,7 @@ attune_status at_interpreter_layout(at_layout *out, const at_interpreter *p, con
     if ((uint8_t)outputs[i].dtype != p->output_dtypes[i])
       return AT_INVALID("output %d is %s; should be %s", i, attune_dtype_name(outputs[i].dtype),
                         attune_dtype_name((attune_dtype)p->output_dtypes[i]));
-    if (!at_shape_equal(&outputs[i].shape, shape)) return AT_INVALID("output %d has another shape than output 0", i);
+    if (!at_shape_equal(&outputs[i].shape, shape)) return AT_INVALID("output %d differs in shape from output 0", i);
     views[count++] = outputs[i];
   }
   for (int i = 0; i < p->input_count; i++) {
@@ -129,7 +129,7 @@ static void store(state *s, int i) {
     at_walk_store(from, r->layout, i, r->call->outputs[i], size, s->place, s->n);
 }
 
-/* Kernels write straight to memory where nobody reads it any more. */
+/* Kernels write straight to memory that is not read any more. */
 static void aim(state *s) {
   const run *r = s->r;
   for (int i = 0; i < r->p->output_count; i++) {

@@ -57,8 +57,9 @@ attune_status at_graph_create(at_graph *out, const at_node_table *built, const i
   const int count = number ? mark(built, outputs, output_count, number) : 0;
   attune_status status = number ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   if (count > AT_EXPRESSION_NODES)
-    status = AT_INVALID("the expression has %d operations and operands; should be at most %d: make it two expressions",
-                        count, AT_EXPRESSION_NODES);
+    status =
+        AT_INVALID("the expression has %d operations and operands; should be at most %d: split it into two expressions",
+                   count, AT_EXPRESSION_NODES);
   *out = (at_graph){.count = count, .output_count = output_count, .scalar_dtypes = built->scalar_dtypes};
   if (status == ATTUNE_OK) {
     out->nodes = calloc((size_t)count, sizeof *out->nodes);

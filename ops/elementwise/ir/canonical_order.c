@@ -110,7 +110,7 @@ static int colour_of(const refinement *r, int leaf) {
   return n->kind == AT_NODE_INPUT ? r->g->signature->tensors[n->index].colour : 0;
 }
 
-/* Is leaf a to be told apart rather than b? By the groups' keys; within a group by colour, then the first. */
+/* Should leaf a be distinguished rather than b? By the groups' keys; within a group by colour, then the first. */
 static bool is_rather(const refinement *r, int a, int b) {
   if (r->leaf[a] != r->leaf[b]) return r->leaf[a] < r->leaf[b];
   return alike(r, a, b) && colour_of(r, a) < colour_of(r, b);

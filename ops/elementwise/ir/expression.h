@@ -98,7 +98,7 @@ typedef struct at_expression {
   int max_position; /* the largest dimension of AT_NODE_POSITION; -1: none */
   bool element;     /* has AT_NODE_ELEMENT */
   bool raw;         /* one function of the program's own, in CUDA C: nothing but the CUDA kernels can compute it */
-  struct at_user_function *function; /* its source; NULL: nobody in this process has it now */
+  struct at_user_function *function; /* its source; NULL: this process does not have it now */
   /* The draws as the text has them, counted from 0: draw k is the uniform_of[k]-th rand() that is written. */
   uint8_t uniform_of[AT_EXPRESSION_DRAWS], normal_of[AT_EXPRESSION_DRAWS];
   struct at_expression *plain; /* plain.h; NULL: not asked for */

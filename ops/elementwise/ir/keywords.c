@@ -44,7 +44,7 @@ at_special at_special_find(const char *text, size_t length) {
 
 /* ---- words of other languages ---- */
 
-#define NO_REDUCTION "there are no reductions yet: each element is computed from those at its own place"
+#define NO_REDUCTION "there are no reductions: each element is computed from the input elements at the same index"
 
 static const struct {
   const char *word, *hint;
@@ -59,11 +59,11 @@ static const struct {
              {"None", "every value is a number", true},
              {"for", "there are no loops", true},
              {"while", "there are no loops", true},
-             {"return", "the last part of the text is the output", true},
+             {"return", "the last part of the expression is the output", true},
              {"def", "values are named as in s = a + b;", true},
              {"lambda", "values are named as in s = a + b;", true},
              {"let", "values are named as in s = a + b;", true},
-             {"import", "every function is there already", true},
+             {"import", "functions cannot be defined", true},
              {"xor", "write a ^ b of integers or bools", false},
              {"pow", "write x ** y", false},
              {"power", "write x ** y", false},
@@ -107,8 +107,8 @@ static const struct {
              {"cumsum", NO_REDUCTION, false},
              {"softmax", NO_REDUCTION, false},
              {"layer_norm", NO_REDUCTION, false},
-             {"dot", "a product of matrices is attune_gemm's", false},
-             {"matmul", "a product of matrices is attune_gemm's", false}};
+             {"dot", "use attune_gemm for products of matrices", false},
+             {"matmul", "use attune_gemm for products of matrices", false}};
 
 const char *at_word_hint(const char *text, size_t length) {
   for (size_t i = 0; i < AT_COUNT(WORDS); i++)

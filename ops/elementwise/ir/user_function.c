@@ -86,21 +86,21 @@ static const char *find_stray(const char *source) {
 
 static attune_status check(const char *source, const char *name) {
   static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-  AT_REQUIRE_AS(source, "be CUDA C with the function of one element");
-  AT_REQUIRE_AS(name, "be that of the function in the source");
+  AT_REQUIRE_AS(source, "be CUDA C that defines the function of one element");
+  AT_REQUIRE_AS(name, "be the name of the function in the source");
   if (strnlen(source, ATTUNE_ELEMENTWISE_CUDA_CHARS + 1) > ATTUNE_ELEMENTWISE_CUDA_CHARS)
-    return AT_INVALID("the source has more than %d characters; should have at most so many",
-                      ATTUNE_ELEMENTWISE_CUDA_CHARS);
+    return AT_INVALID("the source has more than %d characters, the maximum", ATTUNE_ELEMENTWISE_CUDA_CHARS);
   const char *stray = find_stray(source);
   if (stray)
     return AT_INVALID("byte %td of the source is 0x%02x; should be text in UTF-8", stray - source,
                       (unsigned char)*stray);
   const size_t chars = strnlen(name, AT_USER_FUNCTION_NAME_CHARS);
   if (chars == 0 || chars == AT_USER_FUNCTION_NAME_CHARS || strspn(name, letters) != chars || (name[0] >= '0' && name[0] <= '9'))
-    return AT_INVALID("name is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", name,
-                      AT_USER_FUNCTION_NAME_CHARS - 1);
+    return AT_INVALID(
+        "name is \"%.40s\"; should consist of at most %d letters, digits and _, and not start with a digit", name,
+        AT_USER_FUNCTION_NAME_CHARS - 1);
   if (strncmp(name, "at_", 3) == 0 || strncmp(name, "AT_", 3) == 0 || strncmp(name, "fn_", 3) == 0)
-    return AT_INVALID("name is %s; names that begin with at_, AT_ or fn_ are attune's: choose another", name);
+    return AT_INVALID("name is %s; names that begin with at_, AT_ or fn_ are reserved: choose another", name);
   return ATTUNE_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * user_function.h: functions in C of the program's own (elementwise_cuda.h): their texts, by a hash, as long as somebody uses them.
- * Equal ones, as at_user_function_text has it, are one. */
+ * user_function.h: functions in C of the program's own (elementwise_cuda.h): their texts, by a hash, as long as they
+ * are used. Equal ones, as at_user_function_text has it, are one. */
 #ifndef AT_ELEMENTWISE_USER_FUNCTION_H
 #define AT_ELEMENTWISE_USER_FUNCTION_H
 
@@ -21,7 +21,7 @@ typedef struct at_user_function {
  * name), OUT_OF_MEMORY. Any thread. */
 attune_status at_user_function_get(at_user_function **out, const char *source, const char *name);
 
-/* The one with this hash, to be given back; NULL: nobody uses it. */
+/* The one with this hash, to be given back; NULL: it is not in use. */
 at_user_function *at_user_function_find(const char *hash);
 at_user_function *at_user_function_hold(at_user_function *raw);
 void at_user_function_release(at_user_function *raw); /* NULL is left alone */

@@ -27,7 +27,7 @@ static bool is_word(char c) {
          (unsigned char)c >= 0x80;
 }
 
-/* Signs that stand for themselves, whatever is beside them. */
+/* Characters that stand for themselves, whatever is next to them. */
 static bool is_alone(char c) {
   return strchr("(){}[],;", c) != NULL;
 }

@@ -18,7 +18,7 @@ enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all
 static attune_status check_built(const at_parser *p, attune_status status) {
   if (p->build.no_memory || p->plain.no_memory) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
   if (p->build.full || p->plain.full)
-    return AT_INVALID("the expression has too many operations; should be at most %d: make it two expressions",
+    return AT_INVALID("the expression has too many operations; should be at most %d: split it into two expressions",
                       AT_EXPRESSION_NODES);
   return status;
 }
@@ -72,7 +72,7 @@ static attune_status create(at_expression **out, const char *text, size_t length
   AT_TRY(at_check_signature(signature));
   if (!text) return AT_INVALID("the expression is NULL; should be text, as in \"a + b\"");
   if (length > AT_EXPRESSION_CHARS)
-    return AT_INVALID("the expression has more than %d characters; should have at most so many", AT_EXPRESSION_CHARS);
+    return AT_INVALID("the expression has more than %d characters, the maximum", AT_EXPRESSION_CHARS);
   at_parser p = {.source = {text, length}, .signature = signature, .keeps_plain = keeps_plain};
   return compile_in_c(&p, out);
 }
@@ -95,7 +95,7 @@ typedef struct operands {
 } operands;
 
 static attune_status bad_operand(const at_source *source, size_t at) {
-  return at_fail_at(source, at, "here should be a dtype and a name, as in \"f32 i0, f64 s0: i0 * f32(s0)\"");
+  return at_fail_at(source, at, "expected a dtype and a name here, as in \"f32 i0, f64 s0: i0 * f32(s0)\"");
 }
 
 /* "f32 i0": the next tensor, or "f64 s0": the next scalar. */

@@ -58,16 +58,15 @@ static attune_status refuse(const at_source *source, size_t at) {
   if (byte == 0)
     return at_fail_at(source, at, "the expression has a NUL byte at %zu of %zu; should be text", at, source->length);
   if (byte > 126)
-    return at_fail_at(source, at, "byte %zu, 0x%02x, is not ASCII; should be plain letters, digits and signs", at,
-                      byte);
+    return at_fail_at(source, at, "byte %zu, 0x%02x, is not ASCII; should be letters, digits and operators", at, byte);
   if (byte < ' ')
-    return at_fail_at(source, at, "byte %zu is the control character 0x%02x; should be a blank or a line end", at,
-                      byte);
+    return at_fail_at(source, at, "byte %zu is the control character 0x%02x; should be a blank or a newline", at, byte);
   if (byte == '"' || byte == '\'')
-    return at_fail_at(source, at, "quotes mean nothing here; names of operands stand bare, as in a + b");
+    return at_fail_at(source, at,
+                      "quotes have no meaning here; names of operands are written without them, as in a + b");
   return at_fail_at(source, at,
-                    "the character %c means nothing here; the operators are + - * / // %% ** and those of "
-                    "comparison, logic and bits",
+                    "the character %c has no meaning here; the operators are + - * / // %% ** and those of comparison, "
+                    "logic and bits",
                     byte);
 }
 
@@ -77,9 +76,9 @@ static attune_status refuse_dot(const at_source *source, size_t at) {
   const size_t length = skip_name(source, at + 1) - at - 1;
   if (length &&
       (at_function_find(name, length) >= 0 || at_special_find(name, length) || at_dtype_from_text(name, length)))
-    return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; write %.*s(...) with nothing before it",
+    return at_fail_at(source, at, "a dot occurs only in numbers, as in 1.5; write %.*s(...) with nothing before it",
                       (int)length, name);
-  return at_fail_at(source, at, "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)");
+  return at_fail_at(source, at, "a dot occurs only in numbers, as in 1.5; a function is called as gelu(x)");
 }
 
 /* The longest sign that begins here. */

@@ -29,7 +29,8 @@ static size_t skip_digits(const at_source *source, size_t at) {
 }
 
 static attune_status too_large(const at_source *source, size_t at) {
-  return at_fail_at(source, at, "this integer is above 18446744073709551615; write a real number, as in 1e20");
+  return at_fail_at(source, at,
+                    "this integer is above 18446744073709551615; write a floating-point number, as in 1e20");
 }
 
 static attune_status read_integer(const at_source *source, size_t digits, size_t end, unsigned base, at_token *out) {
@@ -84,7 +85,7 @@ static attune_status refuse_suffix(const at_source *source, size_t end, const at
   const int shown = (int)(end - number->at > 24 ? 24 : end - number->at),
             suffix = (int)(stop - end > 16 ? 16 : stop - end);
   const char *digits = source->text + number->at, *rest = source->text + end;
-  if (rest[0] == '_') return at_fail_at(source, end, "a number has no _ in it; write its digits together");
+  if (rest[0] == '_') return at_fail_at(source, end, "numbers contain no _; write the digits together");
   if (shown == 1 && digits[0] == '0' && strchr("bBoO", rest[0]))
     return at_fail_at(source, end, "integers are written in decimal or as 0x1f");
   if ((rest[0] | 32) == 'e')
@@ -95,8 +96,8 @@ static attune_status refuse_suffix(const at_source *source, size_t end, const at
   if (dtype)
     return at_fail_at(source, end, "\"%.*s\" cannot follow a number; leave it out, or write %s(%.*s)", suffix, rest,
                       dtype, shown, digits);
-  return at_fail_at(source, end, "\"%.*s\" cannot follow a number; its dtype is written as a cast, as in f32(%.*s)",
-                    suffix, rest, shown, digits);
+  return at_fail_at(source, end, "\"%.*s\" cannot follow a number; write its dtype as a cast, as in f32(%.*s)", suffix,
+                    rest, shown, digits);
 }
 
 static attune_status read_hex(const at_source *source, size_t at, at_token *out) {
@@ -105,7 +106,7 @@ static attune_status read_hex(const at_source *source, size_t at, at_token *out)
   out->length = end - at;
   if (end == at + 2) return at_fail_at(source, at, "0x has no digits; write 0x1f");
   if (byte_at(source, end) == '.')
-    return at_fail_at(source, end, "hexadecimal numbers are integers; write 1.5 or 1e-3");
+    return at_fail_at(source, end, "hexadecimal numbers are integers; write fractions as 1.5 or 1e-3");
   if (is_word(byte_at(source, end))) return refuse_suffix(source, end, out);
   return read_integer(source, at + 2, end, 16, out);
 }
@@ -131,6 +132,6 @@ attune_status at_number_read(const at_source *source, size_t at, at_token *out) 
   if (!imaginary && is_word(byte_at(source, end))) return refuse_suffix(source, end, out);
   if (real || imaginary) return read_real(source, end, imaginary, out);
   if (whole - at > 1 && source->text[at] == '0')
-    return at_fail_at(source, at, "an integer does not begin with 0; write its digits without it, or 0x1f");
+    return at_fail_at(source, at, "an integer does not begin with 0; leave out the 0, or write hexadecimal as 0x1f");
   return read_integer(source, at, whole, 10, out);
 }

@@ -19,7 +19,7 @@ static void refuse_here(at_parser *p, const char *instead) {
   if (hint)
     AT_PARSE_FAIL(p, t->at, "\"%.*s\" is not part of the language; %s", shown(t->length), token_text(p), hint);
   else
-    AT_PARSE_FAIL(p, t->at, "\"%.*s\" cannot stand here; should be %s", shown(t->length), token_text(p), instead);
+    AT_PARSE_FAIL(p, t->at, "\"%.*s\" is not allowed here; should be %s", shown(t->length), token_text(p), instead);
 }
 
 /* ---- values ---- */
@@ -37,7 +37,7 @@ static at_value parse_parentheses(at_parser *p) {
   at_parse_next(p);
   const at_value value = parse_expression(p);
   if (p->status != ATTUNE_OK) return AT_NONE;
-  if (at_parse_is(p, ",")) return AT_PARSE_FAIL(p, p->token.at, "a comma stands between arguments and outputs only");
+  if (at_parse_is(p, ",")) return AT_PARSE_FAIL(p, p->token.at, "a comma only separates arguments and outputs");
   if (p->token.kind == AT_TOKEN_END)
     return AT_PARSE_FAIL(p, open, "this parenthesis is not closed; put a ) where its value ends");
   if (!at_parse_is(p, ")")) refuse_here(p, "an operator or )");
@@ -48,10 +48,11 @@ static at_value parse_parentheses(at_parser *p) {
 static at_value expected_value(at_parser *p) {
   const at_token *t = &p->token;
   if (t->kind == AT_TOKEN_END)
-    return AT_PARSE_FAIL(p, t->at, "the expression ends where a value should be; should go on with a name or a number");
+    return AT_PARSE_FAIL(p, t->at,
+                         "the expression ends where a value is expected; should continue with a name or a number");
   if (at_parse_is(p, "="))
-    return AT_PARSE_FAIL(p, t->at, "= gives a value its name, at the front only; write == to compare");
-  return AT_PARSE_FAIL(p, t->at, "\"%.*s\" stands where a value should be; should be a name, a number or a parenthesis",
+    return AT_PARSE_FAIL(p, t->at, "= only names a value, at the start of a statement; write == to compare");
+  return AT_PARSE_FAIL(p, t->at, "\"%.*s\" is not a value; should be a name, a number or a parenthesis",
                        shown(t->length), token_text(p));
 }
 
@@ -64,7 +65,8 @@ static void refuse_argument_end(at_parser *p, const at_call *c) {
   else if (p->token.kind == AT_TOKEN_NAME && at_word_hint(token_text(p), p->token.length))
     refuse_here(p, "");
   else if (!at_parse_is(p, ","))
-    AT_PARSE_FAIL(p, p->token.at, "\"%.*s\" cannot stand in the arguments of %.*s; should be an operator, a comma or )",
+    AT_PARSE_FAIL(p, p->token.at,
+                  "\"%.*s\" is not allowed in the arguments of %.*s; should be an operator, a comma or )",
                   shown(p->token.length), token_text(p), shown(c->name.length), c->text);
 }
 
@@ -227,8 +229,8 @@ static void parse_assignment(at_parser *p) {
   if (at_parse_is(p, ";"))
     at_parse_next(p);
   else
-    AT_PARSE_FAIL(p, p->token.at, "after the value of %.*s there should be a ; and then the outputs",
-                  shown(name.length), p->source.text + name.at);
+    AT_PARSE_FAIL(p, p->token.at, "the value of %.*s should be followed by a ; and the outputs", shown(name.length),
+                  p->source.text + name.at);
 }
 
 static void refuse_rest(at_parser *p) {
@@ -260,7 +262,7 @@ static void parse_outputs(at_parser *p) {
   if (at_parse_is(p, ";")) {
     at_parse_next(p);
     if (p->status == ATTUNE_OK && p->token.kind != AT_TOKEN_END)
-      AT_PARSE_FAIL(p, at, "this value has no name and is no output, since more follows; write NAME = ... ;");
+      AT_PARSE_FAIL(p, at, "this value has no name and is not an output, since more follows; write NAME = ... ;");
   }
   refuse_rest(p);
 }

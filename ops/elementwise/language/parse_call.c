@@ -50,9 +50,8 @@ static at_value position(at_parser *p, const at_call *c) {
   const bool number = dimension_of->written && at_is_constant(&p->build, dimension_of->node);
   const at_node *n = number ? &p->build.nodes[dimension_of->node] : NULL;
   if (!n || at_dtype_kind_of((attune_dtype)n->dtype) != AT_KIND_INTEGER)
-    return AT_PARSE_FAIL(p, c->first,
-                         "the dimension of index should be a number: 0 for the last dimension, 1 for the one "
-                         "before it");
+    return AT_PARSE_FAIL(
+        p, c->first, "the dimension of index should be a number: 0 for the last dimension, 1 for the one before it");
   const int64_t dimension = n->constant.integer;
   if (dimension < 0 || dimension >= DIMENSIONS)
     return AT_PARSE_FAIL(p, c->first,

@@ -71,17 +71,17 @@ static at_value fail_unknown(at_parser *p, const at_token *name) {
   const char *text = p->source.text + name->at, *hint = at_word_hint(text, name->length);
   char operands[200];
   if (at_parse_is(p, "="))
-    return AT_PARSE_FAIL(p, p->token.at, "= gives a value its name, at the front only; write == to compare");
+    return AT_PARSE_FAIL(p, p->token.at, "= only names a value, at the start of a statement; write == to compare");
   if (hint) return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is not part of the language; %s", shown(name), text, hint);
   list_operands(p, operands, sizeof operands);
   const at_signature *s = p->signature;
   const char *near = at_nearest_name(text, name->length, s->tensors ? s->tensors[0].name : NULL,
                                      sizeof(at_operand_name), s->tensor_count);
   if (near)
-    return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is unknown; is %.40s meant? %s%s", shown(name), text, near,
+    return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is unknown; did you mean %.40s? %s%s", shown(name), text, near,
                          operands[0] ? "The operands are " : "There are no operands", operands);
-  return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is unknown; should be an operand or named before. %s%s", shown(name),
-                       text, operands[0] ? "The operands are " : "There are no operands", operands);
+  return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is unknown; should be an operand or a value named earlier. %s%s",
+                       shown(name), text, operands[0] ? "The operands are " : "There are no operands", operands);
 }
 
 bool at_name_value(at_parser *p, const at_token *name, at_value *out) {
@@ -112,13 +112,12 @@ bool at_name_assign(at_parser *p, const at_token *name, at_value value) {
   const char *text = p->source.text + name->at, *taken = at_name_taken(text, name->length);
   const at_signature *s = p->signature;
   if (taken)
-    AT_PARSE_FAIL(p, name->at, "%.*s is %s and cannot be given a value; choose another name", shown(name), text, taken);
+    AT_PARSE_FAIL(p, name->at, "%.*s is %s and cannot be assigned; choose another name", shown(name), text, taken);
   else if (find_local(p, name))
-    AT_PARSE_FAIL(p, name->at, "%.*s has a value already; choose another name", shown(name), text);
+    AT_PARSE_FAIL(p, name->at, "%.*s already has a value; choose another name", shown(name), text);
   else if (find_operand(p, name, s->tensors, s->tensor_count) >= 0 ||
            find_operand(p, name, s->scalars, s->scalar_count) >= 0)
-    AT_PARSE_FAIL(p, name->at, "%.*s is an operand and cannot be given a value; choose another name", shown(name),
-                  text);
+    AT_PARSE_FAIL(p, name->at, "%.*s is an operand and cannot be assigned; choose another name", shown(name), text);
   if (p->status != ATTUNE_OK) return false;
   if (!AT_ARRAY_ROOM(p->locals, p->local_count, p->local_room)) {
     at_parse_fail(p, at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression"));
@@ -133,8 +132,7 @@ attune_status at_name_check_use(at_parser *p) {
   for (int i = 0; i < p->local_count; i++) {
     const at_token name = {.at = p->locals[i].at, .length = p->locals[i].length};
     if (p->locals[i].used) continue;
-    AT_PARSE_FAIL(p, name.at, "%.*s is given a value and never used; leave it out", shown(&name),
-                  p->source.text + name.at);
+    AT_PARSE_FAIL(p, name.at, "%.*s is assigned but never used; leave it out", shown(&name), p->source.text + name.at);
     return p->status;
   }
   for (int i = 0; i < s->tensor_count; i++)

@@ -14,17 +14,17 @@ static bool is_name(const char *name) {
 
 static attune_status check_operand(const at_operand_name *operand, const char *what, int number) {
   if (!is_name(operand->name))
-    return AT_INVALID(
-        "the name of %s %d is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", what,
-        number, operand->name, AT_EXPRESSION_NAME - 1);
+    return AT_INVALID("the name of %s %d is \"%.40s\"; should consist of at most %d letters, digits and _, and not "
+                      "start with a digit",
+                      what, number, operand->name, AT_EXPRESSION_NAME - 1);
   const char *taken = at_name_taken(operand->name, strlen(operand->name));
   if (taken) return AT_INVALID("the name of %s %d, %s, is %s; choose another name", what, number, operand->name, taken);
   const attune_dtype dtype = (attune_dtype)operand->dtype;
   if (at_dtype_kind_of(dtype) == AT_KIND_NONE)
-    return AT_INVALID("the dtype of %s %.40s is %d; should be one of attune_dtype", what, operand->name,
+    return AT_INVALID("the dtype of %s %.40s is %d; should be an attune_dtype", what, operand->name,
                       (int)operand->dtype);
   if (what[0] == 's' && dtype != ATTUNE_F64 && dtype != ATTUNE_I64 && dtype != ATTUNE_BOOL && dtype != ATTUNE_C128)
-    return AT_INVALID("the dtype of scalar %.40s is %s; should be f64, i64, bool or c128: what kind of number it is",
+    return AT_INVALID("the dtype of scalar %.40s is %s; should be f64, i64, bool or c128, its kind of number",
                       operand->name, attune_dtype_name(dtype));
   return ATTUNE_OK;
 }
@@ -45,6 +45,6 @@ attune_status at_check_signature(const at_signature *s) {
   for (int i = 1; i < s->tensor_count + s->scalar_count && status == ATTUNE_OK; i++)
     for (int j = 0; j < i && status == ATTUNE_OK; j++)
       if (strcmp(name_of(s, i), name_of(s, j)) == 0)
-        status = AT_INVALID("two operands are named %.40s; each should have a name of its own", name_of(s, i));
+        status = AT_INVALID("two operands are named %.40s; names should be unique", name_of(s, i));
   return status;
 }

@@ -52,7 +52,7 @@ static void cast(at_parser *p, at_value *value, attune_dtype dtype) {
 
 static bool convert(call *c, at_value *value, attune_dtype dtype) {
   if (!fits(c->p, value, dtype)) {
-    FAIL(c, "%lld does not fit %s, the dtype of the other side; cast that side to a wider one, as in i64(x)",
+    FAIL(c, "%lld does not fit into %s, the dtype of the other operand; cast that operand to a wider one, as in i64(x)",
          (long long)c->p->build.nodes[value->node].constant.integer, NAME(dtype));
     return false;
   }
@@ -68,7 +68,8 @@ at_value at_type_cast(at_parser *p, size_t at, attune_dtype dtype, at_value valu
     const at_node n = p->build.nodes[value.node];
     at_constant x = n.constant;
     if (written(p, &value) && !at_fold_holds((attune_dtype)n.dtype, dtype, &x))
-      return AT_PARSE_FAIL(p, at, "%g does not fit %s; a whole number of that range would", n.constant.re, NAME(dtype));
+      return AT_PARSE_FAIL(p, at, "%g does not fit into %s; should be a whole number in its range", n.constant.re,
+                           NAME(dtype));
     at_fold_cast((attune_dtype)n.dtype, dtype, &x);
     out.node = at_build_constant(&p->build, compute, x);
     if (p->keeps_plain) out.plain = at_plain_cast(&p->plain, value.plain, dtype);
@@ -117,9 +118,9 @@ static bool need_bits(const call *c) {
   if (kind_of(c) == AT_KIND_BOOL)
     refuse(c, "bool", "cast it to an integer, as in u8(x)");
   else
-    FAIL(c, "%s needs integers%s, and has %s of %s; %s", at_function_name(c->function), counts ? "" : " or bools",
+    FAIL(c, "%s needs integers%s, but has %s of %s; %s", at_function_name(c->function), counts ? "" : " or bools",
          article(c), NAME(c->common.dtype),
-         c->function == AT_FN_XOR ? "for a power write x ** y; else cast as in i32(x)" : "cast as in i32(x)");
+         c->function == AT_FN_XOR ? "for a power write x ** y; otherwise cast, as in i32(x)" : "cast as in i32(x)");
   return false;
 }
 
@@ -147,11 +148,12 @@ static bool check_second(const call *c) {
   const int bits = 8 * (int)attune_dtype_size(c->common.dtype);
   const bool divides = c->function == AT_FN_FLOOR_DIVIDE || c->function == AT_FN_REMAINDER || c->function == AT_FN_FMOD;
   if (divides && x == 0)
-    FAIL(c, "an integer is divided by 0; the divisor should be another number, or a float as in 0.0");
+    FAIL(c, "an integer is divided by 0; the divisor should be another number, or a floating-point one as in 0.0");
   else if (at_function_rule(c->function) == AT_RULE_SHIFT && (x < 0 || x >= bits))
     FAIL(c, "%s is shifted by %lld; should be by 0 to %d", NAME(c->common.dtype), (long long)x, bits - 1);
   else if (c->function == AT_FN_POWER && x < 0 && c->values[1].dtype != ATTUNE_U64)
-    FAIL(c, "an integer to the power %lld is no integer; cast it, as in f32(x) ** %lld", (long long)x, (long long)x);
+    FAIL(c, "an integer to the power %lld is not an integer; cast it, as in f32(x) ** %lld", (long long)x,
+         (long long)x);
   else
     return true;
   return false;
@@ -221,8 +223,8 @@ static at_value build_classify(call *c) {
 static at_value build_part(call *c) {
   if (kind_of(c) == AT_KIND_COMPLEX) return build(c, part_of(c->common.dtype));
   if (c->function == AT_FN_REAL_PART) return c->values[0];
-  return FAIL(c, "%s needs a complex number, and has %s; %s", at_function_name(c->function), NAME(c->common.dtype),
-              c->function == AT_FN_ANGLE ? "write where(x < 0, pi, 0.0)" : "a real one has no imaginary part");
+  return FAIL(c, "%s needs a complex number, but has %s; %s", at_function_name(c->function), NAME(c->common.dtype),
+              c->function == AT_FN_ANGLE ? "write where(x < 0, pi, 0.0)" : "a real number has no imaginary part");
 }
 
 static at_value build_floating_real(call *c) {

@@ -25,7 +25,7 @@ static attune_status find_dtype(attune_dtype *out, const at_signature *s) {
     values[count++] = (at_value){.dtype = (attune_dtype)s->scalars[i].dtype, .weak = true};
   if (count == 0) return AT_INVALID("the function has neither inputs nor scalars; should have one at least");
   if (!at_common(values, count, &common, &one, &other))
-    return AT_INVALID("the arguments are of one type, but %s and %s have no common dtype; convert one of them before",
+    return AT_INVALID("the arguments have the same type, but %s and %s have no common dtype; convert one of them first",
                       attune_dtype_name(one), attune_dtype_name(other));
   *out = at_compute_dtype(common.dtype);
   if (common.weak && common.dtype == ATTUNE_F64) *out = ATTUNE_F32;
@@ -109,7 +109,7 @@ attune_status at_user_function_expression_parse(at_expression **out, const char 
   const bool good = at[0] >= '1' && at[0] <= '0' + AT_EXPRESSION_OUTPUTS && at[1] == ' ' &&
                     strspn(hash, "0123456789abcdef") == AT_USER_FUNCTION_HASH_CHARS - 1 && strlen(hash) == AT_USER_FUNCTION_HASH_CHARS - 1;
   if (!good)
-    return AT_INVALID("behind \"cuda\" should be the number of outputs and a hash of %d digits",
+    return AT_INVALID("\"cuda\" should be followed by the number of outputs and a hash of %d digits",
                       AT_USER_FUNCTION_HASH_CHARS - 1);
   const attune_status status = make(out, hash, operands, at[0] - '0');
   if (status == ATTUNE_OK) (*out)->function = at_user_function_find(hash);

@@ -13,7 +13,7 @@
 attune_status at_user_function_expression_create(at_expression **out, struct at_user_function *raw, const at_signature *operands,
                                        int outputs);
 
-/* What stands behind the operands and their colon in a canonical text. *out has no function if nobody uses it. */
+/* What stands behind the operands and their colon in a canonical text. *out has no function if it is not in use. */
 bool at_user_function_expression_is(const char *body);
 attune_status at_user_function_expression_parse(at_expression **out, const char *body, const at_signature *operands);
 

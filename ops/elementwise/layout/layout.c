@@ -81,7 +81,7 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
   char name[80], which[48];
   AT_TRY(check_shape(views, i));
   if (view->shape.dims > shape->dims)
-    return AT_INVALID("%s has %d dimensions; should have at most those of the output, %d",
+    return AT_INVALID("%s has %d dimensions; should have at most as many as the output, %d",
                       name_of(name, sizeof name, views, i), view->shape.dims, shape->dims);
   int64_t extent = 0;
   for (int d = 0; d < shape->dims; d++) {
@@ -90,14 +90,14 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
     if (size != wanted && size != 1)
       return AT_INVALID("%s has size %lld in its %s; should be %lld%s", name_of(name, sizeof name, views, i),
                         (long long)size, dimension_of(d, which), (long long)wanted,
-                        wanted == 1 ? ", as the output's" : " or 1");
+                        wanted == 1 ? ", like the output" : " or 1");
     strides[d] = size > 1 ? view->strides[own] : 0;
     const bool least = strides[d] == INT64_MIN; /* has no opposite */
     const int64_t length = strides[d] < 0 && !least ? -strides[d] : strides[d];
     int64_t part;
     if (least || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) || !at_add_i64(&extent, extent, part) ||
         extent > INT64_MAX / WIDEST - 1)
-      return AT_INVALID("%s reaches over more than 2^63 bytes; its strides are too large",
+      return AT_INVALID("%s spans more than 2^63 bytes; should have smaller strides",
                         name_of(name, sizeof name, views, i));
   }
   return ATTUNE_OK;

@@ -27,7 +27,7 @@ typedef struct at_view {
   const void *data; /* the element whose indices are all 0; an output's is written to */
   attune_dtype dtype;
   at_shape shape;
-  int64_t strides[AT_DIMS]; /* in elements, beside the sizes */
+  int64_t strides[AT_DIMS]; /* in elements, next to the sizes */
   const char *name;         /* for messages; NULL: its number */
 } at_view;
 

@@ -39,11 +39,12 @@ static const char *name_of(char *out, size_t size, const at_view *view, const ch
 static attune_status check_one(const at_view *view, const char *kind, int i) {
   char name[96];
   if (attune_dtype_size(view->dtype) == 0)
-    return AT_INVALID("%s has dtype %d, which is none", name_of(name, sizeof name, view, kind, i), (int)view->dtype);
+    return AT_INVALID("%s has dtype %d; should be an attune_dtype", name_of(name, sizeof name, view, kind, i),
+                      (int)view->dtype);
   if (!view->data)
     return AT_INVALID("%s is NULL; should be the address of its elements", name_of(name, sizeof name, view, kind, i));
   if ((uintptr_t)view->data % at_element_alignment(view->dtype) != 0)
-    return AT_INVALID("%s is not aligned to its dtype, %s; should be a multiple of %zu bytes",
+    return AT_INVALID("%s is not aligned for its dtype, %s; should be a multiple of %zu bytes",
                       name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype),
                       at_element_alignment(view->dtype));
   return ATTUNE_OK;
@@ -52,15 +53,15 @@ static attune_status check_one(const at_view *view, const char *kind, int i) {
 static attune_status check_output(const at_shape *shape, const at_view *view, int i) {
   char name[96];
   if (!at_shape_equal(&view->shape, shape))
-    return AT_INVALID("%s has another shape than the others; outputs do not broadcast",
+    return AT_INVALID("%s differs in shape from the other outputs; outputs do not broadcast",
                       name_of(name, sizeof name, view, "output", i));
   for (int d = 0; d < shape->dims; d++)
     if (shape->sizes[d] > 1 && view->strides[d] == 0)
-      return AT_INVALID("%s has stride 0 in dimension %d of size %lld; its elements need memory each",
+      return AT_INVALID("%s has stride 0 in dimension %d of size %lld; each of its elements needs its own memory",
                         name_of(name, sizeof name, view, "output", i), d, (long long)shape->sizes[d]);
   const at_extent extent = extent_of(view);
   if (!at_extent_distinct(&extent))
-    return AT_INVALID("elements of %s may fall together; use strides that step over each other",
+    return AT_INVALID("elements of %s may overlap; use strides that keep them apart",
                       name_of(name, sizeof name, view, "output", i));
   return ATTUNE_OK;
 }
@@ -69,7 +70,7 @@ static attune_status refuse(const at_view *output, int i, const at_view *other, 
   char one[96], two[96];
   return AT_INVALID(
       "%s overlaps %s; %s", name_of(one, sizeof one, output, "output", i), name_of(two, sizeof two, other, kind, j),
-      kind[0] == 'i' ? "should be apart from it, or the same memory element for element" : "should be apart from it");
+      kind[0] == 'i' ? "should be disjoint, or the same memory element for element" : "should be disjoint");
 }
 
 attune_status at_operands_check(const at_shape *shape, const at_view *outputs, int output_count, const at_view *inputs,

@@ -32,7 +32,7 @@ attune_status at_elementwise_layout(at_layout *out, const at_expression *e, cons
   int count = 0;
   for (int i = 1; i < e->output_count; i++)
     if (!at_shape_equal(&outputs[i].shape, shape))
-      return AT_INVALID("output %d has another shape than output 0; outputs do not broadcast", i);
+      return AT_INVALID("output %d differs in shape from output 0; outputs do not broadcast", i);
   for (int i = 0; i < e->output_count; i++) views[count++] = outputs[i];
   for (int i = 0; i < e->input_count; i++) views[count++] = inputs[i];
   if (needs_number(e)) views[count++] = at_view_of_number(shape);
@@ -112,8 +112,8 @@ attune_status at_elementwise_make(at_elementwise *out, const at_expression *e, c
   const size_t numbers = (size_t)layout->dims * (size_t)(1 + operands) + (size_t)indices,
                text_at = sizeof *out + numbers * sizeof *out->numbers, bytes = (text_at + chars + 7) / 8 * 8;
   if (bytes > AT_PROBLEM_BYTES)
-    return AT_INVALID("the expression is too long: in canonical form it has %zu characters; with these operands there "
-                      "is room for %zu. Divide it into two",
+    return AT_INVALID("the expression is too long: its canonical form has %zu characters, and with these operands %zu "
+                      "are allowed; split it into two",
                       chars - 1, text_at < AT_PROBLEM_BYTES ? AT_PROBLEM_BYTES - text_at - 1 : 0);
   out->text_at = (uint16_t)text_at;
   out->bytes = (uint16_t)bytes;

@@ -81,7 +81,7 @@ static inline int64_t at_elementwise_count(const at_elementwise *p) {
   return count;
 }
 
-/* What belongs to a problem beside its expression and layout. */
+/* The parts of a problem other than its expression and layout. */
 typedef struct at_elementwise_use {
   uint8_t accuracy, alignment;
   uint8_t outputs[AT_EXPRESSION_OUTPUTS]; /* dtypes as they are stored */
@@ -113,8 +113,8 @@ attune_status at_elementwise_expression_checked(at_expression **out, const at_el
  * makes calls with one layout again and again gives room for it, all zeros at first. It is written once; any number of
  * threads may use it. */
 typedef struct at_elementwise_kept {
-  _Atomic uint64_t owner; /* who has written it; 0: nobody has yet */
-  _Atomic bool taken;     /* somebody writes it, or has */
+  _Atomic uint64_t owner; /* the thread that has written it; 0: none yet */
+  _Atomic bool taken;     /* a thread writes it, or has */
   int64_t count;          /* elements */
   uint64_t room[576];
 } at_elementwise_kept;

@@ -229,13 +229,13 @@ static attune_status check_output(const reading *r, const at_layout *layout, int
   const at_expression *e = r->expression;
   const int input = r->use.in_place[i] - 1;
   if (!is_distinct(layout, i))
-    return AT_INVALID("elements of output %d fall together; its strides should step over each other", i);
+    return AT_INVALID("elements of output %d overlap; its strides should keep them apart", i);
   if (input < 0) return ATTUNE_OK;
   if (attune_dtype_size((attune_dtype)r->use.outputs[i]) == attune_dtype_size((attune_dtype)e->inputs[input].dtype) &&
       memcmp(layout->operands[i].strides, layout->operands[e->output_count + input].strides,
              sizeof layout->operands[i].strides) == 0)
     return ATTUNE_OK;
-  return AT_INVALID("output %d is in input %d's memory, but lies in another way", i, input);
+  return AT_INVALID("output %d shares the memory of input %d, but has another layout", i, input);
 }
 
 static attune_status check(const reading *r, const at_layout *layout) {
@@ -245,7 +245,7 @@ static attune_status check(const reading *r, const at_layout *layout) {
   int64_t any;
   for (int k = 0; k < r->operands; k++)
     if (!reach(layout, k, &any))
-      return AT_INVALID("operand %d reaches over more than 2^63 bytes; its strides are too large", k);
+      return AT_INVALID("operand %d spans more than 2^63 bytes; should have smaller strides", k);
   for (int i = 0; i < e->output_count && status == ATTUNE_OK; i++) status = check_output(r, layout, i);
   for (int i = 0; i < e->output_count; i++)
     if (at_element_alignment((attune_dtype)r->use.outputs[i]) > unit)

@@ -9,7 +9,7 @@
 
 enum {
   EXACT_BELOW = 16, /* sizes */
-  MOST_TWOS = 6,    /* more twos in a size or stride are not told apart: the widest vector has 64 elements */
+  MOST_TWOS = 6,    /* more twos in a size or stride are not distinguished: the widest vector has 64 elements */
   MOST_GAP = 16     /* a stride so many times larger than what it steps over is far */
 };
 

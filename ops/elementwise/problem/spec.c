@@ -303,7 +303,8 @@ attune_status at_spec_read(at_spec *s, const at_spec_words *words) {
   s->operands.inputs = s->inputs;
   s->operands.scalars = s->scalars;
   s->operands.accuracy = words->accuracy;
-  if (!words->expression || !words->expression[0]) return AT_INVALID("there is no expression");
+  if (!words->expression || !words->expression[0])
+    return AT_INVALID("there is no expression; should be text, as in \"a + b\"");
   attune_status status = ATTUNE_OK;
   whole.dims = read_numbers(or_empty(words->shape), 0, whole.sizes);
   if (whole.dims < 0)

@@ -382,5 +382,5 @@ attune_status at_elementwise_special_compare(void *state, int which, const at_ou
 }
 
 const char *at_elementwise_special_name(int bit) {
-  return bit == 0 ? "gives other results for NaN, infinities, denormals or zeros of its inputs" : NULL;
+  return bit == 0 ? "gives different results for NaN, infinities, denormals or zeros in its inputs" : NULL;
 }

@@ -45,7 +45,7 @@ static attune_status make_plan(at_user_function_reference *r, attune_device *dev
   }
   const int count = plain ? plain->configurations(plain, r->problem, device, list, MOST_CONFIGURATIONS) : 0;
   if (count < 1)
-    return at_fail(ATTUNE_UNSUPPORTED, "a function in CUDA C needs a CUDA device; %s is none", device->name);
+    return at_fail(ATTUNE_UNSUPPORTED, "a function in CUDA C needs a CUDA device; %s is not one", device->name);
   return at_plan_create(&r->plan, &at_elementwise_op, plain, &list[count - 1], r->problem, device);
 }
 

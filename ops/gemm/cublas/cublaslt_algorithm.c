@@ -99,7 +99,7 @@ static const char *breaks_contract(const at_lt_problem *problem, const at_lt_alg
   size_t written = 0;
   if (at_cublas.cublasLtMatmulAlgoCapGetAttribute(made, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags,
                                                   &written) != CUBLAS_STATUS_SUCCESS)
-    return "its arithmetic is not known";
+    return "its arithmetic is unknown";
   if ((flags & problem->forbidden) != 0) return "its arithmetic is less accurate than the contract";
   for (int i = 0; i < 4; i++)
     if ((uint32_t)at_lt_capability(made, alignments[i], 1) > problem->alignment[i])
@@ -110,7 +110,7 @@ static const char *breaks_contract(const at_lt_problem *problem, const at_lt_alg
 const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *algorithm, cublasLtMatmulAlgo_t *out,
                         cublasLtMatmulHeuristicResult_t *result) {
   memset(result, 0, sizeof *result);
-  if (at_lt_is_huge(&problem->gemm)) return "it is known to give wrong results here";
+  if (at_lt_is_huge(&problem->gemm)) return "it is known to give wrong results for this problem";
   if (!restore(problem, algorithm, out)) return "this cuBLASLt has no such algorithm";
   const char *why = breaks_contract(problem, algorithm, out);
   if (why) return why;

@@ -21,7 +21,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 static attune_status open_plan(at_plan *plan) {
   at_lt_algorithm wanted;
   if (!at_tunables_parse(&at_lt_tunables, &wanted, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt's", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be one of cublaslt", plan->configuration.text);
   const attune_status status = at_lt_restore(plan, at_gemm_of(plan->problem), 0, &wanted);
   if (status == ATTUNE_OK) plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes;
   return status;

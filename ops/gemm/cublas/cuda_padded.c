@@ -175,7 +175,7 @@ static int prefix(at_configuration *out, int count, bool with_d) {
 static attune_status read(choice *c, padding *pads, const void *problem, const at_configuration *configuration) {
   if (at_tunables_parse(&tunables, c, configuration) && plan_padding(at_gemm_of(problem), c->with_d, pads))
     return ATTUNE_OK;
-  return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", configuration->text);
+  return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be one of cublaslt_padded", configuration->text);
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,

@@ -144,9 +144,9 @@ static int threads_now(const at_cblas *library) {
 /* One pass through the gate for all calls, which is lost in their time: forks and the process's end wait there. */
 attune_status at_cblas_direct(const at_plan *plan, const at_bare_calls *calls) {
   at_cblas *library = library_of(plan);
-  if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not here", plan->configuration.text);
+  if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not on this machine", plan->configuration.text);
   if (!at_cblas_thread_setting_enter(&library->gate, threads_now(library)))
-    return at_fail(ATTUNE_DEVICE_ERROR, "the process ends: %s is not measured any more", plan->configuration.text);
+    return at_fail(ATTUNE_DEVICE_ERROR, "the process is exiting: %s is no longer measured", plan->configuration.text);
   make_calls(library, at_gemm_of(plan->problem), calls);
   at_cblas_thread_setting_leave(&library->gate);
   return ATTUNE_OK;

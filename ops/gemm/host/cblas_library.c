@@ -78,7 +78,7 @@ static const family *cramped;                        /* not opened, for it would
 static bool narrow;                                  /* a limit on address space is near */
 static const family *refused;                        /* could not start its threads; NULL: none */
 static bool alone;                                   /* what attune opens runs with one thread, for it gets no more */
-static int threads_startable, threads_wanted;        /* beside one, when that was found */
+static int threads_startable, threads_wanted;        /* besides one, when that was found */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
@@ -352,17 +352,17 @@ static void settle_forks(void) {
     if (end_threads[i] && !libraries[i].was_loaded) (void)end_threads[i]();
 }
 
-static const char thread_limits[] = "(ulimit -u, and limits of the container or the service)";
+static const char thread_limits[] = "(ulimit -u, or a limit of the container or service)";
 
 /* Once, in the log: what a user would wonder about when products are slower than they could be. */
 static void tell(void) {
   if (refused)
-    at_log(ATTUNE_LOG_WARNING, "%s is left out: its threads could not be started %s", refused->name, thread_limits);
+    at_log(ATTUNE_LOG_WARNING, "%s is not used: its threads could not be started %s", refused->name, thread_limits);
   if (cramped)
-    at_log(ATTUNE_LOG_WARNING, "%s is left out: it wants %zu MB of address space (ulimit -v)", cramped->name,
+    at_log(ATTUNE_LOG_WARNING, "%s is not used: it needs %zu MB of address space (ulimit -v)", cramped->name,
            wanted_bytes(cramped) >> 20);
   if (narrow && library_count > 0 && !libraries[0].was_loaded)
-    at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: there is little address space for others (ulimit -v)",
+    at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: there is too little address space for more (ulimit -v)",
            libraries[0].id);
   else if (alone && library_count > 0 && !libraries[0].was_loaded)
     at_log(ATTUNE_LOG_WARNING, "%s runs with one thread: only %d of its other %d threads can be started %s",
@@ -380,7 +380,7 @@ static void load_all(void) {
     settle_forks();
     for (int i = 0; i < library_count; i++) take_memory(i);
     at_exit_call(before_exit);
-    if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
+    if (at_exit_begun()) before_exit(); /* exit() began in between, and may not have waited */
   }
   at_loading_end();
   tell();
@@ -422,8 +422,7 @@ int at_cblas_each(attune_library_fn fn, void *user) {
   int end = 0;
   if (at_cblas_count() >= 0 && cramped) {
     char note[160];
-    (void)snprintf(note, sizeof note,
-                   "not opened: it wants %zu MB of address space, and hangs without (ulimit -v)",
+    (void)snprintf(note, sizeof note, "not opened: it needs %zu MB of address space, and hangs with less (ulimit -v)",
                    wanted_bytes(cramped) >> 20);
     end = fn(user, &(attune_library){cramped->name, "", "", 0, note});
     if (end != 0 || at_cblas_count() == 0) return end;
@@ -435,10 +434,11 @@ int at_cblas_each(attune_library_fn fn, void *user) {
     if (end != 0 || at_cblas_count() == 0) return end;
   }
   if (at_cblas_count() == 0)
-    return fn(user, &(attune_library){"cblas", "", "", 0,
-                                      at_library_none()
-                                          ? "none is opened: the program is linked with -static"
-                                          : "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
+    return fn(user,
+              &(attune_library){"cblas", "", "", 0,
+                                at_library_none()
+                                    ? "no CBLAS is opened, as the program is linked with -static; link it dynamically"
+                                    : "no OpenBLAS or BLIS was found; install one (Debian, Ubuntu: libopenblas0)"});
   for (int i = 0; i < at_cblas_count() && end == 0; i++) {
     char name[sizeof libraries[i].id], path[AT_LIBRARY_PATH];
     (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */

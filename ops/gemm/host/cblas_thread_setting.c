@@ -15,12 +15,12 @@
 #define THREADS(state) ((int)(((state) >> 16) & 0xffffu))
 #define ALTERED ((uint64_t)1 << 32) /* the setting differs from `previous` and must be put back */
 #define CLOSED ((uint64_t)1 << 33)  /* one thread changes the setting */
-#define WAITING ((uint64_t)1 << 34) /* waiters > 0: nobody joins past them, and changes are signalled */
+#define WAITING ((uint64_t)1 << 34) /* waiters > 0: no thread joins past them, and changes are signalled */
 #define MIXED \
-  ((uint64_t)1 << 35) /* threads want several counts: nobody goes the short way, for it makes changes dear */
-#define ENDED ((uint64_t)1 << 36) /* by the process's end: nobody enters any more */
+  ((uint64_t)1 << 35) /* threads want several counts: none takes the short way, which makes changes slow */
+#define ENDED ((uint64_t)1 << 36) /* by the process's end: no thread enters any more */
 #define LIMITED ((uint64_t)1 << 37) /* to `most` calls: none takes the short way, which does not count them */
-#define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: nobody enters while there is any */
+#define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: no thread enters while there is any */
 #define HELD ((uint64_t)0xffff << 40)
 #define LASTING (WAITING | MIXED | HELD | ENDED | LIMITED) /* what opening a closed gate leaves alone */
 #define FREE(state) (((state) & ~((uint64_t)0xffff << 16)) == 0)
@@ -51,7 +51,7 @@ void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most) {
   atomic_store(&gate->state, LIMITED);
 }
 
-/* Opens a closed gate with `state`; only the thread that closed it calls this. Returns true when somebody waits for
+/* Opens a closed gate with `state`; only the thread that closed it calls this. Returns true when a thread waits for
  * the news. */
 static bool open_gate(at_cblas_thread_setting *gate, uint64_t state) {
   uint64_t old = atomic_load_explicit(&gate->state, memory_order_relaxed);
@@ -66,7 +66,7 @@ static void signal_waiters(at_cblas_thread_setting *gate) {
   pthread_mutex_unlock(&gate->mutex);
 }
 
-/* BLIS says -1 for a count that nobody set, and means 1; it must not be set to -1: its next call would abort. */
+/* BLIS returns -1 for a count that was never set, and means 1; it must not be set to -1: its next call would abort. */
 static int effective(int threads) {
   return threads > 1 ? threads : 1;
 }
@@ -97,8 +97,8 @@ static void set(const at_cblas_thread_setting *gate, int threads) {
 
 typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED, OVER } entry;
 
-/* The gate was closed to change the setting: when nobody is inside by the short way, it is changed. Threads whose calls
- * want different counts now will do so again. */
+/* The gate was closed to change the setting: when no thread is inside by the short way, it is changed. Threads whose
+ * calls want different counts now will do so again. */
 static entry change(at_cblas_thread_setting *gate, int threads) {
   const bool mixed = at_in_flight_others_live(&visitor);
   at_patience patience = {0};
@@ -129,7 +129,7 @@ static entry try_enter(at_cblas_thread_setting *gate, int threads, uint64_t barr
                                                 memory_order_relaxed))
         return ENTERED;
     } else if (effective(gate->get_threads()) ==
-               threads) { /* while nobody is inside, only the program changes the setting */
+               threads) { /* while no thread is inside, only the program changes the setting */
       const uint64_t calm =
           (state & MIXED) && atomic_fetch_add_explicit(&gate->calm, 1, memory_order_relaxed) < CALM ? MIXED : 0;
       uint64_t next = 1u | (uint64_t)threads << 16 | (state & ((LASTING & ~MIXED) | CLOSED)) | calm;
@@ -231,8 +231,8 @@ void at_cblas_thread_setting_release(at_cblas_thread_setting *gate) {
   if (atomic_fetch_sub(&gate->state, HOLD) & WAITING) signal_waiters(gate);
 }
 
-/* Those who wait are not told: they would only be in the way. What waits on a stream's thread waits until the end; but
- * a thread that holds the mutex may be the one that exits in a signal handler. */
+/* Waiting threads are not woken: they would only be in the way. What waits on a stream's thread waits until the end;
+ * but a thread that holds the mutex may be the one that exits in a signal handler. */
 void at_cblas_thread_setting_end(at_cblas_thread_setting *gate) {
   const uint64_t state = atomic_fetch_or(&gate->state, ENDED);
   wait_until_empty(gate);

@@ -3,8 +3,8 @@
  * run at once, others wait; the setting found is put back when the last one leaves, so that the host program's own
  * choice stands.
  *
- * A fork and the process's end must find nobody inside: OpenBLAS ends its threads at both, and a call in flight would
- * then hang or crash. So both close the gate and wait for the calls inside to end. */
+ * A fork and the process's end must find no thread inside: OpenBLAS ends its threads at both, and a call in flight
+ * would then hang or crash. So both close the gate and wait for the calls inside to end. */
 #ifndef AT_GEMM_CBLAS_THREAD_SETTING_H
 #define AT_GEMM_CBLAS_THREAD_SETTING_H
 
@@ -46,15 +46,16 @@ void at_cblas_thread_setting_leave(at_cblas_thread_setting *gate);
 /* The same with what enter returned, which saves looking for it. */
 void at_cblas_thread_setting_leave_as(at_cblas_thread_setting *gate, struct at_visitor *mine);
 
-/* From hold to release nobody enters. hold returns when nobody is inside but the calling thread itself (whose signal
- * handler forks), or when what is inside does not compute and will never leave. Forks of several threads may overlap. */
+/* From hold to release no thread enters. hold returns when no thread is inside but the calling thread itself (whose
+ * signal handler forks), or when what is inside does not compute and will never leave. Forks of several threads may
+ * overlap. */
 void at_cblas_thread_setting_hold(at_cblas_thread_setting *gate);
 void at_cblas_thread_setting_release(at_cblas_thread_setting *gate);
 
 /* Holds the gate for ever: the process ends. */
 void at_cblas_thread_setting_end(at_cblas_thread_setting *gate);
 
-/* In a child after fork: nobody is inside, and the setting found is put back. */
+/* In a child after fork: no thread is inside, and the setting found is put back. */
 void at_cblas_thread_setting_after_fork(at_cblas_thread_setting *gate);
 
 #endif

@@ -239,7 +239,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 static attune_status prepare(at_plan *plan) {
   at_blocked_options options;
   if (!options_parse(&options, at_gemm_of(plan->problem), &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_blocked has none like it for this problem and CPU",
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_blocked does not have it for this problem and CPU",
                    plan->configuration.text);
   plan->state = malloc(sizeof options);
   if (plan->state == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_blocked");

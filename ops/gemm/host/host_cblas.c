@@ -63,7 +63,7 @@ static void run_without_library(const at_gemm *g, const at_gemm_operands *operan
   at_blocked_run(g, operands, &options);
 }
 
-/* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
+/* Every call goes through the gate, the smallest too: the end of the process waits there for the threads inside. */
 static void run_now(const at_plan *plan, const at_gemm_operands *o) {
   const state *s = (const state *)plan->state;
   const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
@@ -182,13 +182,13 @@ static attune_status prepare(at_plan *plan) {
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", c.library);
   if (!can_use(library, at_gemm_of(plan->problem)))
     return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", c.library,
-                   at_gemm_part(at_gemm_of(plan->problem)->dtype) == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
+                   at_gemm_part(at_gemm_of(plan->problem)->dtype) == ATTUNE_F32 ? "its f32 kernels read beyond the ends of matrices"
                                                                   : "its kernels lose NaN and Inf");
   if (library->gate.set_threads == NULL && c.threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %d; %s always uses %d", c.threads, c.library,
                    library->default_threads);
   if (c.gemv && !gemv_is_right(library, at_gemm_of(plan->problem)))
-    return at_fail(ATTUNE_NOT_FOUND, "call is gemv; should be so only where m or n is 1 and %s has it", c.library);
+    return at_fail(ATTUNE_NOT_FOUND, "call is gemv; should be so only if m or n is 1 and %s has gemv", c.library);
   state *s = malloc(sizeof *s);
   if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
   *s = (state){.library = library, .threads = c.threads, .gemv = c.gemv != 0};

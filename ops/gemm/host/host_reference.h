@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_reference.h: the plain loops, for who must not fail. */
+ * host_reference.h: the plain loops, for callers that must not fail. */
 #ifndef AT_GEMM_HOST_REFERENCE_H
 #define AT_GEMM_HOST_REFERENCE_H
 

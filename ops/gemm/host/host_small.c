@@ -32,7 +32,7 @@ static int64_t up(int64_t x, int64_t by) {
   return (x + by - 1) / by;
 }
 
-/* Tiles of equal width, the widest that there are beside so many vectors. */
+/* Tiles of equal width, the widest that fit with this number of vectors. */
 static int64_t columns_beside(const at_small_ops *ops, int64_t vectors, int64_t n) {
   return up(n, up(n, ops->columns[vectors - 1]));
 }
@@ -321,7 +321,7 @@ static attune_status prepare(at_plan *plan) {
   choice o;
   const at_blocked_isa *isa = parse(plan, &o);
   if (!isa)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_small has none like it for this problem and CPU",
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_small does not have it for this problem and CPU",
                    plan->configuration.text);
   const at_small_ops *ops = ops_of(isa, g);
   cut c = cut_of(g, ops, o.vectors, o.columns);

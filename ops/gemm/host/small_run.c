@@ -211,7 +211,7 @@ attune_status at_small_launch_one(const at_plan *plan, const void *operands, att
   return s->ones[1](&s->one, o->a, o->b, o->d);
 }
 
-/* The same for several tiles beside each other. */
+/* As above, for several adjacent tiles. */
 attune_status at_small_launch_ones(const at_plan *plan, const void *operands, attune_stream *stream) {
   const at_small_plan *s = (const at_small_plan *)plan->state;
   const at_gemm_operands *o = (const at_gemm_operands *)operands;

@@ -24,7 +24,7 @@ typedef struct at_small_strip {
 typedef struct at_small_plan {
   at_small_one one;        /* one product with one vector of rows */
   at_small_one_fn ones[2]; /* by: the last columns */
-  int64_t one_count;       /* tiles beside each other */
+  int64_t one_count;       /* adjacent tiles */
   int64_t one_b, one_d;    /* bytes from one to the next */
   const at_gemm *g;        /* the plan's */
   int64_t size, lanes;

@@ -53,7 +53,7 @@ static attune_status describe(at_gemm_launch_spec *recipe, const at_implementati
                               const at_machine *machine, const at_configuration *configuration) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
   if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
                    self->name);
   return ATTUNE_OK;
 }
@@ -133,7 +133,7 @@ void at_gemm_kernel_destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
-/* Compiles kernels beside each other; what fails is told by prepare. */
+/* Compiles kernels in parallel; prepare reports failures. */
 void at_gemm_kernel_prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);

@@ -106,7 +106,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;
-  return at_fail(ATTUNE_INTERNAL, "the text of %s does not fit", family->file);
+  return at_fail(ATTUNE_INTERNAL, "the source of %s is too long", family->file);
 }
 
 int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most) {

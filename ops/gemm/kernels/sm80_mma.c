@@ -149,7 +149,7 @@ static int resident_of(const shape *s, const choice *c, const at_machine *machin
   return at_gemm_resident(machine, threads, registers_of(s, c), shared_bytes(s, c), 2048 / threads);
 }
 
-/* Cycles of a processor for a step of a block: tensor cores beside shared memory. */
+/* Cycles of a processor for a step of a block: tensor cores overlapped with shared memory. */
 static double step_cycles(const shape *s, const choice *c, const at_machine *machine) {
   const double products = (double)c->tm * c->tn * c->step / products_of(s, machine);
   const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;

@@ -122,7 +122,7 @@ static double step_cost(const shape *s, const choice *c) {
 /* What part of what memory wants on the way the kernel needs, and what part of its rate it has. */
 static const double FLIGHT = 30000.0 / 40960.0, RATE = 4.3 / 4.25;
 
-/* Microseconds: memory and sums beside each other, and what comes before and after. The numbers are the kernel's,
+/* Microseconds: memory and sums overlapped, and what comes before and after. The numbers are the kernel's,
  * fitted to its times (gemm_kernel_times.c). */
 static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
   const double cycle = machine->cycle, processors = machine->processors;

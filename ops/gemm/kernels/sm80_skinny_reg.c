@@ -116,7 +116,7 @@ static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   return chunk_of(s, c) > 0 && shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-/* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the
+/* Microseconds: memory, sums and shared memory overlapped, spread over the blocks as they fall on the
  * processors, and what comes before and after. The numbers are the kernel's, fitted to its times
  * (gemm_kernel_times.c). */
 static double cost_of(const shape *s, const choice *c, const at_machine *machine) {

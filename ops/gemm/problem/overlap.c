@@ -39,7 +39,7 @@ attune_status at_gemm_check_apart(const at_gemm *g, const at_gemm_operands *o, b
   for (int i = products ? AT_GEMM_SPAN_A : AT_GEMM_SPAN_C; i < count; i++)
     if (AT_UNLIKELY(at_extents_meet(d, &each[i])))
       return AT_INVALID(
-          "operands.d overlaps operands.%c: D is 0x%llx to 0x%llx, %c 0x%llx to 0x%llx; should be apart%s",
+          "operands.d overlaps operands.%c: D is 0x%llx to 0x%llx, %c 0x%llx to 0x%llx; should be disjoint%s",
           swap ? "dbac"[i] : "dabc"[i], (unsigned long long)d -> low, (unsigned long long)d -> high,
           swap ? "DBAC"[i] : "DABC"[i], (unsigned long long)each[i].low, (unsigned long long)each[i].high,
           i == AT_GEMM_SPAN_C ? ", or D be C itself" : "");

@@ -77,10 +77,9 @@ static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool
     return AT_INVALID("problem.ld%c is %lld; should be at least %lld, or 0 for packed", name, (long long)x->ld,
                       (long long)(x->inner > 1 ? x->inner : 1));
   if (x->stride == ATTUNE_BROADCAST)
-    return AT_INVALID(
-        "problem.stride_%c is ATTUNE_BROADCAST, and the matrices of %c are written; should be 1 or more, or "
-        "0 for packed",
-        name, name);
+    return AT_INVALID("problem.stride_%c is ATTUNE_BROADCAST, but the matrices of %c are written; should be 1 or more, "
+                      "or 0 for packed",
+                      name, name);
   if (x->stride < 0)
     return AT_INVALID("problem.stride_%c is %lld; should be 1 or more, or 0 for packed%s", name, (long long)x->stride,
                       output ? "" : ", or ATTUNE_BROADCAST");
@@ -135,7 +134,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   else if (AT_UNLIKELY((status = check_matrix('c', &c, batch, false)) != ATTUNE_OK))
     return status;
   if (AT_UNLIKELY(use.c == AT_C_INPLACE && (c.ld != d.ld || c.stride != d.stride)))
-    return AT_INVALID("operands.c is operands.d, but problem.%s; should be the same or another matrix",
+    return AT_INVALID("operands.c is operands.d, but problem.%s; should be equal, or C another matrix",
                       c.ld != d.ld ? "ldc differs from ldd" : "stride_c differs from stride_d");
   *swap = row;
   *g = (at_gemm){.m = row ? n : m,
@@ -180,8 +179,8 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
       return AT_INVALID("operands.%s is NULL; should point to the matrix%s", each[i].name,
                         i == 2 ? ", or operands.beta be 0" : "");
     if ((uintptr_t)each[i].pointer % each[i].size)
-      return AT_INVALID("operands.%s is %p, not aligned to its elements; should be a multiple of %zu", each[i].name,
-                        each[i].pointer, each[i].size);
+      return AT_INVALID("operands.%s is %p, which is not aligned for its elements; should be a multiple of %zu",
+                        each[i].name, each[i].pointer, each[i].size);
   }
   return AT_INVALID("operands.d is the same memory as operands.%s; should not overlap it", o->d == o->a ? "a" : "b");
 }

@@ -169,7 +169,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   const at_gemm_use use = {r->c, r->terms.alignment};
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
-    status = AT_INVALID("a size of the problem is 0; should be 1 or more to be tuned");
+    status = AT_INVALID("a size of the problem is 0; should be 1 or more for tuning");
   return status == ATTUNE_OK ? at_gemm_check_alignment(g) : status;
 }
 

@@ -185,7 +185,7 @@ static int64_t ld_of(const planting *p) {
   return p->buffer == 0 ? p->g->lda : p->g->ldb;
 }
 
-/* What lies between the columns as stored belongs to nobody: it may be NaN. */
+/* The padding between the stored columns is never read: it may be NaN. */
 static void plant_gaps(const planting *p, size_t first) {
   const int64_t rows = rows_of(p), columns = columns_of(p), ld = ld_of(p);
   const size_t element = attune_dtype_size((attune_dtype)p->g->dtype);

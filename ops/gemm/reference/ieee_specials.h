@@ -36,7 +36,7 @@ typedef enum at_special_pattern {
   AT_PATTERN_UNIFORM = 32 /* + role: every line */
 } at_special_pattern;
 
-/* How C is filled: as it was, all NaN (nobody may read it), or special values here and there; + turn. */
+/* How C is filled: as it was, all NaN (it must not be read), or special values here and there; + turn. */
 typedef enum at_special_c { AT_C_ORDINARY = 0, AT_C_POISON = 1, AT_C_PLANTED = 2 } at_special_c;
 
 /* One launch of verification. */

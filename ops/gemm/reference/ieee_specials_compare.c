@@ -4,7 +4,7 @@
  * The rule is IEEE 754's for alpha times the sum of products, plus beta times C, in any order of summation: a NaN in a
  * row of A, a column of B, C, alpha or beta, Inf times 0, and Inf minus Inf give NaN; other infinities give infinity of
  * the right sign, and so do products beyond the largest number; denormals count; C is not read when beta is 0. The sign
- * of NaN and of zero does not matter. With alpha = Inf either Inf or NaN is right: who multiplies B by alpha first gets
+ * of NaN and of zero does not matter. With alpha = Inf either Inf or NaN is right: multiplying B by alpha first gives
  * NaN.
  *
  * Of a complex number that is not finite one part at least must not be: which one, and whether it is Inf or NaN, depends
@@ -55,7 +55,7 @@ static const char *const NAMES[RULES] = {[NAN_OF_A] = "loses NaN of A",
                                          [C_UNREAD] = "reads C although beta is 0",
                                          [DENORMALS] = "flushes denormals",
                                          [OVERFLOW] = "does not overflow to Inf",
-                                         [FINITE] = "makes NaN or Inf of numbers",
+                                         [FINITE] = "produces NaN or Inf from finite numbers",
                                          [SCALARS] = "is outside the tolerance with other scalars",
                                          [ZEROS] = "is outside the tolerance with zeros or huge numbers"};
 

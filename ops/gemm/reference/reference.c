@@ -209,7 +209,7 @@ static attune_status spot_check(const at_reference *r) {
     const double allowed = r->gamma * r->row_norms[b * g->m + i / r->parts] * r->column_norms[b * g->n + j];
     const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * rows + i)) - (double)sum);
     if (!(error <= allowed))
-      return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
+      return at_fail(ATTUNE_INTERNAL, "the reference result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
                      (long long)i, (long long)j, (long long)b, error, allowed);
   }
   return ATTUNE_OK;
@@ -296,7 +296,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   if (count > MOST_ELEMENTS)
     return at_fail(
         ATTUNE_UNSUPPORTED,
-        "D has %zu elements, too many to be verified (at most %zu), so it is not tuned; calls of it run the default",
+        "D has %zu elements, too many to verify (at most %zu), so the problem is not tuned; its calls run the default",
         count, MOST_ELEMENTS);
   const bool narrow = on_cuda(device) && (g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16);
   if (narrow)

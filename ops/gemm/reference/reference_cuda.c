@@ -51,7 +51,7 @@ static attune_status give_product(const at_gemm *g, attune_stream *stream, cubla
                              (int)a->ld, a->stride, b->data, in, (int)b->ld, b->stride,
                              wide ? (const void *)&zero : &zero_f, d, out, (int)g->m, (long long)(g->m * g->n),
                              (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                         "the trusted GEMM");
+                         "the reference GEMM");
 }
 
 static attune_status multiply(const at_gemm *g, attune_stream *stream, const device_matrix *a, const device_matrix *b,
@@ -81,8 +81,8 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
   attune_status status = ATTUNE_OK;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX || g->lda > INT32_MAX ||
       g->ldb > INT32_MAX)
-    return at_fail(ATTUNE_UNSUPPORTED, "a size or leading dimension is beyond 2^31 and cannot be verified on a GPU, so "
-                                       "it is not tuned; calls of it run the default");
+    return at_fail(ATTUNE_UNSUPPORTED, "a size or leading dimension is above 2^31 and cannot be verified on a GPU, so "
+                                       "the problem is not tuned; its calls run the default");
   if (from_f32) {
     a.data = b.data = NULL;
     status = widen(&a, stream, r->a, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);

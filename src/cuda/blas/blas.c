@@ -15,7 +15,8 @@ static attune_status new_workspace(attune_stream *stream, size_t bytes) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   if (state->workspace && stream->device->backend.stream->capturing(stream))
     return at_fail(ATTUNE_CAPTURING,
-                   "a workspace of %zu bytes cannot be made in a capture; run the call once before it", bytes);
+                   "a workspace of %zu bytes cannot be allocated in a capture; run the call once before the capture",
+                   bytes);
   at_cuda_retired *old = NULL;
   if (state->workspace && !(old = malloc(sizeof *old)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workspace of %zu bytes", bytes);

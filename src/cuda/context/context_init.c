@@ -38,7 +38,7 @@ attune_status at_cuda_get_schedule(attune_device *device, attune_schedule *out) 
   int active = 0;
   AT_TRY(at_cuda_check_fork(device));
   if (!primary_state(device, &flags, &active))
-    return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not tell the flags of %s", device->name);
+    return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not report the flags of %s", device->name);
   *out = (attune_schedule)(flags & CU_CTX_SCHED_MASK);
   return ATTUNE_OK;
 }
@@ -49,15 +49,15 @@ attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedu
   int active = 0;
   AT_TRY(at_cuda_check_fork(device));
   if (!primary_state(device, &flags, &active) || !at_cuda_driver_call(&set, "cuDevicePrimaryCtxSetFlags"))
-    return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not tell the flags of %s", device->name);
+    return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not report the flags of %s", device->name);
   flags = (flags & ~(unsigned)CU_CTX_SCHED_MASK) | (unsigned)schedule;
   if (!at_vendor_enter(AT_VENDOR_DRIVER)) return at_vendor_refuse();
   const CUresult error = set(device->ordinal, flags & CU_CTX_FLAGS_MASK);
   at_vendor_leave();
   if (error == CUDA_SUCCESS) return ATTUNE_OK;
   if (error == CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE)
-    return at_fail(ATTUNE_UNSUPPORTED, "%s is in use already; its schedule can be set before its first use only",
+    return at_fail(ATTUNE_UNSUPPORTED, "%s is already in use; its schedule can only be set before its first use",
                    device->name);
-  return at_fail(ATTUNE_DEVICE_ERROR, "the driver refuses another schedule for %s (cuDevicePrimaryCtxSetFlags: %d)",
+  return at_fail(ATTUNE_DEVICE_ERROR, "the driver does not change the schedule of %s (cuDevicePrimaryCtxSetFlags: %d)",
                  device->name, (int)error);
 }

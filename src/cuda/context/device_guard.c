@@ -32,7 +32,7 @@ static attune_status fail_dead(attune_device *device, int error) {
   at_cuda_device *state = at_cuda_device_of(device);
   const char *by = atomic_load_explicit(&state->named, memory_order_acquire) ? state->seen_by : "another thread's call";
   (void)at_fail(ATTUNE_DEVICE_ERROR,
-                "%s is lost since %s saw %s (%s): earlier work of this process failed; the process must be restarted",
+                "%s has been lost since %s reported %s (%s): earlier work of this process failed; restart the process",
                 device->name, by, cudaGetErrorName((cudaError_t)error), cudaGetErrorString((cudaError_t)error));
   return at_fail_cuda(ATTUNE_DEVICE_ERROR, error);
 }
@@ -45,10 +45,10 @@ static attune_status lose(attune_device *device, cudaError_t error, const char *
   (void)at_copy_text(state->seen_by, sizeof state->seen_by, what);
   atomic_store_explicit(&state->named, true, memory_order_release);
   at_memory_device_lost(device);
-  at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
+  at_log(ATTUNE_LOG_ERROR, "%s: %s makes %s unusable in this process", what, cudaGetErrorName(error), device->name);
   (void)at_fail(ATTUNE_DEVICE_ERROR,
-                "%s reports %s (%s): work that this process gave it earlier failed, and %s is the first call to see "
-                "it; no call can use the device any more, the process must be restarted",
+                "%s reports %s (%s): work that this process submitted earlier failed, and %s is the first call to "
+                "notice; the device can no longer be used: restart the process",
                 device->name, cudaGetErrorName(error), cudaGetErrorString(error), what);
   return at_fail_cuda(ATTUNE_DEVICE_ERROR, (int)error);
 }
@@ -97,10 +97,9 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
 
 attune_status at_cuda_check_fork(const attune_device *device) {
   if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation_now())) return ATTUNE_OK;
-  return at_fail(
-      ATTUNE_DEVICE_ERROR,
-      "%s was opened before fork and cannot be used in the child; should be a new process (posix_spawn, exec)",
-      device->name);
+  return at_fail(ATTUNE_DEVICE_ERROR,
+                 "%s was opened before fork and cannot be used in the child; start a new process (posix_spawn, exec)",
+                 device->name);
 }
 
 static attune_status make_current(at_cuda_scope *scope, attune_device *device) {

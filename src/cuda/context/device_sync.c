@@ -55,7 +55,7 @@ typedef struct mark_list {
   cudaEvent_t event;
 } mark_list;
 
-/* Marks are made with the lock held, so that no stream goes meanwhile, and waited for without. */
+/* Marks are made with the lock held, so that no stream is destroyed, and waited for without it. */
 static cudaError_t mark_all(at_cuda_device *device, mark_list **out, bool *all) {
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&device->streams_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state.h: what the CUDA backend keeps beside each device and stream, and its slots, which cuda/device.c collects. */
+ * state.h: what the CUDA backend keeps for each device and stream, and its slots, which cuda/device.c collects. */
 #ifndef AT_CUDA_STATE_H
 #define AT_CUDA_STATE_H
 

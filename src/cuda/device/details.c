@@ -95,7 +95,7 @@ attune_status at_cuda_attribute(attune_device *device, int attribute, int *out) 
     status = at_cuda_check(device, error, "cudaDeviceGetAttribute");
   at_vendor_leave();
   if (error != cudaErrorInvalidValue) return status;
-  return AT_INVALID("attribute is %d; should be a cudaDeviceAttr that this CUDA knows", attribute);
+  return AT_INVALID("attribute is %d; should be a cudaDeviceAttr of this CUDA version", attribute);
 }
 
 static const enum cudaLimit limits[] = {cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize,
@@ -105,7 +105,8 @@ static attune_status check(attune_device *device, cudaError_t error, attune_limi
   if (error != cudaErrorUnsupportedLimit && error != cudaErrorInvalidValue) return at_cuda_check(device, error, what);
   (void)cudaGetLastError();
   if (error == cudaErrorInvalidValue)
-    return AT_INVALID("%s refuses limit %d of this size, or now; see details.h", device->name, (int)limit);
+    return AT_INVALID("%s does not accept this size for limit %d, or not at this time; see details.h", device->name,
+                      (int)limit);
   return at_fail(ATTUNE_UNSUPPORTED, "device %s has no limit %d", device->name, (int)limit);
 }
 

@@ -16,7 +16,9 @@
 static int device_count(void) {
   int count = 0;
   if (at_library_none()) {
-    (void)at_fail(ATTUNE_NOT_FOUND, "the program is linked with -static, and CUDA's driver is a library to be opened");
+    (void)at_fail(
+        ATTUNE_NOT_FOUND,
+        "the program is linked with -static, but CUDA's driver must be loaded at run time; link it dynamically");
     return 0;
   }
   if (!at_vendor_enter(AT_VENDOR_DRIVER)) return (void)at_vendor_refuse(), 0;
@@ -26,10 +28,10 @@ static int device_count(void) {
   if (error == cudaSuccess && count > 0) return count;
   (void)cudaGetLastError();
   if (error == cudaErrorInsufficientDriver)
-    (void)at_fail(ATTUNE_NOT_FOUND, "there is no CUDA driver, or it is older than %d.%d", CUDART_VERSION / 1000,
-                  CUDART_VERSION % 1000 / 10);
+    (void)at_fail(ATTUNE_NOT_FOUND, "there is no CUDA driver, or it is older than %d.%d; install one",
+                  CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   else
-    (void)at_fail(ATTUNE_NOT_FOUND, "CUDA's driver shows no GPU: %s",
+    (void)at_fail(ATTUNE_NOT_FOUND, "the CUDA driver reports no GPU: %s",
                   cudaGetErrorString(error ? error : cudaErrorNoDevice));
   return 0;
 }
@@ -130,7 +132,7 @@ static attune_status device_alloc(attune_device *device, void **out, size_t byte
   if (status == ATTUNE_OUT_OF_MEMORY) {
     size_t available = 0, total = 0;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) (void)cudaGetLastError();
-    at_fail(status, "%zu bytes do not fit into the %zu bytes free on %s", bytes, available, device->name);
+    at_fail(status, "%zu bytes do not fit into the %zu free bytes of %s", bytes, available, device->name);
   }
   at_cuda_leave(&scope);
   return status;

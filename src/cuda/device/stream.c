@@ -22,8 +22,8 @@ static attune_status check_home(const attune_stream *stream) {
   if (stream->owned || at_cuda_device_of(stream->device)->generation != at_fork_generation_now()) return ATTUNE_OK;
   const attune_device *home = at_cuda_stream_home(stream->native);
   if (!home || home == stream->device) return ATTUNE_OK;
-  return AT_INVALID("native is a stream of %s; should be one of %s, or device be %s", home->name, stream->device->name,
-                    home->name);
+  return AT_INVALID("native is a stream of %s; should be a stream of %s, or device should be %s", home->name,
+                    stream->device->name, home->name);
 }
 
 /* Touches the device only to make a stream of its own: wrapping creates no context. */
@@ -224,7 +224,7 @@ attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_
   attune_status status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
   if (error == cudaErrorInvalidResourceHandle)
     status = AT_INVALID("start or stop was never recorded, or is the program's and has no timing; should be recorded "
-                        "on a stream, and made without cudaEventDisableTiming");
+                        "on a stream, and created without cudaEventDisableTiming");
   if (status == ATTUNE_OK) *out_ns = (double)milliseconds * 1e6;
   at_cuda_leave(&scope);
   return status;

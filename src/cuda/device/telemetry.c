@@ -96,7 +96,8 @@ attune_status at_cuda_each_process(attune_device *device, attune_device_process_
   void *handle = handle_of(device);
   const int count = handle ? at_nvml_processes(handle, &list) : -1;
   if (count == -2) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the list of processes on %s", device->name);
-  if (count < 0) return at_unsupported(device, "list of processes: NVML, which comes with the driver, does not tell");
+  if (count < 0)
+    return at_unsupported(device, "list of processes: NVML, which comes with the driver, does not report it");
   for (int i = 0; i < count && fn(user, &list[i]) == 0; i++) continue;
   free(list);
   return ATTUNE_OK;

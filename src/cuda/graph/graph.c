@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph captured without an
  * attune_graph (tuning does) uses the workspace of the stream that it was captured from: it is destroyed before that
- * stream, and its launches do not run beside that stream's own work. */
+ * stream, and its launches do not overlap that stream's own work. */
 #include "src/cuda/graph/graph.h"
 
 #include "src/process/vendor.h"
@@ -248,7 +248,8 @@ attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *br
   attune_status status = ATTUNE_OK;
   if (error == cudaErrorStreamCaptureImplicit) {
     (void)cudaGetLastError();
-    status = at_fail(ATTUNE_CAPTURING, "the legacy default stream cannot be asked while another stream is captured");
+    status =
+        at_fail(ATTUNE_CAPTURING, "the legacy default stream cannot be queried while another stream is being captured");
   } else {
     status = at_cuda_check(stream->device, error, "cudaStreamGetCaptureInfo");
   }

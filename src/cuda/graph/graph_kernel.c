@@ -41,7 +41,7 @@ static attune_status look(attune_device *device, cudaGraphNode_t node, CUDA_KERN
   pthread_once(&driver_once, find_driver);
   if (!driver.found)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "the driver of %s does not tell what arguments kernels have; should be 12.4 or later", device->name);
+                   "the driver of %s does not report the arguments of kernels; should be 12.4 or later", device->name);
   memset(out, 0, sizeof *out);
   AT_TRY(at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"));
   AT_TRY(check(device, driver.get(node, out), "cuGraphKernelNodeGetParams"));

@@ -25,7 +25,7 @@ static attune_status list_nodes(at_graph *graph) {
   if (!list) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the nodes of a graph");
   attune_status status = check(graph, cudaGraphGetNodes(graph->captured, list, &count), "cudaGraphGetNodes");
   if (status == ATTUNE_OK && count < graph->nodes)
-    status = AT_INVALID("the graph has %zu nodes by now; should be instantiated again", count);
+    status = AT_INVALID("the graph now has %zu nodes; should be instantiated again", count);
   if (status == ATTUNE_OK)
     graph->node = list;
   else
@@ -173,7 +173,7 @@ static attune_status check_copy(const attune_box_copy *c) {
   if (c->destination_pitch && c->source_pitch && c->destination_slice_pitch % c->destination_pitch == 0 &&
       c->source_slice_pitch % c->source_pitch == 0)
     return ATTUNE_OK;
-  return AT_INVALID("copy has slices that are no multiple of the pitch apart; should be one on CUDA");
+  return AT_INVALID("copy has slices whose distance is not a multiple of the pitch; on CUDA it should be");
 }
 
 static cudaError_t write_copy(at_graph *graph, cudaGraphNode_t node, bool executable, const attune_box_copy *c) {
@@ -203,8 +203,9 @@ static attune_status read_fill(at_graph *graph, cudaGraphNode_t node, attune_box
 
 static attune_status check_fill(const attune_box_fill *f) {
   if (f->element_bytes <= 4 && f->slices == 1) return ATTUNE_OK;
-  return AT_INVALID("fill has %zu slices and elements of %zu bytes; should be 1, and at most 4, on CUDA", f->slices,
-                    f->element_bytes);
+  return AT_INVALID(
+      "fill has %zu slices and elements of %zu bytes; on CUDA it should have 1 slice and elements of at most 4 bytes",
+      f->slices, f->element_bytes);
 }
 
 static cudaError_t write_fill(at_graph *graph, cudaGraphNode_t node, bool executable, const attune_box_fill *f) {

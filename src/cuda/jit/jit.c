@@ -22,7 +22,7 @@ static struct table {
   pthread_mutex_t lock; /* guards everything here and in the kernels; held while nothing of CUDA is called */
   pthread_cond_t changed;
   at_jit_kernel *bucket[BUCKETS];
-  at_jit_kernel *oldest, *newest; /* ready ones that nobody holds, in the order of their release */
+  at_jit_kernel *oldest, *newest; /* ready ones without a holder, in the order of their release */
   unsigned count, most;           /* kernels, those being unloaded too; no more than this */
   unsigned unloading;
   uint64_t from_memory, unloaded;
@@ -48,7 +48,7 @@ static void take_out(const at_jit_kernel *gone) {
   *link = gone->next;
 }
 
-/* The kernel becomes the latest of those that nobody holds. */
+/* The kernel becomes the latest of those without a holder. */
 static void lay_aside(at_jit_kernel *kernel) {
   kernel->older = table.newest;
   kernel->newer = NULL;
@@ -97,7 +97,7 @@ static bool is_tracked(const attune_device *device) {
   return !atomic_load(&at_cuda_device_of(device)->untracked);
 }
 
-/* Under the lock: takes kernels that nobody holds, all of one device, out of the table, those unused for longest first.
+/* Under the lock: takes kernels without a holder, all of one device, out of the table, the least recently used first.
  * They are linked by `next`; the count. */
 static unsigned pick(at_jit_kernel **out) {
   const unsigned wanted = table.most / UNLOAD_SHARE > 0 ? table.most / UNLOAD_SHARE : 1;
@@ -118,12 +118,13 @@ static unsigned pick(at_jit_kernel **out) {
   return count;
 }
 
-/* The kernels are nobody's, and all their launches were made before they became so. */
+/* The kernels have no holder, and all their launches were made before they lost it. */
 static attune_status unload(at_jit_kernel *kernels) {
   attune_device *device = kernels->device;
   bool all = false;
   AT_TRY(at_cuda_wait_all_streams(device, &all));
-  if (!all) return at_fail(ATTUNE_UNSUPPORTED, "none can go while a stream of %s is captured", device->name);
+  if (!all)
+    return at_fail(ATTUNE_UNSUPPORTED, "none can be unloaded while a stream of %s is being captured", device->name);
   at_cuda_scope scope;
   AT_TRY(at_cuda_enter_relaxed(&scope, device));
   while (kernels) {
@@ -153,17 +154,18 @@ static void put_back(at_jit_kernel *kernels) {
 /* Under the lock. */
 static attune_status fail_full(const char *why, const at_kernel_source *source) {
   return at_fail(ATTUNE_UNSUPPORTED,
-                 "%u kernels are loaded, as many as a process may have, and %s of %s needs another one: %s", table.most,
+                 "%u kernels are loaded, the maximum of a process, and %s of %s needs another one: %s", table.most,
                  source->entry, source->file, why);
 }
 
-/* Under the lock, which it gives up meanwhile. */
+/* Called with the lock held, which it releases while it waits. */
 static attune_status make_room(const at_kernel_source *source) {
   at_jit_kernel *gone = NULL;
   const unsigned count = pick(&gone);
   if (count == 0)
-    return fail_full(table.oldest ? "those that no plan or graph holds may still run where attune cannot wait for them"
-                                  : "plans and graphs hold them all; destroy some that are not needed",
+    return fail_full(table.oldest
+                         ? "those without a plan or graph may still be running where attune cannot wait for them"
+                         : "plans and graphs use all of them; destroy some",
                      source);
   table.unloading += count;
   pthread_mutex_unlock(&table.lock);
@@ -175,9 +177,8 @@ static attune_status make_room(const at_kernel_source *source) {
     table.unloaded += count;
   } else {
     put_back(gone);
-    (void)at_fail_prefix(
-        status, "%u kernels are loaded, as many as a process may have, and %s of %s needs another one: ", table.most,
-        source->entry, source->file);
+    (void)at_fail_prefix(status, "%u kernels are loaded, the maximum of a process, and %s of %s needs another one: ",
+                         table.most, source->entry, source->file);
   }
   pthread_cond_broadcast(&table.changed);
   return status;
@@ -226,8 +227,8 @@ static attune_status claim(at_jit_kernel **out, bool *is_new, at_kernel_key key,
   return ATTUNE_OK;
 }
 
-/* Makes a pending kernel of this thread, and says so to those who wait. A failed one leaves the table: the next call
- * tries again. */
+/* Makes a pending kernel of this thread, and wakes the threads that wait for it. A failed one leaves the table: the
+ * next call tries again. */
 static attune_status fulfil(at_jit_kernel *kernel, const at_kernel_source *source) {
   at_jit_code code = {.loaded = NULL};
   const attune_status status = at_jit_load(&code, kernel->device, source);

@@ -5,11 +5,11 @@
  * A plan gets its kernels in prepare, checks there what it will launch (at_jit_check), and releases them in destroy.
  *
  * A process has 4,096 kernels loaded at most. A kernel that is released stays loaded, and the next at_jit_get finds it.
- * At the bound those that nobody holds are unloaded, the ones unused for longest first. A kernel is held
+ * At the bound those without a holder are unloaded, the least recently used first. A kernel is held
  * - by whoever got it, until released: every launch is made by a holder;
  * - by every graph that it was captured into, attune's or the program's, by each clone and executable of it, and by
  *   replays that still run: CUDA counts these (a user object of the graph) and releases the kernel with the last one.
- * So one that nobody holds can only be in flight by launches that came before its release. Before it is unloaded the
+ * So one without a holder can only be in flight by launches that came before its release. Before it is unloaded the
  * work of all streams of the device is waited for. While one of them is in a capture that wait is not possible, and
  * nothing is unloaded; nor, for the rest of the process, after a launch whose end cannot be waited for later (on
  * cudaStreamPerThread, or on a stream that was closed while the program captured it). */
@@ -22,7 +22,7 @@
 typedef struct at_jit_kernel at_jit_kernel;
 
 /* The kernel of `source`, loaded on the device, into *out; the caller releases it. The first call for it compiles (tens
- * of milliseconds) or reads the cache; calls for the same kernel wait for it, others run beside it. Later ones cost a
+ * of milliseconds) or reads the cache; calls for the same kernel wait for it, others run in parallel. Later ones cost a
  * lock. Errors: INTERNAL (the text does not compile; the compiler's first error is in the message), UNSUPPORTED (no code
  * that this compiler can make runs on the device, or there are 4,096 kernels and none can be unloaded), OUT_OF_MEMORY,
  * DEVICE_ERROR (also: a child of fork). *out is NULL after an error, which is not remembered. Any thread; allowed in
@@ -48,10 +48,10 @@ typedef struct at_jit_request {
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device);
 
 /* Compiles the kernel into the kernel cache, unless it is there: for whoever will want it later, in this process or in
- * another. *made: it was compiled now. Loads nothing and does not touch the device, so that it may run beside whatever
- * is measured there. `made` NULL: nothing is compiled, and NOT_FOUND says that at_jit_get would have to. Errors: those of
- * the compiler, as at_jit_get has them; IO_ERROR (the cache cannot keep it, and why); DEVICE_ERROR (a child of fork). Any
- * thread; what another one compiles it waits for. */
+ * another. *made: it was compiled now. Loads nothing and does not touch the device, so that it may run in parallel with
+ * whatever is measured there. `made` NULL: nothing is compiled, and NOT_FOUND says that at_jit_get would have to.
+ * Errors: those of the compiler, as at_jit_get has them; IO_ERROR (the cache cannot keep it, and why); DEVICE_ERROR (a
+ * child of fork). Any thread; what another one compiles it waits for. */
 attune_status at_jit_compile(attune_device *device, const at_kernel_source *source, bool *made);
 
 /* How a kernel is launched. Of each size 0 counts as 1, except for the first of grid and block. */

@@ -124,7 +124,8 @@ int at_jit_targets(at_architecture out[2], const attune_device *device, attune_s
   if (*status != ATTUNE_OK) return 0;
   const int count = at_architectures(out, p->capability_major * 10 + p->capability_minor);
   if (count == 0)
-    *status = at_fail(ATTUNE_UNSUPPORTED, "%s has compute capability %d.%d; should be one that this NVRTC compiles for",
+    *status = at_fail(ATTUNE_UNSUPPORTED,
+                      "%s has compute capability %d.%d, which this NVRTC does not support; install a later one",
                       device->name, p->capability_major, p->capability_minor);
   return count;
 }
@@ -145,7 +146,7 @@ attune_status at_jit_code_make(const attune_device *device, const at_kernel_sour
   if (status != ATTUNE_OK) return status;
   *made = origin == AT_JIT_COMPILED;
   if (!why) return ATTUNE_OK;
-  return at_fail(ATTUNE_IO_ERROR, "the kernel cache \"%s\" cannot keep %s of %s: %s", disk.folder, source->entry,
+  return at_fail(ATTUNE_IO_ERROR, "the kernel cache \"%s\" cannot store %s of %s: %s", disk.folder, source->entry,
                  source->file, why);
 }
 

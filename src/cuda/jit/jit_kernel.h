@@ -38,8 +38,8 @@ struct at_jit_kernel {
   atomic_bool kept;
   /* jit.c's: under its lock. */
   at_jit_state state;
-  int holders;                                /* those who wait for it too */
-  struct at_jit_kernel *next, *older, *newer; /* in the bucket; among those that nobody holds */
+  int holders;                                /* threads that wait for it included */
+  struct at_jit_kernel *next, *older, *newer; /* in the bucket; among those without a holder */
   attune_status status;                       /* of a failure, with its message */
   char message[AT_MESSAGE_CHARS];
 };

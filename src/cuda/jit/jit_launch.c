@@ -59,11 +59,10 @@ static bool fits(const at_jit_limits *most, const shape *s) {
 static attune_status refuse_cluster(const at_jit_kernel *k, const shape *s) {
   const dim3 c = s->cluster, g = s->grid;
   if (!k->code.limits.clusters)
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s asks for clusters of %ux%ux%u blocks; %s offers none (compute capability 9.0 does)", k->name,
-                   c.x, c.y, c.z, k->device->name);
-  return AT_INVALID("%s asks for a grid of %ux%ux%u blocks in clusters of %ux%ux%u; should be whole clusters", k->name,
-                    g.x, g.y, g.z, c.x, c.y, c.z);
+    return at_fail(ATTUNE_UNSUPPORTED, "%s needs clusters of %ux%ux%u blocks; %s has none (compute capability 9.0 has)",
+                   k->name, c.x, c.y, c.z, k->device->name);
+  return AT_INVALID("%s has a grid of %ux%ux%u blocks in clusters of %ux%ux%u; should be whole clusters", k->name, g.x,
+                    g.y, g.z, c.x, c.y, c.z);
 }
 
 /* What fits() found, in words. */
@@ -71,20 +70,20 @@ static attune_status refuse(const at_jit_kernel *k, const shape *s) {
   const at_jit_limits *most = &k->code.limits;
   const dim3 b = s->block, g = s->grid;
   if (b.x == 0 || g.x == 0)
-    return AT_INVALID("%s asks for %u blocks of %u threads; should be at least one of each", k->name, g.x, b.x);
+    return AT_INVALID("%s has %u blocks of %u threads; should be at least one of each", k->name, g.x, b.x);
   if (!is_within(b, most->block) || product(b) > most->threads)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s asks for %ux%ux%u threads in a block; %s offers %ux%ux%u, and to this kernel %u in all", k->name,
+                   "%s needs %ux%ux%u threads in a block; %s allows %ux%ux%u, and %u in total for this kernel", k->name,
                    b.x, b.y, b.z, k->device->name, most->block[0], most->block[1], most->block[2], most->threads);
   if (!is_within(g, most->grid))
-    return at_fail(ATTUNE_UNSUPPORTED, "%s asks for a grid of %ux%ux%u blocks; %s offers %ux%ux%u", k->name, g.x, g.y,
-                   g.z, k->device->name, most->grid[0], most->grid[1], most->grid[2]);
+    return at_fail(ATTUNE_UNSUPPORTED, "%s needs a grid of %ux%ux%u blocks; %s allows %ux%ux%u", k->name, g.x, g.y, g.z,
+                   k->device->name, most->grid[0], most->grid[1], most->grid[2]);
   if ((uint64_t)s->shared + most->static_shared > most->shared)
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s asks for %u bytes (%.1f KiB) of dynamic shared memory beside %u static ones; %s offers %u (%.1f "
-                   "KiB) in all",
-                   k->name, s->shared, s->shared / 1024.0, most->static_shared, k->device->name, most->shared,
-                   most->shared / 1024.0);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "%s needs %u bytes (%.1f KiB) of dynamic and %u of static shared memory; %s allows %u (%.1f KiB) in total",
+        k->name, s->shared, s->shared / 1024.0, most->static_shared, k->device->name, most->shared,
+        most->shared / 1024.0);
   return refuse_cluster(k, s);
 }
 
@@ -116,8 +115,8 @@ static attune_status allow_cluster(at_jit_kernel *k, const shape *s) {
   if (status != ATTUNE_OK) return status;
   if (most < 0 || blocks > (uint64_t)most)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "%s asks for clusters of %ux%ux%u blocks; %s offers %d blocks with %u threads and %u bytes of "
-                   "dynamic shared memory each",
+                   "%s needs clusters of %ux%ux%u blocks; %s allows %d blocks with %u threads and %u bytes of dynamic "
+                   "shared memory each",
                    k->name, s->cluster.x, s->cluster.y, s->cluster.z, k->device->name, most,
                    (unsigned)product(s->block), s->shared);
   if (blocks > atomic_load(&k->cluster_allowed)) atomic_store(&k->cluster_allowed, (unsigned)blocks);
@@ -186,7 +185,7 @@ static attune_status hold_by_graph(at_jit_kernel *k, cudaStream_t stream) {
   return at_cuda_check(k->device, error, "cudaGraphRetainUserObject");
 }
 
-/* Who will know when this launch is done: the graph that it is captured into, or who waits for the stream. */
+/* What will know when this launch is done: the graph that it is captured into, or a wait for the stream. */
 static attune_status track(at_jit_kernel *k, cudaStream_t stream) {
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   const cudaError_t error = cudaStreamIsCapturing(stream, &capture);
@@ -228,8 +227,8 @@ attune_status at_jit_launch(at_jit_kernel *kernel, const at_jit_config *config, 
                             attune_stream *stream) {
   const shape s = shape_of(config);
   if (AT_UNLIKELY(stream->device != kernel->device))
-    return AT_INVALID("%s is loaded on %s; the stream should be of that, not of %s", kernel->name, kernel->device->name,
-                      stream->device->name);
+    return AT_INVALID("%s is loaded on %s; the stream should be of that device, not of %s", kernel->name,
+                      kernel->device->name, stream->device->name);
   attune_status status = make_ready(kernel, &s);
   if (status == ATTUNE_OK && !atomic_load_explicit(&kernel->kept, memory_order_relaxed))
     status = track(kernel, at_cuda_native(stream));

@@ -88,7 +88,7 @@ static attune_status make_for(at_jit_code *out, attune_device *device, const at_
     at_jit_code_drop(source, target);
     *unusable = true;
     if (!again)
-      return at_fail(ATTUNE_UNSUPPORTED, "%s of %s, compiled for %s, does not load on %s: %s", source->entry,
+      return at_fail(ATTUNE_UNSUPPORTED, "%s of %s, compiled for %s, cannot be loaded on %s: %s", source->entry,
                      source->file, target->name, device->name, cudaGetErrorName(error));
   }
   return ATTUNE_OK;

@@ -74,7 +74,7 @@ static bool is_temporary_name(const char *name) {
   return strncmp(name, ".tmp-", 5) == 0 && strlen(name) < NAME_CHARS;
 }
 
-/* Ours, and nobody else may write it. */
+/* Owned by this user and not writable by others. */
 static bool is_safe(const struct stat *info, mode_t kind) {
   return (info->st_mode & S_IFMT) == kind && info->st_uid == geteuid() && !(info->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -93,17 +93,17 @@ static void make_folders(const char *path) {
 /* A descriptor of the folder, or -1 and why. */
 static int open_folder(const at_kernel_cache *cache, bool make, const char **why) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  *why = "there is no folder for it";
+  *why = "it has no folder; set ATTUNE_CACHE_DIR";
   if (!cache->folder[0]) return -1;
   int folder = open(cache->folder, flags);
   if (folder < 0 && errno == ENOENT && make) {
     make_folders(cache->folder);
     folder = open(cache->folder, flags);
   }
-  *why = "its folder cannot be opened, or is a symbolic link or no folder";
+  *why = "its folder cannot be opened, or is a symbolic link or not a folder";
   if (folder < 0) return -1;
   struct stat info;
-  *why = "its folder belongs to another user or may be written by others";
+  *why = "its folder belongs to another user or is writable by others";
   if (fstat(folder, &info) == 0 && is_safe(&info, S_IFDIR)) return folder;
   close(folder);
   return -1;
@@ -245,7 +245,7 @@ static const char *write_entry(int folder, at_kernel_key key, const void *bytes,
   name_of(name, key);
   temporary_name(temporary);
   const int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0) return "a file in its folder cannot be made";
+  if (file < 0) return "no file can be created in its folder";
   bool ok = write_all(file, &h, sizeof h) && write_all(file, bytes, size) && fsync(file) == 0;
   ok = close(file) == 0 && ok;
   ok = ok && renameat(folder, temporary, folder, name) == 0;

@@ -12,8 +12,8 @@ typedef struct at_kernel_source {
   const char *text;
   const char *entry;         /* its extern "C" __global__ function */
   const char *const *macros; /* "NAME=VALUE", ended by NULL; NULL: none */
-  /* A program's text: functions without __device__ are the device's too, and what does not compile is told with as much of
-   * the compiler's log as a message holds; `logged`: and with all of it in attune's log. */
+  /* A program's text: functions without __device__ are the device's too, and compile errors are reported with as much
+   * of the compiler's log as a message holds; `logged`: and with all of it in attune's log. */
   bool foreign, logged;
 } at_kernel_source;
 

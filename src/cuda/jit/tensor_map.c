@@ -70,11 +70,11 @@ static void find_encode(void) {
 attune_status at_tensor_map_make(at_tensor_map *out, const at_tensor_shape *shape, const void *address) {
   CUtensorMap map;
   pthread_once(&once, find_encode);
-  if (!encode) return at_fail(ATTUNE_UNSUPPORTED, "the driver has no tensor maps; one for CUDA 12.0 or later has them");
+  if (!encode) return at_fail(ATTUNE_UNSUPPORTED, "the driver has no tensor maps; should be for CUDA 12.0 or later");
   const CUresult result = at_tensor_shape_fits(shape) ? make(&map, shape, address) : CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "the driver makes no tensor map of %lld matrices of %lld x %lld halves: error %d",
+                   "the driver cannot create a tensor map of %lld matrices of %lld x %lld halves: error %d",
                    (long long)shape->count, (long long)shape->lines, (long long)shape->length, (int)result);
   memcpy(out->words, &map, sizeof out->words);
   return ATTUNE_OK;

@@ -40,12 +40,12 @@ static bool is_cublaslt(const char *file) {
 static const at_toolkit_library wanted = {
     .title = "cuBLAS",
     .stem = "libcublas",
-    .packages = "NVIDIA's package libcublas, or nvidia-cublas by pip",
+    .packages = "NVIDIA's package libcublas, or nvidia-cublas with pip",
     .named = is_cublas,
     .built_major = CUBLAS_VER_MAJOR,
 };
 
-/* A program that has loaded cuBLASLt alone: the cuBLAS beside it is of the same release. */
+/* A program that has loaded cuBLASLt alone: the cuBLAS next to it is of the same release. */
 static bool open_beside_cublaslt(at_library *out) {
   at_library lt;
   char file[AT_LIBRARY_PATH];
@@ -87,7 +87,7 @@ static void open_library(void) {
     at_vendor_opened();
   } else {
     (void)at_copy_text(why_not, sizeof why_not,
-                       "the process ends, or came from a fork while libraries were opened: no cuBLAS");
+                       "the process is exiting, or was forked while libraries were being opened: no cuBLAS");
   }
   at_loading_end();
 }

@@ -32,7 +32,7 @@ static bool is_nvrtc(const char *file) {
 static const at_toolkit_library wanted = {
     .title = "NVRTC",
     .stem = "libnvrtc",
-    .packages = "NVIDIA's package cuda-nvrtc, or nvidia-cuda-nvrtc by pip",
+    .packages = "NVIDIA's package cuda-nvrtc, or nvidia-cuda-nvrtc with pip",
     .named = is_nvrtc,
     .built_major = CUDA_VERSION / 1000,
 };
@@ -71,7 +71,7 @@ static void open_library(void) {
     at_vendor_opened();
   } else {
     (void)at_copy_text(why_not, sizeof why_not,
-                       "the process ends, or came from a fork while libraries were opened: no NVRTC");
+                       "the process is exiting, or was forked while libraries were being opened: no NVRTC");
   }
   at_loading_end();
 }

@@ -28,11 +28,10 @@ bool at_toolkit_open(at_library *out, const at_toolkit_library *wanted, char *wh
   for (int major = MAJOR_MOST; major >= MAJOR_LEAST; major--)
     if (major != wanted->built_major && open_major(out, wanted, major)) return true;
   size_t at = 0;
-  (void)at_append(
-      why, size, &at,
-      "%s is not here: %s.so.%d was not found by the loader, nor in %s; should be installed (%s), or loaded "
-      "by the program before",
-      wanted->title, wanted->stem, wanted->built_major, AT_CUDA_LIBRARY_DIR, wanted->packages);
+  (void)at_append(why, size, &at,
+                  "%s is missing: %s.so.%d was found neither by the loader nor in %s; install it (%s), or let the "
+                  "program load it first",
+                  wanted->title, wanted->stem, wanted->built_major, AT_CUDA_LIBRARY_DIR, wanted->packages);
   return false;
 }
 

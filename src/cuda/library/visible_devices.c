@@ -65,7 +65,7 @@ attune_status at_cuda_visible_count(int *out) {
   const int count = total < 0 ? -1 : at_visible_of(at_settings_visible_devices(), total, at_nvml_uuid);
   if (count < 0)
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "NVML does not tell how many GPUs there are%s; attune_device_count does, by starting CUDA",
+                   "NVML does not report the number of GPUs%s; attune_device_count starts CUDA to get it",
                    total < 0 ? "" : " for MIG devices");
   *out = count;
   return ATTUNE_OK;

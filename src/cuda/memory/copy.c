@@ -146,7 +146,7 @@ static attune_status copy_slices(attune_stream *stream, const attune_box_copy *c
   return status;
 }
 
-/* A slice pitch is told to CUDA as a number of rows. */
+/* CUDA takes a slice pitch as a number of rows. */
 static attune_status copy_at_once(attune_stream *stream, const attune_box_copy *c) {
   two_ends ends;
   const struct cudaPitchedPtr from = {(void *)(uintptr_t)c->source, c->source_pitch, c->bytes,

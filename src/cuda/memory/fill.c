@@ -45,7 +45,8 @@ static CUresult set_rows(const attune_box_fill *f, CUdeviceptr to, size_t pitch,
 /* The driver's errors have the runtime's numbers. The device is current to the driver too after cudaSetDevice. */
 static attune_status set_slices(attune_stream *stream, const attune_box_fill *f) {
   pthread_once(&driver_once, find_driver);
-  if (!driver.found) return at_fail(ATTUNE_UNSUPPORTED, "the driver of %s has no fills", stream->device->name);
+  if (!driver.found)
+    return at_fail(ATTUNE_UNSUPPORTED, "the driver of %s has no function to fill memory", stream->device->name);
   attune_status status = at_cuda_check(stream->device, cudaSetDevice(stream->device->ordinal), "cudaSetDevice");
   /* Slices that follow each other at the pitch of rows are more rows. */
   const bool merged = f->slices == 1 || f->slice_pitch == f->rows * f->pitch;

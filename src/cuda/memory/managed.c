@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * managed.c: managed memory on CUDA: where it lies, who reads it, and what of it is wanted where. */
+ * managed.c: managed memory on CUDA: its location, its readers and its prefetches. */
 #include <string.h>
 
 #include "src/cuda/memory/memory.h"
@@ -17,7 +17,8 @@ attune_status at_cuda_managed_check(attune_device *device, bool advised) {
   AT_TRY(at_cuda_attribute(device, cudaDevAttrConcurrentManagedAccess, &concurrent));
   if (!managed) return at_fail(ATTUNE_UNSUPPORTED, "%s has no managed memory", device->name);
   if (advised && !concurrent)
-    return at_fail(ATTUNE_UNSUPPORTED, "%s cannot use managed memory beside the CPU, so it takes no advice for it",
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s cannot use managed memory at the same time as the CPU, so it takes no advice for it",
                    device->name);
   return ATTUNE_OK;
 }

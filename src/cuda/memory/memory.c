@@ -34,7 +34,7 @@ attune_status at_cuda_async_check(attune_device *device) {
   const cudaError_t error = cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device->ordinal);
   if (error != cudaSuccess) (void)cudaGetLastError();
   at_vendor_leave();
-  return error == cudaSuccess && has ? ATTUNE_OK : at_unsupported(device, "stream-ordered allocator of the driver's");
+  return error == cudaSuccess && has ? ATTUNE_OK : at_unsupported(device, "stream-ordered allocator in the driver");
 }
 
 attune_status at_cuda_alloc_async(attune_stream *stream, void **out, size_t bytes) {
@@ -61,7 +61,7 @@ attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t byt
 attune_status at_cuda_pinned_free(attune_device *device, void *pointer) {
   at_cuda_scope scope;
   AT_TRY(at_cuda_enter_relaxed(&scope, device));
-  at_sync_waits(device, "pinned memory given back waits for the device's work");
+  at_sync_waits(device, "returning pinned memory waits for the device's work");
   return leave(&scope, device, cudaFreeHost(pointer), "cudaFreeHost");
 }
 

@@ -55,7 +55,7 @@ attune_status at_cuda_pinned_register(attune_device *device, void *pointer, size
   attune_status status = at_cuda_check(device, error, "cudaHostRegister");
   at_cuda_leave(&scope);
   if (error == cudaErrorHostMemoryAlreadyRegistered)
-    return AT_INVALID("a part of the %zu bytes at %p is pinned already; should be pinned once", bytes, pointer);
+    return AT_INVALID("part of the %zu bytes at %p is already pinned; should be pinned once", bytes, pointer);
   return status;
 }
 

@@ -164,7 +164,7 @@ static at_cuda_page *new_page(void *address, size_t bytes) {
   return page;
 }
 
-/* A page is mapped and listed in one step, so that a device that becomes a peer meanwhile gets into it either way. */
+/* A page is mapped and listed in one step, so that a device that becomes a peer at that time gets access either way. */
 static attune_status attach_listed(attune_device *device, at_cuda_page *page) {
   at_cuda_device *state = at_cuda_device_of(device);
   pthread_mutex_lock(&state->pages_lock);
@@ -240,7 +240,7 @@ attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   if (atomic_load(&at_cuda_device_of(device)->shareable) != AT_CUDA_SHAREABLE)
-    status = at_fail(ATTUNE_UNSUPPORTED, "the driver of %s gives no descriptors of memory", device->name);
+    status = at_fail(ATTUNE_UNSUPPORTED, "the driver of %s cannot export memory as file descriptors", device->name);
   else
     status = check(device, calls.share(out_descriptor, page->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                    "cuMemExportToShareableHandle");

@@ -71,7 +71,7 @@ static attune_status export_foreign(attune_memory_handle *out, attune_device *de
     if (device->backend.ipc->memory_export(device, info.base, out->base) == ATTUNE_OK) return ATTUNE_OK;
   }
   return at_fail(ATTUNE_UNSUPPORTED,
-                 "%p lies in memory of %s that CUDA does not export; should be of attune's cache or of cudaMalloc",
+                 "%p lies in memory of %s that CUDA cannot export; should be from attune's cache or from cudaMalloc",
                  pointer, segment->async ? "the driver's allocator" : "the program's allocator");
 }
 
@@ -155,10 +155,10 @@ static attune_status map_pages(opened *made, const at_ipc_answer *answer, const 
 static attune_status reserve_pages(opened *made, const at_ipc_answer *answer) {
   void *base = NULL;
   if (answer->pages == 0 || answer->page_bytes == 0 || answer->pages > PTRDIFF_MAX / answer->page_bytes)
-    return at_fail(ATTUNE_BAD_DATA, "the process that exported the memory says it has %llu pages of %llu bytes",
+    return at_fail(ATTUNE_BAD_DATA, "the process that exported the memory reports %llu pages of %llu bytes",
                    (unsigned long long)answer->pages, (unsigned long long)answer->page_bytes);
   made->pages = calloc(answer->pages, sizeof *made->pages);
-  if (!made->pages) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note another process's memory");
+  if (!made->pages) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record another process's memory");
   made->page_bytes = answer->page_bytes;
   made->bytes = answer->pages * answer->page_bytes;
   attune_status status = made->device->backend.vm->reserve(made->device, &base, made->bytes);
@@ -179,7 +179,7 @@ static attune_status take_pages(opened *made, int socket, at_ipc_question *quest
   if (!made->pages) status = reserve_pages(made, &answer);
   const size_t missing = made->pages ? made->bytes / made->page_bytes - made->page_count : 0;
   if (status == ATTUNE_OK && (answer.count == 0 || answer.count > missing))
-    status = at_fail(ATTUNE_BAD_DATA, "the process that exported the memory sends %u pages where %zu are missing",
+    status = at_fail(ATTUNE_BAD_DATA, "the process that exported the memory sent %u pages, but %zu are needed",
                      (unsigned)answer.count, missing);
   if (status == ATTUNE_OK) return map_pages(made, &answer, descriptors);
   for (uint32_t i = 0; i < answer.count; i++) close(descriptors[i]);
@@ -224,7 +224,7 @@ static attune_status open_base(attune_device *device, const attune_memory_handle
   *out = find_opened(device, handle);
   if (*out) return socket < 0 ? ATTUNE_OK : ask_again(socket, &question);
   opened *made = calloc(1, sizeof *made);
-  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note another process's memory");
+  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record another process's memory");
   *made = (opened){.next = list, .device = device};
   memcpy(made->handle, handle->base, sizeof made->handle);
   attune_status status = socket < 0 ? open_segment(made) : open_pages(made, socket, &question);
@@ -239,13 +239,13 @@ static attune_status open_base(attune_device *device, const attune_memory_handle
 static attune_status check_handle(const attune_device *device, const attune_memory_handle *handle, bool pages) {
   at_ipc_ticket ticket;
   if (handle->offset > PTRDIFF_MAX || handle->bytes == 0 || handle->bytes > PTRDIFF_MAX)
-    return AT_INVALID("handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
+    return AT_INVALID("handle has offset %llu and %llu bytes; should be unchanged since attune_memory_export",
                       (unsigned long long)handle->offset, (unsigned long long)handle->bytes);
   attune_status status = at_needs(device, ipc);
   if (status != ATTUNE_OK || !pages) return status;
   memcpy(&ticket, handle->base, sizeof ticket);
   if (at_ipc_is_served_here(ticket.name))
-    return AT_INVALID("handle is of this process; should be one of another process, here the memory is used as it is");
+    return AT_INVALID("handle is from this process, which can use the memory directly; should be from another process");
   return at_ipc_check_ticket(&ticket);
 }
 
@@ -268,7 +268,7 @@ attune_status attune_memory_import(void **out, attune_device *device, const attu
   AT_REQUIRE_AS(out, "point to a pointer");
   *out = NULL;
   AT_REQUIRE_DEVICE(device);
-  AT_REQUIRE_AS(handle, "be one of attune_memory_export");
+  AT_REQUIRE_AS(handle, "be a handle from attune_memory_export");
   const bool pages = at_ipc_is_ticket(handle->base);
   attune_status status = check_handle(device, handle, pages);
   if (status != ATTUNE_OK) return status;
@@ -284,7 +284,7 @@ attune_status attune_memory_close(void *pointer, attune_device *device) {
   if (!pointer) return ATTUNE_OK;
   AT_REQUIRE_DEVICE(device);
   attune_status status =
-      AT_INVALID("%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
+      AT_INVALID("%p is not open on %s; should be a pointer from attune_memory_import", pointer, device->name);
   pthread_mutex_lock(&lock);
   for (opened **link = &list; *link; link = &(*link)->next) {
     opened *o = *link;

@@ -26,12 +26,12 @@ bool at_ipc_is_same_user(int socket) {
 
 static attune_status fail_connect(const at_ipc_ticket *ticket, int error) {
   if (error == ECONNREFUSED || error == ENOENT)
-    return at_fail(
-        ATTUNE_NOT_FOUND,
-        "process %d, which exported the memory, has ended or is in another network namespace; should run, and share it",
-        (int)ticket->process);
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "process %d, which exported the memory, has ended or is in another network namespace; should be "
+                   "running in the same one",
+                   (int)ticket->process);
   if (error == EACCES || error == EPERM)
-    return at_fail(ATTUNE_PERMISSION, "process %d, which exported the memory, cannot be asked: %s",
+    return at_fail(ATTUNE_PERMISSION, "process %d, which exported the memory, cannot be contacted: %s",
                    (int)ticket->process, strerror(error));
   if (error == EAGAIN)
     return at_fail(ATTUNE_BUSY, "process %d, which exported the memory, does not answer", (int)ticket->process);
@@ -52,7 +52,8 @@ attune_status at_ipc_connect(int *out_socket, const at_ipc_ticket *ticket) {
   if (connect(*out_socket, (const struct sockaddr *)&address, length) != 0)
     status = fail_connect(ticket, errno);
   else if (!at_ipc_is_same_user(*out_socket))
-    status = at_fail(ATTUNE_PERMISSION, "process %d, which exported the memory, is of another user; should be of this",
+    status = at_fail(ATTUNE_PERMISSION,
+                     "process %d, which exported the memory, belongs to another user; should belong to this one",
                      (int)ticket->process);
   if (status == ATTUNE_OK) return ATTUNE_OK;
   close(*out_socket);
@@ -64,7 +65,7 @@ static attune_status fail_lost(int error) {
   if (error == EAGAIN || error == EWOULDBLOCK)
     return at_fail(ATTUNE_BUSY, "the process that exported the memory does not answer");
   return at_fail(ATTUNE_NOT_FOUND,
-                 "the process that exported the memory closed the connection: it ended, or is of another user");
+                 "the process that exported the memory closed the connection: it ended, or belongs to another user");
 }
 
 /* The descriptors of a message into descriptors[]; how many. */
@@ -99,9 +100,10 @@ attune_status at_ipc_ask(int socket, const at_ipc_question *question, at_ipc_ans
   const uint32_t count = take_descriptors(&message, descriptors);
   attune_status status = ATTUNE_OK;
   if (message.msg_flags & MSG_CTRUNC)
-    status = at_fail(ATTUNE_OUT_OF_MEMORY, "the process has no file descriptors left for memory of another one");
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "this process has no file descriptors left for memory of another one");
   else if (length != (ssize_t)sizeof *answer || answer->count != count || answer->message[sizeof answer->message - 1])
-    status = at_fail(ATTUNE_BAD_DATA, "the process that exported the memory answers in another way than this attune");
+    status = at_fail(ATTUNE_BAD_DATA,
+                     "the process that exported the memory uses another protocol; should use the same attune");
   else if (answer->status != ATTUNE_OK)
     status = at_fail((attune_status)answer->status, "%s", answer->message);
   if (status == ATTUNE_OK) return ATTUNE_OK;

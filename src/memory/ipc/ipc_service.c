@@ -85,7 +85,7 @@ static void *serve(void *arg) {
     const nfds_t count = watched_count;
     memcpy(ready, watched, count * sizeof *ready);
     pthread_mutex_unlock(&lock);
-    if (count > CONNECTIONS) ready[0].events = 0; /* full: who comes now waits */
+    if (count > CONNECTIONS) ready[0].events = 0; /* full: new clients wait */
     bool well = poll(ready, count, -1) >= 0;
     if (well) {
       pthread_mutex_lock(&lock);
@@ -101,7 +101,7 @@ static void *serve(void *arg) {
 static attune_status start(void) {
   struct sockaddr_un address;
   if (getrandom(service_name, sizeof service_name, 0) != (ssize_t)sizeof service_name)
-    return at_fail(ATTUNE_IO_ERROR, "the system gives no random bytes: %s", strerror(errno));
+    return at_fail(ATTUNE_IO_ERROR, "the system provides no random bytes: %s", strerror(errno));
   const socklen_t length = at_ipc_address(&address, service_name);
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int error = listener < 0 ? errno : 0;
@@ -117,7 +117,7 @@ static attune_status start(void) {
   if (listener >= 0) close(listener);
   return at_fail(error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ? ATTUNE_OUT_OF_MEMORY
                                                                                           : ATTUNE_IO_ERROR,
-                 "memory cannot be given to other processes: no socket and thread for it: %s", strerror(error));
+                 "memory cannot be shared with other processes: no socket or thread: %s", strerror(error));
 }
 
 attune_status at_ipc_serve(unsigned char out_name[AT_IPC_NAME_BYTES]) {
@@ -139,7 +139,7 @@ void at_ipc_lock_service(void) {
   pthread_mutex_lock(&lock);
 }
 
-/* A child has no such thread, and must not keep the parent's clients waiting by sockets that nobody reads. */
+/* A child has no such thread, and must not keep the parent's clients waiting by sockets without a reader. */
 void at_ipc_unlock_service(bool child) {
   for (nfds_t i = 0; child && running && i < watched_count; i++) close(watched[i].fd);
   if (child) running = false;

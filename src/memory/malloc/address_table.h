@@ -18,7 +18,8 @@ typedef struct at_entry {
   at_entry_kind kind;        /* of the struct around it, for ever */
 } at_entry;
 
-/* The entry of `address`, NULL when there is none. No lock: finds what nobody takes out meanwhile. Any thread. */
+/* The entry of `address`, NULL when there is none. No lock: finds entries that are not removed at the same time. Any
+ * thread. */
 at_entry *at_address_table_find(uintptr_t address);
 
 /* The same under the table's lock, for a pointer that at_address_table_find did not find. */

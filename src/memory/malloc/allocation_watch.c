@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * allocation_watch.c: allocations that somebody wants to know the end of. They carry a tag, and take the slow path when they are
+ * allocation_watch.c: allocations whose end is watched. They carry a tag, and take the slow path when they are
  * freed, which takes the tag away. */
 #include "src/memory/malloc/allocation_watch.h"
 

@@ -2,12 +2,26 @@
  * allocator.h: the caching allocator of one device, as its parts see it.
  *
  * A segment is memory of the device, cut into blocks in order of address. A heap has the segments of one pool for one
- * stream, a front stands before the heap of a stream's common pool and keeps what was just freed by exact size, so that
- * the usual alloc and free take the front's lock only. When a front has no block of a size it is emptied into the heap,
- * where neighbours merge and best fit finds: nothing is lost by the delay.
+ * stream. A stream cache, the heap's front, keeps the blocks that the stream freed last by exact size, so that the
+ * usual alloc and free take only the front's lock. A front without a block of the size is emptied into its heap, where
+ * neighbours merge and best fit searches: the delay loses nothing.
  *
- * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held while the device is asked for
- * memory, while memory is given back, or while a function of the program runs. */
+ *   attune_alloc(stream, bytes)           attune_free(pointer): address table -> block
+ *      |                                     | LIVE, of the common pool, unused by other streams: into its front's bins
+ *      v                                     | else PENDING until the events of its other streams, then CACHED
+ *   at_stream_cache  bins by exact size:  512: [FRONT]->[FRONT]   1024: [FRONT]   ...              front->lock
+ *      |  no block of this size: all bins go to the heap
+ *      v
+ *   at_heap          trees[small, large] of CACHED blocks: best fit, the rest of the block stays     allocator->lock
+ *      |
+ *   at_segment       [ LIVE | CACHED | LIVE | FRONT | PENDING | CACHED ]   neighbours merge when CACHED
+ *      |  nothing fits: the program's callbacks, then free segments of closed streams and of orphaned pools
+ *      v
+ *   the device       a new segment: 2 MiB for small requests, larger ones for large; from 10 MiB on their own size.
+ *                    Out of memory: oversize segments go back, pools with use_on_oom lend, all free segments go back.
+ *
+ * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held during calls of the device that
+ * allocate or free memory, or while a function of the program runs. */
 #ifndef AT_MEMORY_ALLOCATOR_H
 #define AT_MEMORY_ALLOCATOR_H
 
@@ -51,7 +65,7 @@ typedef enum at_block_state {
   AT_BLOCK_UNMAPPED /* addresses without memory, in an expandable segment */
 } at_block_state;
 
-/* A stream that uses a block; after the free the wait for it. For a pool that nobody holds any more: a stream whose
+/* A stream that uses a block; after the free the wait for it. For a pool without a holder: a stream whose
  * work may use what is free of it. */
 typedef struct at_use {
   struct at_use *next; /* of the block; while waiting, of the front */
@@ -71,7 +85,7 @@ struct at_block {
   size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
   uint64_t recorded; /* its record in the history; 0: none */
-  uint64_t tag;      /* allocation_watch.c's; 0: nobody wants to know of its end. Guarded by the allocator's lock */
+  uint64_t tag;      /* allocation_watch.c's; 0: its end is not watched. Guarded by the allocator's lock */
   at_use *uses;
   at_block *link; /* next in a bin or another list */
   size_t size;
@@ -97,7 +111,7 @@ struct at_segment {
   size_t granule;    /* of an expandable one */
   uint64_t *handles; /* of each granule; 0: not mapped */
   at_block *first;
-  void *note; /* the backend's, for tools; NULL: none is told of the segment */
+  void *note; /* the backend's, for tools; NULL: no tool tracks the segment */
   bool small;
   bool exact; /* taken for one request, without a cache: as many bytes as it asked for; serves no other */
   bool async; /* of the driver's stream-ordered allocator; exact too */
@@ -115,7 +129,7 @@ struct at_heap {
   bool wide;          /* has an expandable segment of AT_WIDE_GRANULES for large requests */
 };
 
-/* What becomes of a pool that nobody holds (orphan_pools.c). IDLE: no work uses what is free of it, so its free segments
+/* The state of a pool without a holder (orphan_pools.c). IDLE: no work uses what is free of it, so its free segments
  * serve the requests of other pools. */
 typedef enum at_pool_life { AT_POOL_HELD, AT_POOL_ABANDONED, AT_POOL_WAITING, AT_POOL_IDLE } at_pool_life;
 
@@ -123,7 +137,7 @@ typedef enum at_pool_life { AT_POOL_HELD, AT_POOL_ABANDONED, AT_POOL_WAITING, AT
 struct attune_pool {
   at_allocator *allocator;
   attune_pool *next;
-  int references; /* 0: nobody holds it */
+  int references; /* 0: no holder */
   at_pool_life life;
   int waits;                    /* streams whose work may still use what is free of it */
   _Atomic(at_stream_cache *) replayed; /* the stream of the latest replay of a graph that has the pool; NULL: none */
@@ -174,7 +188,7 @@ struct at_stream_cache {
   at_stream_cache *next;        /* of the allocator */
   attune_stream *stream; /* NULL: closed */
   at_stream_cache_life life;
-  int told;       /* segments whose `told` is the stream, which does not close meanwhile */
+  int told;       /* segments whose `told` is the stream, which does not close until then */
   uint64_t id;    /* for people: 0, 1, 2, ... */
   at_heap *heap;  /* of the common pool */
   bool capturing; /* a capture began on the stream */
@@ -336,7 +350,7 @@ at_block *at_pools_adopt(at_allocator *allocator, const at_request *request);
 uint64_t at_segments_release(at_allocator *allocator);
 /* Those that the cache has no use for: what was taken while there was none. */
 void at_segments_release_exact(at_allocator *allocator);
-/* The same, of one pool. */
+/* As above, of one pool. */
 uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool);
 /* Into the request's heap, out of the one that it is in; its blocks are in no tree. */
 void at_segment_move(at_segment *segment, const at_request *request);
@@ -372,19 +386,20 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
 
 /* orphan_pools.c. Lock held. */
 /* A holder less. The last one's going lets other pools have the free segments as soon as no work uses them; what a pool
- * has of an allocator of the program goes back, and the lock is given up meanwhile. */
+ * has of an allocator of the program goes back, and the lock is released for that. */
 void at_pool_drop(at_allocator *allocator, attune_pool *pool);
-/* What is free of a pool that nobody holds goes back, if it is of a kind that does. The lock is given up meanwhile. */
+/* Returns the free memory of a pool without a holder, if it is of a kind that can be returned. Releases the lock for
+ * it. */
 void at_pool_release_abandoned(at_allocator *allocator, attune_pool *pool);
 /* The same for all pools: what could not go back because a capture was under way. */
 void at_pools_release_abandoned(at_allocator *allocator);
 /* Records the events that abandoned pools wait for, where no capture forbids it. */
 void at_pools_record_abandoned(at_allocator *allocator);
-/* Drops pools that nobody holds and that have no segments. */
+/* Drops pools without holders and segments. */
 void at_pools_reap(at_allocator *allocator);
 
 /* orphan_pools.c. Lock held. */
-/* Something more is free of a pool: if nobody holds it, other pools have to wait again for what used that. */
+/* More of the pool became free. If the pool has no holder, its events must be recorded again. */
 void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* One of the events that the pool waits for is reached. */
 void at_pool_waits_less(attune_pool *pool);
@@ -393,7 +408,7 @@ void at_pools_forget(at_allocator *allocator);
 
 /* pending.c. Lock held. */
 /* Takes back what is done, of blocks and of abandoned pools, and records what a capture put off; nothing in a capture.
- * `all`: waits for what is not done, with the lock given up meanwhile. */
+ * `all`: waits for what is not done, with the lock released. */
 void at_memory_catch_up(at_allocator *allocator, bool all);
 
 /* segments.c, with what stream caches keep. */
@@ -409,7 +424,7 @@ void at_pending_wait(at_allocator *allocator, at_stream_cache *front, at_use *us
 void at_pending_add(at_allocator *allocator, at_block *block);
 /* A freed block that nothing waits for becomes free for new requests. */
 void at_pending_complete(at_allocator *allocator, at_block *block);
-/* Takes back blocks and events that are done; `all`: waits for what is not, with the lock given up meanwhile. */
+/* Takes back blocks and events that are done; `all`: waits for what is not, with the lock released. */
 void at_pending_finish(at_allocator *allocator, bool all);
 /* Records the events of what was freed in a capture, when none is under way. */
 void at_pending_record_deferred(at_allocator *allocator);

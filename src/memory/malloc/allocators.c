@@ -101,11 +101,11 @@ attune_status at_allocator_check(at_allocator *allocator) {
   if (allocator->options_status != ATTUNE_OK)
     return at_fail(allocator->options_status, "%s", allocator->options_message);
   if (atomic_load(&allocator->lost))
-    return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost; the process must be restarted", device->name);
+    return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost; restart the process", device->name);
   if (allocator->generation == at_fork_generation()) return ATTUNE_OK;
   if (device->backend.kind != ATTUNE_DEVICE_HOST)
     return at_fail(ATTUNE_DEVICE_ERROR,
-                   "%s was used before fork; its memory cannot be used in the child, start a new process",
+                   "%s was used before fork, and its memory cannot be used in the child; start a new process",
                    device->name);
   at_pending_forget(allocator);
   allocator->generation = at_fork_generation();

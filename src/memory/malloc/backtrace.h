@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * backtrace.h: who called: return addresses of the calling thread, and names for them. */
+ * backtrace.h: return addresses of the calling thread, and names for them. */
 #ifndef AT_MEMORY_BACKTRACE_H
 #define AT_MEMORY_BACKTRACE_H
 

@@ -164,7 +164,7 @@ at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size) {
   if (!block && either) block = find(allocator, heap, !small, size);
   if (!block) return NULL;
   at_block_uncache(allocator, block);
-  at_block_set_state(block, AT_BLOCK_LEAVING); /* in no tree, and nobody's: neighbours do not merge with it */
+  at_block_set_state(block, AT_BLOCK_LEAVING); /* in no tree and owned by none: neighbours do not merge with it */
   at_block_trim(allocator, block, size);
   assert(block->size >= size);
   return block;

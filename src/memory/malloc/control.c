@@ -18,7 +18,7 @@ attune_status attune_memory_empty_cache(attune_device *device) {
   if (status == ATTUNE_OK && allocator->captures > 0)
     status =
         at_fail(ATTUNE_CAPTURING,
-                "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
+                "memory of %s cannot be returned to the device during a capture; end the capture first", device->name);
   if (status == ATTUNE_OK) status = at_device_check_waits(device);
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, true);
@@ -40,7 +40,7 @@ attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
 
 attune_status attune_memory_set_fraction(attune_device *device, double fraction) {
   if (!(fraction > 0.0 && fraction <= 1.0))
-    return AT_INVALID("fraction is %g; should be above 0 and not above 1", fraction);
+    return AT_INVALID("fraction is %g; should be above 0 and at most 1", fraction);
   at_allocator *allocator = NULL;
   AT_TRY(at_allocator_enter(&allocator, device));
   allocator->options.fraction = fraction;
@@ -56,11 +56,10 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
     return at_fail(ATTUNE_UNSUPPORTED,
                    "expandable_segments is true; should be false on %s, which has no virtual memory", name);
   if (next->nvtx && !allocator->device->backend.notes)
-    return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
+    return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, whose memory no tool tracks", name);
   if (next->async && !at_async_possible(allocator->device))
-    return at_fail(
-        ATTUNE_UNSUPPORTED,
-        "backend is cudaMallocAsync; should be caching or none on %s, which has no allocator of the driver's", name);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "backend is cudaMallocAsync; should be caching or none on %s, whose driver has no allocator", name);
   const bool backend = next->no_cache != now->no_cache || next->async != now->async;
   bool changes = next->expandable != now->expandable || next->poison != now->poison || next->nvtx != now->nvtx ||
                  (backend && next->poison);
@@ -157,8 +156,8 @@ attune_status attune_memory_add_callback(attune_device *device, attune_memory_ca
   at_allocator *allocator = NULL;
   AT_TRY(at_allocator_enter(&allocator, device));
   if (allocator->callback_count == AT_CALLBACKS)
-    return leave(allocator,
-                 at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
+    return leave(allocator, at_fail(ATTUNE_BUSY, "%s has %d callbacks, the maximum; remove one first", device->name,
+                                    AT_CALLBACKS));
   allocator->callbacks[allocator->callback_count] = callback;
   allocator->callback_users[allocator->callback_count++] = user;
   return leave(allocator, ATTUNE_OK);
@@ -168,7 +167,7 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
   at_allocator *allocator = NULL;
   AT_TRY(at_allocator_enter(&allocator, device));
   attune_status status = at_fail(
-      ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer", device->name);
+      ATTUNE_NOT_FOUND, "%s has no such callback; callback and user should be those it was added with", device->name);
   for (int i = 0; i < allocator->callback_count; i++) {
     if (allocator->callbacks[i] != callback || allocator->callback_users[i] != user) continue;
     for (allocator->callback_count--; i < allocator->callback_count; i++) {

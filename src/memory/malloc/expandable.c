@@ -60,7 +60,7 @@ static size_t cached_size(at_block *block) {
   return block && at_block_get_state(block) == AT_BLOCK_CACHED ? block->size : 0;
 }
 
-/* The first stretch without memory that makes, with the free blocks beside it, room for the request. */
+/* The first stretch without memory that makes, with the free blocks next to it, room for the request. */
 static at_block *find_room(const at_request *request) {
   bool small = at_heap_prefers_small(request->heap, request->size);
   for (at_segment *segment = request->heap->segments; segment; segment = segment->next) {
@@ -174,7 +174,7 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
   return *out ? ATTUNE_OK
-              : ATTUNE_OUT_OF_MEMORY; /* a neighbour was taken meanwhile: the caller's next step tries again */
+              : ATTUNE_OUT_OF_MEMORY; /* a neighbour was taken in between: the caller's next step tries again */
 }
 
 /* The whole granules of a cached block leave: it is cut to them, what lies before and after stays. NULL: none, or no
@@ -221,7 +221,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
   uint64_t bytes = 0;
   if (!list) return 0;
   pthread_mutex_unlock(&allocator->lock);
-  at_sync_waits(allocator->device, "memory given back to the device waits for its work");
+  at_sync_waits(allocator->device, "returning memory to the device waits for its work");
   for (at_block *block = list; block; block = block->link) unmap(allocator->device, block->segment, block);
   pthread_mutex_lock(&allocator->lock);
   while (list) {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * explain.c: what a pointer is that no call can take: inside an allocation, freed before, another device's, nobody's.
+ * explain.c: why no call accepts a pointer: it is inside an allocation, already freed, of another device, or unknown.
  */
 #include "src/memory/malloc/stream_cache.h"
 
 /* Blocks that are free merge, so where one of them began is no longer known. */
 static attune_status explain_free(const at_block *block, uintptr_t address, const char *name) {
   if (address % AT_BLOCK_BYTES != 0)
-    return AT_INVALID("%p on %s lies in free memory, where no allocation can begin; should be what attune_alloc gave",
-                      (void *)address, name);
+    return AT_INVALID(
+        "%p on %s lies in free memory, where no allocation can begin; should be a pointer from attune_alloc",
+        (void *)address, name);
   if (address == at_block_address(block))
-    return AT_INVALID("%p on %s was freed already, and is cached for the next request; should be freed once",
+    return AT_INVALID("%p on %s was already freed, and is cached for the next request; should be freed once",
                       (void *)address, name);
-  return AT_INVALID("%p on %s was freed already, or never allocated: it lies in %zu bytes of free memory; should be "
-                    "what attune_alloc gave, freed once",
+  return AT_INVALID("%p on %s was already freed, or never allocated: it lies in %zu bytes of free memory; should be a "
+                    "pointer from attune_alloc, freed once",
                     (void *)address, name, block->size);
 }
 
@@ -34,12 +35,12 @@ static attune_status explain_block(at_block *block, uintptr_t address, const cha
         "%p lies %zu bytes inside the allocation of %zu bytes that begins at %p on %s; should be its start",
         (void *)address, offset, requested_of(block), at_block_pointer(block), name);
   case AT_BLOCK_PENDING:
-    return AT_INVALID("%p lies %zu bytes inside what was freed already on %s, and another stream still uses; should be "
-                      "freed once, by its start",
+    return AT_INVALID("%p lies %zu bytes inside memory of %s that was already freed and that another stream still "
+                      "uses; should be freed once, by its start",
                       (void *)address, offset, name);
   case AT_BLOCK_UNMAPPED:
-    return AT_INVALID("%p on %s was freed already, or never allocated: there is no memory at that address now; should "
-                      "be what attune_alloc gave, freed once",
+    return AT_INVALID("%p on %s was already freed, or never allocated: there is no memory at that address now; should "
+                      "be a pointer from attune_alloc, freed once",
                       (void *)address, name);
   default: return explain_free(block, address, name);
   }
@@ -68,10 +69,10 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
     bool its = at_segment_around(allocator, address) != NULL;
     pthread_mutex_unlock(&allocator->lock);
     if (its && device)
-      return AT_INVALID("%p is memory of %s, stream is of %s; should be of one device", (void *)address, other->name,
-                        device->name);
+      return AT_INVALID("%p is memory of %s, stream is of %s; should be of the same device", (void *)address,
+                        other->name, device->name);
     if (its) return at_explain_pointer(allocator, address);
   }
-  return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune%s%s; should be what attune_alloc gave", (void *)address,
-                 device ? " on " : "", device ? device->name : "");
+  return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune%s%s; should be a pointer from attune_alloc",
+                 (void *)address, device ? " on " : "", device ? device->name : "");
 }

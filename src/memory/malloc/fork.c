@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.c: the allocators over a fork. All their locks are held meanwhile, so the child finds every list whole. There
+ * fork.c: the allocators over a fork. All their locks are held during it, so the child finds every list whole. There
  * the host's memory is its own copy and goes on; a CUDA device's calls fail. */
 #include "src/process/fork.h"
 #include "src/memory/malloc/stream_cache.h"

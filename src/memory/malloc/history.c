@@ -61,7 +61,7 @@ attune_status at_history_make(at_history **out, const attune_history_options *op
   if (full.frames < 0 || full.frames > AT_BACKTRACE_MOST)
     return AT_INVALID("options.frames is %d; should be 0 to %d", full.frames, AT_BACKTRACE_MOST);
   if (full.skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
-    return AT_INVALID("options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only", full.skip);
+    return AT_INVALID("options.skip is 0x%x; should contain no bits but those of ATTUNE_HISTORY_...", full.skip);
   *out = make(&full, entries);
   if (!*out)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", entries,
@@ -95,7 +95,7 @@ static size_t first_of(const at_history *history) {
   return history->begun > history->room ? history->begun - history->room : 0;
 }
 
-/* A name is told without a line: what has symbols only has none. */
+/* Frames carry no line numbers: symbol tables have none. */
 static void write_frames(const at_history *history, size_t place, at_backtrace_names *names, at_json *out) {
   void **frames = names && history->depth > 0 ? history->frames + place * (size_t)history->depth : NULL;
   at_json_list(out, NULL);

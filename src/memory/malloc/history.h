@@ -27,8 +27,8 @@ typedef struct at_history at_history;
 attune_status at_history_make(at_history **out, const attune_history_options *options);
 void at_history_destroy(at_history *history);
 
-/* Records with the thread's note and, if asked for, who called. `stream`: the number of the stream. Returns the record's
- * number from 1 on, 0 if there is none. */
+/* Records with the thread's note and, if asked for, the backtrace. `stream`: the number of the stream. Returns the
+ * record's number from 1 on, 0 if there is none. */
 uint64_t at_history_note(at_history *history, at_action action, uintptr_t address, size_t bytes, uint64_t stream);
 
 /* The records as a list. `names` may be NULL: then without frames. */

@@ -34,7 +34,7 @@ bool at_ipc_is_ticket(const unsigned char base[64]) {
 
 attune_status at_ipc_check_ticket(const at_ipc_ticket *ticket) {
   if (ticket->checksum != checksum_of(ticket))
-    return AT_INVALID("handle is damaged; should be the bytes that attune_memory_export made");
+    return AT_INVALID("handle is damaged; should be unchanged since attune_memory_export");
   if (ticket->version != AT_IPC_VERSION)
     return AT_INVALID("handle is of version %u; should be %d: both processes need the same attune",
                       (unsigned)ticket->version, AT_IPC_VERSION);
@@ -61,7 +61,7 @@ static attune_status try_page(const at_segment *segment, size_t page) {
 static attune_status add_range(range **out, const at_segment *segment, size_t first, size_t count) {
   AT_TRY(try_page(segment, first));
   range *made = malloc(sizeof *made);
-  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what other processes may open");
+  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record exported memory");
   *made = (range){.next = list, .segment = segment, .first = first, .count = count, .id = ++last_id};
   list = made;
   atomic_fetch_add(&list_length, 1);
@@ -105,7 +105,7 @@ void at_ipc_forget(const at_segment *segment, size_t first, size_t count) {
 }
 
 static attune_status fail_freed(void) {
-  return at_fail(ATTUNE_NOT_FOUND, "the memory was freed by process %d, which exported it; should stay allocated",
+  return at_fail(ATTUNE_NOT_FOUND, "process %d, which exported the memory, has freed it; should be kept allocated",
                  (int)getpid());
 }
 
@@ -124,7 +124,7 @@ static attune_status check_alive(const range *r, const at_ipc_question *question
   const at_segment *segment = r->segment;
   const size_t limit = r->count * segment->granule;
   if (question->offset >= limit || question->bytes > limit - question->offset)
-    return AT_INVALID("handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
+    return AT_INVALID("handle has offset %llu and %llu bytes; should be unchanged since attune_memory_export",
                       (unsigned long long)question->offset, (unsigned long long)question->bytes);
   const uintptr_t address = (uintptr_t)segment->base + r->first * segment->granule + question->offset;
   return is_allocation(segment->heap->pool->allocator, address, question->bytes) ? ATTUNE_OK : fail_freed();
@@ -143,7 +143,7 @@ static attune_status export_pages(const range *r, uint64_t page, at_ipc_answer *
   return status;
 }
 
-/* The lock is kept to the end: no page of a range that is in the list is unmapped meanwhile. */
+/* The lock is kept to the end: so no page of a range in the list is unmapped. */
 void at_ipc_answer_question(const at_ipc_question *question, at_ipc_answer *answer, int descriptors[AT_IPC_BATCH]) {
   *answer = (at_ipc_answer){.count = 0};
   pthread_mutex_lock(&lock);

@@ -32,7 +32,7 @@ typedef struct at_ipc_question {
 
 typedef struct at_ipc_answer {
   int32_t status;      /* attune_status */
-  uint32_t count;      /* descriptors beside it */
+  uint32_t count;      /* descriptors sent with it */
   uint64_t page_bytes; /* of each page */
   uint64_t pages;      /* of the range */
   char message[256];

@@ -65,7 +65,9 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   if (!alloc_name || !free_name)
     return AT_INVALID("%s is NULL; should name a function", alloc_name ? "free_name" : "alloc_name");
   if (at_library_none())
-    return at_fail(ATTUNE_UNSUPPORTED, "path %.150s cannot be opened: the program is linked with -static", path);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "path %.150s cannot be opened because the program is linked with -static; link it dynamically",
+                   path);
   const at_floating floating = at_floating_enter();
   library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   at_floating_leave(&floating);
@@ -78,7 +80,7 @@ attune_status attune_allocator_load(attune_allocator *out, const char *path, con
   pair *functions = status == ATTUNE_OK ? keep(alloc, free) : NULL;
   if (!functions) {
     at_library_close(&library);
-    return status != ATTUNE_OK ? status : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note an allocator");
+    return status != ATTUNE_OK ? status : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record an allocator");
   }
   return AT_GIVE(out, &((attune_allocator){.user = functions, .alloc = call_alloc, .free = call_free}));
 }

@@ -61,14 +61,14 @@ static attune_status lock_block(at_block **out, const void *pointer, const attun
   uintptr_t address = (uintptr_t)pointer;
   at_entry *entry = at_address_table_find_surely(address);
   if (entry && entry->kind == AT_ENTRY_PINNED)
-    return AT_INVALID("%p is pinned host memory; should be given to attune_pinned_free", pointer);
+    return AT_INVALID("%p is pinned host memory; should be passed to attune_pinned_free", pointer);
   at_block *block = (at_block *)entry;
   at_stream_cache *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
   at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
   if (!allocator) return at_explain_foreign(NULL, address);
   if (stream && stream->device != allocator->device)
-    return AT_INVALID("%p is memory of %s, stream is of %s; should be of one device", pointer, allocator->device->name,
-                      stream->device->name);
+    return AT_INVALID("%p is memory of %s, stream is of %s; should be of the same device", pointer,
+                      allocator->device->name, stream->device->name);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   bool live = block && at_block_address(block) == address && at_block_get_state(block) == AT_BLOCK_LIVE;
@@ -88,7 +88,7 @@ static attune_status add_use(at_block *block, at_stream_cache *user) {
   for (const at_use *use = block->uses; use; use = use->next)
     if (use->front == user) return ATTUNE_OK;
   at_use *use = malloc(sizeof *use);
-  if (!use) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note that a stream uses memory");
+  if (!use) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record the use of memory by a stream");
   at_stream_cache_lock(front);
   *use = (at_use){.next = block->uses, .front = user, .block = block};
   block->uses = use;
@@ -131,8 +131,8 @@ static attune_status free_slowly(void *pointer, attune_stream *stream) {
   status = add_use(block, user);
   if (status == ATTUNE_OK) at_statistics_epoch(allocator);
   if (status == ATTUNE_OK && !claim(block, owner))
-    status = AT_INVALID("%p on %s was freed already, by another thread; should be freed once", pointer,
-                        stream->device->name);
+    status =
+        AT_INVALID("%p on %s was already freed by another thread; should be freed once", pointer, stream->device->name);
   if (status == ATTUNE_OK) at_allocation_watch_end(allocator, block);
   const bool watched = at_instrumented_races() && status == ATTUNE_OK;
   if (watched) note_free(block, stream);
@@ -172,7 +172,7 @@ attune_status attune_free(void *pointer, attune_stream *stream) {
 
 attune_status attune_record_use(void *pointer, attune_stream *stream) {
   at_block *block = NULL;
-  AT_REQUIRE_AS(pointer, "be what attune_alloc gave");
+  AT_REQUIRE_AS(pointer, "be a pointer from attune_alloc");
   AT_REQUIRE_STREAM(stream);
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
@@ -184,7 +184,7 @@ attune_status attune_record_use(void *pointer, attune_stream *stream) {
 
 attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes) {
   at_block *block = NULL;
-  AT_REQUIRE_AS(pointer, "be what attune_alloc gave");
+  AT_REQUIRE_AS(pointer, "be a pointer from attune_alloc");
   AT_TRY(lock_block(&block, pointer, NULL));
   if (out_base) *out_base = at_block_pointer(block);
   if (out_bytes) *out_bytes = block->rounded;

@@ -32,7 +32,7 @@ static attune_status route(at_allocator *allocator, at_request *request) {
   else if (at_stream_capturing(stream))
     return at_fail(
         ATTUNE_CAPTURING,
-        "memory cannot be allocated while the program captures the stream; allocate before, or use attune_graph");
+        "memory cannot be allocated while the program captures the stream; allocate it before, or use attune_graph");
   request->heap = at_heap_of(allocator, request->pool, front);
   return request->heap ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a pool");
 }
@@ -139,9 +139,9 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   allocator->failures++;
   if (at_reserve_refused()) allocator->rejections++;
   if (limit != UINT64_MAX) snprintf(text, sizeof text, ", limit %llu", (unsigned long long)limit);
-  const char *keeps = allocator->captures > 0 ? ", in a capture: nothing cached can be given back"
+  const char *keeps = allocator->captures > 0 ? ", in a capture: no cached memory can be returned"
                       : at_device_runs_here(allocator->device)
-                          ? ", in a function of a stream: nothing cached can be given back"
+                          ? ", in a function of a stream: no cached memory can be returned"
                           : "";
   pthread_mutex_unlock(&allocator->lock);
   (void)device->backend.memory->info(device, &available, &total);
@@ -155,12 +155,12 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   (void)at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
   if (!can_ever_fit(allocator, request))
     return at_fail(ATTUNE_OUT_OF_MEMORY,
-                   "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
-                   (unsigned long long)device->properties.memory_bytes, device->name);
+                   "bytes is %zu, more than the %llu in total on %s; no cached memory was returned for it",
+                   request->bytes, (unsigned long long)device->properties.memory_bytes, device->name);
   if (allocator->has_own || request->pool->own_allocator)
     return at_fail(ATTUNE_OUT_OF_MEMORY,
-                   "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu "
-                   "bytes for attune%s",
+                   "the program's allocator of %s has no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes "
+                   "for attune%s",
                    device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved,
                    text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,

@@ -140,7 +140,7 @@ static attune_status read_backend(const setting *s, const option *o) {
   return refuse(s, o->right);
 }
 
-#define FRACTION "a number above 0 and not above 1"
+#define FRACTION "a number above 0 and at most 1"
 #define SWITCH "true or false"
 #define AT(field) offsetof(at_memory_options, field)
 
@@ -152,7 +152,7 @@ static const option options_known[] = {
      "a power of two up to 64, or a list like [256:1,512:2,>:4] with growing powers of two", 0},
     {"garbage_collection_threshold", read_fraction, AT(collect_above), FRACTION, 0},
     {"expandable_segments", read_bool, AT(expandable), SWITCH, 0},
-    {"large_segment_size_mb", read_mb, AT(large_segment), "a whole number of MB from 2 on", 2},
+    {"large_segment_size_mb", read_mb, AT(large_segment), "a whole number of MB, 2 or more", 2},
     {"per_process_memory_fraction", read_fraction, AT(fraction), FRACTION, 0},
     {"poison", read_bool, AT(poison), SWITCH, 0},
     {"nvtx", read_bool, AT(nvtx), SWITCH, 0},
@@ -171,12 +171,12 @@ const char *at_memory_options_key(size_t i) {
 static const struct {
   const char *key, *why;
 } idle_keys[] = {
-    {"release_lock_on_cudamalloc", "no lock is held while the device is asked"},
-    {"release_lock_on_hipmalloc", "no lock is held while the device is asked"},
-    {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use waits for its end"},
+    {"release_lock_on_cudamalloc", "no lock is held during calls of the device"},
+    {"release_lock_on_hipmalloc", "no lock is held during calls of the device"},
+    {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use is freed after the capture"},
     {"throw_on_cudamalloc_oom", "a request that fails returns OUT_OF_MEMORY"},
-    {"pinned_use_hip_host_register", "pinned memory is CUDA's"},
-    {"pinned_use_background_threads", "the calling thread looks whether pinned memory is free again"},
+    {"pinned_use_hip_host_register", "CUDA allocates pinned memory"},
+    {"pinned_use_background_threads", "the calling thread checks whether pinned memory is free again"},
 };
 static atomic_uint idle_met, idle_told; /* bits by place in idle_keys */
 
@@ -195,7 +195,7 @@ void at_memory_options_tell(void) {
   met &= ~atomic_fetch_or(&idle_told, met);
   for (size_t i = 0; i < AT_COUNT(idle_keys); i++)
     if (met >> i & 1)
-      at_log(ATTUNE_LOG_WARNING, "settings of the memory cache: %s is PyTorch's and changes nothing here: %s",
+      at_log(ATTUNE_LOG_WARNING, "settings of the memory cache: %s is an option of PyTorch without effect here: %s",
              idle_keys[i].key, idle_keys[i].why);
 }
 
@@ -242,15 +242,16 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
       return AT_INVALID("%s is \"%.150s\"; should be key:value,key:value with keys %s", name, text,
                         keys(all, sizeof all));
     at = take(s.value, sizeof s.value, at + 1, ",");
-    if (!at) return AT_INVALID("%s: the value of %s is longer than any", name, s.key);
+    if (!at) return AT_INVALID("%s: the value of %s is too long", name, s.key);
     AT_TRY(apply(&s));
     if (*at == ',') at++;
   }
   if (options.async && (options.nvtx || options.poison))
-    return AT_INVALID("%s: backend is cudaMallocAsync and %s is true; should be false: that memory is the driver's",
+    return AT_INVALID("%s: backend is cudaMallocAsync and %s is true; should be false, as the driver owns that memory",
                       name, options.nvtx ? "nvtx" : "poison");
   if (options.nvtx && options.poison)
-    return AT_INVALID("%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);
+    return AT_INVALID("%s: nvtx and poison are both true; should be only one, as poison writes into freed memory",
+                      name);
   *out = options;
   return ATTUNE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orphan_pools.c: pools that nobody holds any more, such as those of destroyed graphs. When all work that may use what is
+ * orphan_pools.c: pools without a holder, such as those of destroyed graphs. When all work that may use what is
  * free of such a pool is done, its free segments serve the requests of other pools, the next graph's before all; so
  * programs that make and destroy graphs for ever do not grow. */
 #include "src/memory/malloc/stream_cache.h"

@@ -148,7 +148,7 @@ void at_pending_finish(at_allocator *allocator, bool all) {
   if (all) {
     attune_device *device = allocator->device;
     pthread_mutex_unlock(&allocator->lock);
-    at_sync_waits(device, "memory that other streams use is waited for");
+    at_sync_waits(device, "waiting for memory that other streams use");
     (void)device->backend.device->wait_streams(device); /* a device that fails says so to its next user */
     pthread_mutex_lock(&allocator->lock);
     allocator->synchronizations++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool.c: pools beside the common one, and what a capture means for the allocator. */
+ * pool.c: pools other than the common one, and the effects of a capture on the allocator. */
 #include "src/base/struct_size.h"
 #include "src/memory/malloc/stream_cache.h"
 
@@ -88,10 +88,10 @@ void attune_pool_destroy(attune_pool *pool) {
 }
 
 static attune_status check_pair(const attune_pool *pool, const attune_stream *stream) {
-  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be a pool from attune_pool_create");
   AT_REQUIRE_STREAM(stream);
   if (stream->device == pool->allocator->device) return ATTUNE_OK;
-  return AT_INVALID("pool is of device %s, stream of %s; should be of one device", pool->allocator->device->name,
+  return AT_INVALID("pool is of device %s, stream of %s; should be of the same device", pool->allocator->device->name,
                     stream->device->name);
 }
 
@@ -116,7 +116,7 @@ attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (fits) return ATTUNE_OK;
-  return at_fail(ATTUNE_BUSY, "the stream uses %d pools already; should be at most %d, one in another", AT_POOL_DEPTH,
+  return at_fail(ATTUNE_BUSY, "the stream already uses %d pools; should be at most %d, nested", AT_POOL_DEPTH,
                  AT_POOL_DEPTH);
 }
 
@@ -134,8 +134,8 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (begun) return ATTUNE_OK;
-  if (depth == 0) return AT_INVALID("stream uses no pool; attune_pool_begin should come first, once for each end");
-  return AT_INVALID("pool is not what the stream uses; should be that of the latest attune_pool_begin");
+  if (depth == 0) return AT_INVALID("stream uses no pool; call attune_pool_begin first, once for each end");
+  return AT_INVALID("pool is not the one that the stream uses; should be that of the latest attune_pool_begin");
 }
 
 /* The pool is held by the graph too, but a failed capture may let go of it first. */
@@ -146,7 +146,7 @@ attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) 
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK && front->capturing)
-    status = at_fail(ATTUNE_CAPTURING, "the stream is being captured already; should be one capture at a time");
+    status = at_fail(ATTUNE_CAPTURING, "the stream is already being captured; end that capture first");
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, false);
     front->capturing = true;

@@ -53,7 +53,7 @@ static attune_status take_raw(at_allocator *allocator, const at_request *request
   if (!own) return device->backend.memory->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
-  return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator gave no memory for %zu bytes on %s", bytes,
+  return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator has no memory for %zu bytes on %s", bytes,
                  device->name);
 }
 
@@ -247,7 +247,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     all_async = all_async && segment->given;
   }
   pthread_mutex_unlock(&allocator->lock);
-  if (!all_async) at_sync_waits(allocator->device, "memory given back to the device waits for its work");
+  if (!all_async) at_sync_waits(allocator->device, "returning memory to the device waits for its work");
   for (at_segment *segment = list; segment; segment = segment->next) give_raw(allocator, segment, &waited);
   pthread_mutex_lock(&allocator->lock);
   while (list) {

@@ -126,7 +126,7 @@ static at_pinned_block *new_block(void) {
   return last_made = block;
 }
 
-/* Asks the system. Lock held, but not meanwhile. */
+/* Asks the system. Lock held, but released during the call. */
 static attune_status take(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, void **out,
                           size_t bytes) {
   at_pinned_unlock();
@@ -147,7 +147,7 @@ static attune_status take(at_pinned_cache *cache, attune_device *device, const a
 static void *cut(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, size_t size) {
   void *segment = NULL;
   if (!cache->reserved && !cache->reserving && form->segment >= size) {
-    cache->reserving = true; /* another thread meanwhile takes what it needs */
+    cache->reserving = true; /* other threads take what they need in the meantime */
     if (take(cache, device, form, &segment, form->segment) == ATTUNE_OK) cache->reserved = segment;
     cache->reserving = false;
     cache->reserved_bytes = cache->reserved ? form->segment : 0;
@@ -198,7 +198,7 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   if (bytes > PTRDIFF_MAX)
     return AT_INVALID("bytes is %zu, which is %zd converted to size_t; should be 0 or more", bytes, (ssize_t)bytes);
   if (bytes > (size_t)1 << (AT_PINNED_CLASSES - 1))
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "bytes is %zu; no machine has as much memory", bytes);
   const at_pinned_form form = at_pinned_form_of(device);
   size_t size = AT_BLOCK_BYTES;
   while (size < bytes) size *= 2;
@@ -240,7 +240,7 @@ bool at_pinned_find(attune_pointer_info *out, uintptr_t address) {
 static attune_status explain(uintptr_t address) {
   attune_pointer_info registered = {0};
   if (at_pinned_registry_find(&registered, address))
-    return AT_INVALID("%p lies in memory that the program registered; should be given to attune_pinned_unregister",
+    return AT_INVALID("%p lies in memory that the program registered; should be passed to attune_pinned_unregister",
                       (void *)address);
   for (const at_pinned_block *block = last_made; block; block = block->made) {
     uintptr_t begin = atomic_load(&block->entry.address);
@@ -248,7 +248,7 @@ static attune_status explain(uintptr_t address) {
     return AT_INVALID("%p lies %zu bytes inside the pinned memory that begins at %p; should be its start",
                       (void *)address, address - begin, (void *)begin);
   }
-  return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave",
+  return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be a pointer from attune_pinned_alloc",
                  (void *)address);
 }
 
@@ -258,8 +258,8 @@ static attune_status find(at_pinned_block **out, void *pointer) {
   at_pinned_block *block = (at_pinned_block *)entry;
   if (!entry) return explain((uintptr_t)pointer);
   if (entry->kind != AT_ENTRY_PINNED)
-    return AT_INVALID("%p is memory of a device; should be given to attune_free", pointer);
-  if (!block->live) return AT_INVALID("%p is pinned memory that was freed already; should be freed once", pointer);
+    return AT_INVALID("%p is memory of a device; should be passed to attune_free", pointer);
+  if (!block->live) return AT_INVALID("%p is pinned memory that was already freed; should be freed once", pointer);
   *out = block;
   return ATTUNE_OK;
 }
@@ -267,15 +267,15 @@ static attune_status find(at_pinned_block **out, void *pointer) {
 attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   at_pinned_block *block = NULL;
   AT_REQUIRE_STREAM(stream);
-  AT_REQUIRE_AS(pointer, "be what attune_pinned_alloc gave");
+  AT_REQUIRE_AS(pointer, "be a pointer from attune_pinned_alloc");
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
   at_pinned_lock();
   attune_status status = find(&block, pointer);
   bool known = false;
   if (status == ATTUNE_OK && block->device != stream->device)
-    status = AT_INVALID("%p is pinned for %s, stream is of %s; should be of one device", pointer, block->device->name,
-                        stream->device->name);
+    status = AT_INVALID("%p is pinned for %s, stream is of %s; should be of the same device", pointer,
+                        block->device->name, stream->device->name);
   for (const at_pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
     known |= use->front == user;
   if (status == ATTUNE_OK && !known) {
@@ -383,8 +383,7 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
   attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK) return status;
   if (__atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0)
-    return at_fail(ATTUNE_CAPTURING,
-                   "pinned memory of %s cannot be given back while a capture is under way; end the capture first",
+    return at_fail(ATTUNE_CAPTURING, "pinned memory of %s cannot be returned during a capture; end the capture first",
                    device->name);
   if ((status = at_device_check_waits(device)) != ATTUNE_OK) return status;
   at_pinned_cache *cache = &caches[device->index];

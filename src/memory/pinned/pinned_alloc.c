@@ -42,7 +42,7 @@ attune_status at_pinned_take(attune_device *device, const at_pinned_form *form, 
   *out = NULL;
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes on %s, to be pinned", bytes, device->name);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes of pinned memory of %s", bytes, device->name);
   touching t = {memory, bytes};
   at_parallel(form->threads, touch, &t);
   attune_status status = device->backend.pinned->pin(device, memory, bytes);

@@ -33,7 +33,7 @@ static attune_status claim(registered *wanted) {
   at_pinned_lock();
   for (const registered *r = ranges; r; r = r->next)
     if (wanted->begin < r->begin + r->bytes && r->begin < wanted->begin + wanted->bytes)
-      status = AT_INVALID("a part of the %zu bytes at %p is registered already, from %p on; should be registered once",
+      status = AT_INVALID("part of the %zu bytes at %p is already registered, from %p on; should be registered once",
                           wanted->bytes, (void *)wanted->begin, (void *)r->begin);
   if (status == ATTUNE_OK) {
     wanted->next = ranges;
@@ -55,7 +55,7 @@ static void drop(registered *gone) {
 static attune_status release(registered **out, const void *pointer) {
   attune_pointer_info inside = {0};
   attune_status status = at_fail(
-      ATTUNE_NOT_FOUND, "%p is not registered memory; should be what attune_pinned_register was given", pointer);
+      ATTUNE_NOT_FOUND, "%p is not registered memory; should be a pointer passed to attune_pinned_register", pointer);
   at_pinned_lock();
   if (at_pinned_registry_find(&inside, (uintptr_t)pointer))
     status = AT_INVALID("%p lies in the memory registered at %p; should be its start", pointer, inside.base);
@@ -74,18 +74,18 @@ static attune_status check(const attune_device *device, const void *pointer, siz
   AT_REQUIRE_DEVICE(device);
   AT_REQUIRE_AS(pointer, "be memory of the program");
   if (bytes == 0 || (uintptr_t)pointer > UINTPTR_MAX - bytes)
-    return AT_INVALID("bytes is %zu; should be the size of what pointer points to", bytes);
+    return AT_INVALID("bytes is %zu; should be the size of the memory at pointer", bytes);
   const void *const ends[] = {pointer, (const char *)pointer + bytes - 1};
   for (int i = 0; i < 2; i++) {
     AT_TRY(attune_pointer_get_info(&info, ends[i]));
     if (info.kind == ATTUNE_KIND_UNKNOWN)
       return AT_INVALID("there is no memory at %p; should be memory of the program", ends[i]);
     if (info.kind == ATTUNE_KIND_PINNED && info.base)
-      return AT_INVALID("%p is pinned already, with the %zu bytes from %p on; should be registered once", ends[i],
+      return AT_INVALID("%p is already pinned, with the %zu bytes from %p on; should be registered once", ends[i],
                         info.bytes, info.base);
     if (info.kind != ATTUNE_KIND_HOST || info.held)
-      return AT_INVALID(
-          "%p is pinned, or memory of attune or of a device, already; should be memory of the program alone", ends[i]);
+      return AT_INVALID("%p is already pinned, or is memory of attune or of a device; should be memory of the program",
+                        ends[i]);
   }
   return ATTUNE_OK;
 }
@@ -93,7 +93,7 @@ static attune_status check(const attune_device *device, const void *pointer, siz
 attune_status attune_pinned_register(attune_device *device, void *pointer, size_t bytes) {
   AT_TRY(check(device, pointer, bytes));
   registered *r = malloc(sizeof *r);
-  if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note what is pinned");
+  if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to record pinned memory");
   *r = (registered){.begin = (uintptr_t)pointer, .bytes = bytes, .device = device};
   attune_status status = claim(r);
   if (status != ATTUNE_OK) {
@@ -112,7 +112,7 @@ attune_status attune_pinned_register(attune_device *device, void *pointer, size_
 
 attune_status attune_pinned_unregister(void *pointer) {
   registered *r = NULL;
-  AT_REQUIRE_AS(pointer, "be what attune_pinned_register was given");
+  AT_REQUIRE_AS(pointer, "be a pointer passed to attune_pinned_register");
   const at_message kept = at_message_keep(); /* what is looked for and found is no failure */
   attune_status status = release(&r, pointer);
   if (status == ATTUNE_OK) status = r->device->backend.pinned->unpin(r->device, pointer);

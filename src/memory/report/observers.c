@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * observers.c: functions of the program that are told of requests that failed. */
+ * observers.c: functions of the program that are called when requests fail. */
 #include "src/memory/malloc/allocator.h"
 
 static _Thread_local bool telling; /* this thread runs an observer */
@@ -13,7 +13,7 @@ attune_status attune_memory_add_observer(attune_device *device, attune_memory_ob
     allocator->observers[allocator->observer_count] = observer;
     allocator->observer_users[allocator->observer_count++] = user;
   } else {
-    status = at_fail(ATTUNE_BUSY, "%s has %d observers; should be at most that many", device->name, AT_CALLBACKS);
+    status = at_fail(ATTUNE_BUSY, "%s has %d observers, the maximum; remove one first", device->name, AT_CALLBACKS);
   }
   pthread_mutex_unlock(&allocator->lock);
   return status;
@@ -28,7 +28,7 @@ attune_status attune_memory_remove_observer(attune_device *device, attune_memory
          (allocator->observers[at] != observer || allocator->observer_users[at] != user))
     at++;
   if (at == allocator->observer_count)
-    status = at_fail(ATTUNE_NOT_FOUND, "observer is not one of %s; should have been added with the same user pointer",
+    status = at_fail(ATTUNE_NOT_FOUND, "%s has no such observer; observer and user should be those it was added with",
                      device->name);
   else
     allocator->observer_count--;

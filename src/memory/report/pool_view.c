@@ -21,14 +21,14 @@ static attune_pool_info look(const attune_pool *pool) {
 attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out) {
   AT_REQUIRE_AS(out, "point to an attune_pool_info");
   AT_TRY(AT_CLEAR(out));
-  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be a pool from attune_pool_create");
   pthread_mutex_lock(&pool->allocator->lock);
   const attune_pool_info full = look(pool);
   pthread_mutex_unlock(&pool->allocator->lock);
   return AT_GIVE(out, &full);
 }
 
-/* Pools beside the common one, the oldest first: the list has them the other way round. */
+/* Pools other than the common one, the oldest first: the list has them the other way round. */
 static attune_status list_pools(attune_pool_info **out, size_t *out_count, at_allocator *allocator) {
   size_t count = 0;
   pthread_mutex_lock(&allocator->lock);

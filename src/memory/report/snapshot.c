@@ -170,7 +170,7 @@ attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
   size_t bytes = 0;
   AT_REQUIRE_AS(out, "point to a text");
   *out = NULL;
-  AT_REQUIRE_AS(pool, "be one of attune_pool_create");
+  AT_REQUIRE_AS(pool, "be a pool from attune_pool_create");
   return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool);
 }
 

@@ -149,7 +149,7 @@ attune_status at_snapshot_save(const char *path, const at_snapshot_source *sourc
   if (file && error != 0) {
     struct stat about;
     if (lstat(path, &about) == 0 && S_ISREG(about.st_mode)) (void)unlink(path);
-    status = fail_file(path, "was not written whole", error);
+    status = fail_file(path, "could not be written completely", error);
   }
   free(bytes);
   return status;

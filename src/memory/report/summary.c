@@ -38,7 +38,7 @@ static void write_long(at_string_builder *text, const attune_memory_statistics *
   write_rows(text, "requested memory", s->requested_bytes, true);
   write_rows(text, "active memory", s->active_bytes, true);
   write_rows(text, "reserved memory", s->reserved_bytes, true);
-  write_rows(text, "free pieces' memory", s->inactive_split_bytes, true);
+  write_rows(text, "free blocks' memory", s->inactive_split_bytes, true);
   write_rows(text, "allocations", s->allocation, false);
   write_rows(text, "active allocations", s->active, false);
   write_rows(text, "segments", s->segment, false);
@@ -61,9 +61,10 @@ attune_status attune_memory_summary(char **out, attune_device *device, int brief
   attune_memory_statistics s = {0};
   AT_TRY(attune_memory_get_statistics(device, &s));
   at_string_builder text = {0};
-  at_string_builder_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n",
-              device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,
-              (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
+  at_string_builder_add(&text,
+                        "memory of %s: %llu failed requests, %llu retries, %llu segments allocated, %llu returned\n",
+                        device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,
+                        (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
   at_string_builder_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
   at_string_builder_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
   if (brief)

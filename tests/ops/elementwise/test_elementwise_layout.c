@@ -146,7 +146,7 @@ TEST(overlaps) {
       {0, 0, packed, sizes, turned, ATTUNE_F32, "overlaps"},  /* the transpose in place */
       {0, 0, packed, single, packed, ATTUNE_F32, "overlaps"}, /* a row of the output itself, broadcast */
       {0, 400, none, sizes, packed, ATTUNE_F32, "stride 0"},
-      {0, 400, crossed, sizes, packed, ATTUNE_F32, "fall together"},
+      {0, 400, crossed, sizes, packed, ATTUNE_F32, "overlap"},
   };
   for (size_t i = 0; i < AT_COUNT(cases); i++) {
     const at_view output = view_of(memory + 4096 + cases[i].at, ATTUNE_F32, 2, sizes, cases[i].strides);
@@ -178,7 +178,7 @@ TEST(overlap_by_bytes) {
           const int64_t x = 2 * (i / 2 * own[0] + i % 2 * own[1]),
                         y = shift + 2 * (j / 2 * other[0] + j % 2 * other[1]);
           const int64_t z = 2 * (j / 2 * own[0] + j % 2 * own[1]);
-          if (i != j && x == z) fail_msg("elements of the output fall together");
+          if (i != j && x == z) fail_msg("elements of the output overlap");
           if (x == y && i != j) fail_msg("case %d shift %d: output and input share memory", code, shift);
         }
     }

@@ -68,16 +68,16 @@ TEST(refuses_other_operands) {
   run_refused(plan, &k, "input 0 (a): shape is 1 x 8; the plan has 2 x 8");
   begin(&k);
   k.outputs[0].sizes[0] = k.inputs[0].sizes[0] = 3;
-  run_refused(plan, &k, "output 0: shape is 3 x 8; the plan has 2 x 8; make a plan with these operands");
+  run_refused(plan, &k, "output 0: shape is 3 x 8; the plan has 2 x 8; create a plan with these operands");
   begin(&k);
   k.inputs[1].dtype = ATTUNE_I32;
-  run_refused(plan, &k, "input 1 (b): dtype is i32; the plan has f32; make a plan with these operands");
+  run_refused(plan, &k, "input 1 (b): dtype is i32; the plan has f32; create a plan with these operands");
   begin(&k);
   k.outputs[0].dtype = ATTUNE_I32;
   run_refused(plan, &k, "output 0: dtype is i32; the plan has f32");
   begin(&k);
   k.inputs[1].dtype = (attune_dtype)(ATTUNE_F32 | 256);
-  run_refused(plan, &k, "which is none; the plan has f32");
+  run_refused(plan, &k, "should be an attune_dtype, and the plan has f32");
   begin(&k);
   k.inputs[0].strides = turned;
   run_refused(plan, &k, "input 0 (a): strides are 1, 2; the plan has 8, 1");
@@ -131,7 +131,7 @@ TEST(refuses_bad_memory) {
   run_refused(plan, &k, "output 0 is NULL");
   begin(&k);
   k.inputs[0].data = out;
-  run_refused(plan, &k, "an output is the memory of an input, but was not when the plan was made");
+  run_refused(plan, &k, "an output shares the memory of an input, but did not when the plan was created");
   k.inputs[0].data = out + 1;
   run_refused(plan, &k, "output 0 overlaps input a");
   begin(&k);
@@ -139,12 +139,12 @@ TEST(refuses_bad_memory) {
   run_refused(plan, &k, "output 0 overlaps input b");
   begin(&k);
   k.inputs[0].data = (char *)a + 1;
-  run_refused(plan, &k, "input 0 (a) is aligned to 1 byte; should be to 4, for its dtype, f32");
+  run_refused(plan, &k, "input 0 (a) is aligned to 1 byte; should be aligned to 4, for its dtype, f32");
   k.inputs[0].data = (char *)a + 2;
-  run_refused(plan, &k, "input 0 (a) is aligned to 2 bytes; should be to 4, for its dtype, f32");
+  run_refused(plan, &k, "input 0 (a) is aligned to 2 bytes; should be aligned to 4, for its dtype, f32");
   begin(&k);
   k.inputs[1].data = (char *)k.inputs[1].data + 4;
-  run_refused(plan, &k, "input 1 (b) is aligned to 4 bytes; should be to ");
+  run_refused(plan, &k, "input 1 (b) is aligned to 4 bytes; should be aligned to ");
   attune_plan_destroy(plan);
 }
 

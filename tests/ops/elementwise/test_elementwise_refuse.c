@@ -52,7 +52,7 @@ TEST(texts) {
   refused("", &k, "the expression has no output");
   refused("a + b)", &k, "\n  a + b)\n       ^");
   refused("a", &k, "b");
-  refused("a + b, a - b", &k, "the expression has 2 outputs, operands 1");
+  refused("a + b, a - b", &k, "the expression has 2 outputs, but operands has 1");
   refused("a & b", &k, "\n  a & b\n    ^");
   refused("popcount(a) + b", &k, "\n  popcount(a) + b\n  ^");
   refused("a + \xc3\xa4", &k, "ASCII");
@@ -215,7 +215,7 @@ TEST(dims_left_out) {
   call k;
   begin(&k);
   k.outputs[0].dims = 0;
-  refused("a + b", &k, "output 0 has dims 0, but sizes[0] is 8; should be the number of sizes");
+  refused("a + b", &k, "output 0 has dims 0, but sizes[0] is 8; dims should be the number of sizes");
   begin(&k);
   k.inputs[0].dims = 0;
   refused("a + b", &k, "input a has dims 0, but sizes[0] is 8");
@@ -234,10 +234,10 @@ TEST(shapes) {
   k.inputs[0].dims = 2;
   k.inputs[0].sizes[0] = 1;
   k.inputs[0].sizes[1] = 8;
-  refused("a + b", &k, "a has 2 dimensions; should have at most those of the output, 1");
+  refused("a + b", &k, "a has 2 dimensions; should have at most as many as the output, 1");
   begin(&k);
   k.outputs[0].sizes[0] = 1;
-  refused("a + b", &k, "has size 8 in its last dimension; should be 1, as the output's");
+  refused("a + b", &k, "has size 8 in its last dimension; should be 1, like the output");
   static const int bad[] = {-1, 9, INT32_MAX, INT32_MIN};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     begin(&k);
@@ -258,10 +258,10 @@ TEST(shapes) {
   refused("a + b", &k, "negative");
   begin(&k);
   call_output(&k, out2, ATTUNE_F32, 2, CALL_SIZES(1, 8));
-  refused("a + b, a", &k, "output 1 has");
+  refused("a + b, a", &k, "output 1 ");
   k.outputs[1].dims = 1;
   k.outputs[1].sizes[0] = 1;
-  refused("a + b, a", &k, "output 1 has");
+  refused("a + b, a", &k, "output 1 ");
   k.outputs[1].sizes[0] = 8;
   works("a + b, a", &k);
 }
@@ -287,9 +287,9 @@ TEST(shapes_without_elements) {
   k.inputs[1].sizes[0] = 1;
   OK(attune_elementwise(tuner, stream, "a + b", &k.operands));
   call_output(&k, out2, ATTUNE_F32, 1, CALL_SIZES(1));
-  refused("a + b, a", &k, "output 1 has another shape than output 0");
+  refused("a + b, a", &k, "output 1 differs in shape from output 0");
   k.outputs[1] = tensor_of_shape(NULL, out2, ATTUNE_F32, 2, CALL_SIZES(4, 0));
-  refused("a + b, a", &k, "output 1 has");
+  refused("a + b, a", &k, "output 1 ");
 }
 
 TEST(sizes_that_overflow) {
@@ -305,10 +305,10 @@ TEST(sizes_that_overflow) {
   for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
     begin(&k);
     k.inputs[0].strides = &strides[i];
-    refused("a + b", &k, "a reaches over more than 2^63 bytes");
+    refused("a + b", &k, "a spans more than 2^63 bytes");
     begin(&k);
     k.outputs[0].strides = &strides[i];
-    refused("a + b", &k, "reaches over more than 2^63 bytes");
+    refused("a + b", &k, "spans more than 2^63 bytes");
     begin(&k); /* of a dimension of one element nothing is asked */
     k.inputs[0].sizes[0] = 1;
     k.inputs[0].strides = &strides[i];
@@ -358,7 +358,7 @@ TEST(data) {
   for (int by = 1; by < 4; by++) {
     begin(&k);
     k.inputs[1].data = (char *)b + by;
-    refused("a + b", &k, "input b is not aligned to its dtype, f32");
+    refused("a + b", &k, "input b is not aligned for its dtype, f32");
     begin(&k);
     k.outputs[0].data = (char *)out + by;
     refused("a + b", &k, "output 0 is not aligned");
@@ -418,9 +418,9 @@ TEST(overlap) {
   begin(&k);
   k.outputs[0] = tensor_of_shape(NULL, out, ATTUNE_F32, 2, CALL_SIZES(8, 8));
   k.outputs[0].strides = diagonal;
-  refused("a + b", &k, "elements of output 0 may fall together");
+  refused("a + b", &k, "elements of output 0 may overlap");
   k.outputs[0].strides = steps;
-  refused("a + b", &k, "elements of output 0 may fall together");
+  refused("a + b", &k, "elements of output 0 may overlap");
 }
 
 TEST(null_arguments) {
@@ -467,7 +467,7 @@ TEST(problems) {
   k.outputs[0].strides = &zero;
   FAILS(attune_elementwise_problem_format(text, sizeof text, "a + b", &k.operands), ATTUNE_INVALID_ARGUMENT);
   assert_string_equal(text, "");
-  assert_non_null(strstr(attune_last_message(), "elements of output 0 fall together"));
+  assert_non_null(strstr(attune_last_message(), "elements of output 0 overlap"));
   k.outputs[0].strides = NULL;
   FAILS(attune_elementwise_problem_format(text, sizeof text, "a +", &k.operands), ATTUNE_INVALID_ARGUMENT);
   k.outputs[0].data = k.inputs[0].data = out; /* another way than element for element */

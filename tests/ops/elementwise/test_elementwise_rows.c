@@ -99,7 +99,7 @@ static const row WRONG[] = {
     {"op,expression,shape\nelementwise,a,8y\n", "shape is \"8y\""},
     {"op,expression,shape\nelementwise,a,0\n", "no elements"},
     {"op,expression,shape,dtype\nelementwise,a,8,f33\n", "\"f33\""},
-    {"op,expression,shape,m\nelementwise,a,8,4\n", "\"m\" is no column of elementwise"},
+    {"op,expression,shape,m\nelementwise,a,8,4\n", "\"m\" is not a column of elementwise"},
     {"op,expression,shape,align\nelementwise,a,8,3\n", "align"},
     {"op,expression,shape,contract\nelementwise,a,8,exact\n", "contract"},
     {"op,expression,shape,scalars\nelementwise,a * s,8,s=x\n", "the value of scalar"},

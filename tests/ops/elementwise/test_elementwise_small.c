@@ -264,7 +264,7 @@ TEST(refuses_what_is_not_as_planned) {
   REFUSED(k.inputs[1].data = NULL, "input b is NULL");
   REFUSED(k.outputs[0].data = NULL, "output 0 is NULL");
   REFUSED(k.inputs[0].data = (char *)x + 2, "aligned");
-  REFUSED(k.inputs[0].data = z + 1, "an output is the memory of an input, but was not");
+  REFUSED(k.inputs[0].data = z + 1, "an output shares the memory of an input, but did not");
   REFUSED(k.inputs[0].data = z + 20, "output 0 overlaps input a");
   REFUSED(k.inputs[1].data = z + 2, "output 0 overlaps input b");
   REFUSED((k.outputs[0].data = z + 30, k.inputs[1].data = z + 11), "output 0 overlaps input b");

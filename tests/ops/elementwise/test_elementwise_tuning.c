@@ -262,7 +262,7 @@ TEST_WITH(rewriting_is_verified, fresh, NULL) {
   wrong_rule = true;
   for (int turn = 0; turn < 2; turn++) {
     FAILS(attune_elementwise(tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
-    assert_non_null(strstr(attune_last_message(), "the expression is rewritten as \"f32 i0, f32 i1: i0 * i1\""));
+    assert_non_null(strstr(attune_last_message(), "the expression was rewritten as \"f32 i0, f32 i1: i0 * i1\""));
     FAILS(attune_elementwise(recording, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
     FAILS(attune_elementwise_plan_create(&plan, tuner, stream, "abs(x) * y", &k.operands), ATTUNE_INTERNAL);
     assert_null(plan);

@@ -267,8 +267,8 @@ TEST(wrong_arguments) {
   told(FORMAT(million, "f"), invalid, "65536");
   static const char *const names[] = {"", "1f", "f g", "f;", "a::b", "f\n", "\"", "é"};
   for (size_t i = 0; i < AT_COUNT(names); i++) told(FORMAT(AXPY, names[i]), invalid, "letters, digits and _");
-  told(FORMAT(AXPY, "at_cast"), invalid, "attune's");
-  told(FORMAT(AXPY, "fn_add"), invalid, "attune's");
+  told(FORMAT(AXPY, "at_cast"), invalid, "reserved");
+  told(FORMAT(AXPY, "fn_add"), invalid, "reserved");
   static const char *const bytes[] = {"\xff", "ab\x01", "\x7f", "float f() { return 1; }\xc0"};
   for (size_t i = 0; i < AT_COUNT(bytes); i++) told(FORMAT(bytes[i], "f"), invalid, "UTF-8");
   told(attune_elementwise_cuda_problem_format(NULL, 0, AXPY, "axpy", &c.operands), invalid, "out is NULL");

@@ -442,10 +442,10 @@ TEST(plan_refuses_other_operands) {
   REFUSED(attune_gemm_plan_run(updating, stream, &with_c), "operands.c and operands.d");
   const attune_gemm_operands good = o;
   o.a = (const char *)a + 4; /* the plan was made for 16 bytes */
-  REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.a is aligned to 4 bytes; should be to ");
+  REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.a is aligned to 4 bytes; should be aligned to ");
   o = good;
   o.d = (char *)d + 8;
-  REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.d is aligned to 8 bytes; should be to ");
+  REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.d is aligned to 8 bytes; should be aligned to ");
   o = good;
   o.b = NULL;
   REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.b is NULL");

@@ -342,7 +342,7 @@ TEST(small_out) {
   assert_int_equal(attune_gemm_problem_format(whole, sizeof whole, &p, NULL), ATTUNE_OK);
   for (size_t size = 0; size <= strlen(whole); size++) {
     memset(text, '#', sizeof text);
-    FAILS_SAYING(attune_gemm_problem_format(text, size, &p, NULL), ATTUNE_INVALID_ARGUMENT, "give 4096");
+    FAILS_SAYING(attune_gemm_problem_format(text, size, &p, NULL), ATTUNE_INVALID_ARGUMENT, "should have 4096");
     assert_int_equal(text[size], '#');
     if (size) assert_true(strlen(text) < size);
   }

@@ -46,29 +46,30 @@ typedef enum fault {
 static const struct {
   const char *name, *words, *or_words;
   bool needs_c;
-} FAULT[FAULTS] = {[SKIPS_ZERO_B] = {"skips zeros of B", "loses NaN of A", "loses Inf of A", false},
-                   [SKIPS_ZERO_A] = {"skips zeros of A", "loses NaN of B", "loses Inf of B", false},
-                   [CLEARS_NAN_A] = {"clears NaN of A", "loses NaN of A", NULL, false},
-                   [CLEARS_NAN_B] = {"clears NaN of B", "loses NaN of B", NULL, false},
-                   [CLEARS_NAN_C] = {"clears NaN of C", "loses NaN of C", NULL, true},
-                   [TAIL_OF_A] = {"clears NaN at the end of A", "loses NaN of A", NULL, false},
-                   [TAIL_OF_B] = {"clears NaN at the end of B", "loses NaN of B", NULL, false},
-                   [CLEARS_INF_A] = {"clears Inf of A", "loses Inf of A", NULL, false},
-                   [CLEARS_INF_B] = {"clears Inf of B", "loses Inf of B", NULL, false},
-                   [CLEARS_INF_C] = {"clears Inf of C", "loses Inf of C", NULL, true},
-                   [MAX_FOR_INF] = {"saturates", "Inf", NULL, false},
-                   [FLUSHES_INPUTS] = {"flushes inputs", "flushes denormals", NULL, false},
-                   [FLUSHES_C] = {"flushes C", "flushes denormals", NULL, true},
-                   [FLUSHES_OUTPUT] = {"flushes the output", "flushes denormals", "tolerance", false},
-                   [READS_C] = {"reads C", "reads C although beta is 0", NULL, true},
-                   [NAN_ALPHA_IS_1] = {"alpha = NaN is 1", "loses NaN of alpha", NULL, false},
-                   [NAN_BETA_IS_0] = {"beta = NaN is 0", "loses NaN of beta", NULL, true},
-                   [INF_ALPHA_IS_1] = {"alpha = Inf is 1", "loses Inf of alpha", NULL, false},
-                   [INF_BETA_IS_1] = {"beta = Inf is 1", "loses Inf of beta", NULL, true},
-                   [ALPHA_IS_USUAL] = {"alpha is ignored", "tolerance with alpha=", "loses NaN of alpha", false},
-                   [BETA_IS_1] = {"beta is 1", "tolerance with alpha=", "loses NaN of beta", true},
-                   [NAN_FOR_ZERO] = {"zeros give NaN", "makes NaN or Inf of numbers", "loses Inf of", false},
-                   [READS_GAPS] = {"reads gaps", "makes NaN or Inf of numbers", "Inf", false}};
+} FAULT[FAULTS] = {
+    [SKIPS_ZERO_B] = {"skips zeros of B", "loses NaN of A", "loses Inf of A", false},
+    [SKIPS_ZERO_A] = {"skips zeros of A", "loses NaN of B", "loses Inf of B", false},
+    [CLEARS_NAN_A] = {"clears NaN of A", "loses NaN of A", NULL, false},
+    [CLEARS_NAN_B] = {"clears NaN of B", "loses NaN of B", NULL, false},
+    [CLEARS_NAN_C] = {"clears NaN of C", "loses NaN of C", NULL, true},
+    [TAIL_OF_A] = {"clears NaN at the end of A", "loses NaN of A", NULL, false},
+    [TAIL_OF_B] = {"clears NaN at the end of B", "loses NaN of B", NULL, false},
+    [CLEARS_INF_A] = {"clears Inf of A", "loses Inf of A", NULL, false},
+    [CLEARS_INF_B] = {"clears Inf of B", "loses Inf of B", NULL, false},
+    [CLEARS_INF_C] = {"clears Inf of C", "loses Inf of C", NULL, true},
+    [MAX_FOR_INF] = {"saturates", "Inf", NULL, false},
+    [FLUSHES_INPUTS] = {"flushes inputs", "flushes denormals", NULL, false},
+    [FLUSHES_C] = {"flushes C", "flushes denormals", NULL, true},
+    [FLUSHES_OUTPUT] = {"flushes the output", "flushes denormals", "tolerance", false},
+    [READS_C] = {"reads C", "reads C although beta is 0", NULL, true},
+    [NAN_ALPHA_IS_1] = {"alpha = NaN is 1", "loses NaN of alpha", NULL, false},
+    [NAN_BETA_IS_0] = {"beta = NaN is 0", "loses NaN of beta", NULL, true},
+    [INF_ALPHA_IS_1] = {"alpha = Inf is 1", "loses Inf of alpha", NULL, false},
+    [INF_BETA_IS_1] = {"beta = Inf is 1", "loses Inf of beta", NULL, true},
+    [ALPHA_IS_USUAL] = {"alpha is ignored", "tolerance with alpha=", "loses NaN of alpha", false},
+    [BETA_IS_1] = {"beta is 1", "tolerance with alpha=", "loses NaN of beta", true},
+    [NAN_FOR_ZERO] = {"zeros give NaN", "produces NaN or Inf from finite numbers", "loses Inf of", false},
+    [READS_GAPS] = {"reads gaps", "produces NaN or Inf from finite numbers", "Inf", false}};
 
 static double smallest_normal(attune_dtype dtype) {
   return dtype == ATTUNE_F64 ? DBL_MIN : dtype == ATTUNE_F16 ? 0x1p-14 : (double)FLT_MIN;

@@ -60,9 +60,9 @@ TEST(budgets) {
   attune_tuner_options o = {.database = "", .total_budget_ms = 1e-3};
   attune_tuner *other = NULL;
   OK(attune_tuner_create(&other, &o));
-  SAYS(attune_tune(other, host, PROBLEM, NULL, NULL), "the time for this problem", "give it more");
+  SAYS(attune_tune(other, host, PROBLEM, NULL, NULL), "the time for this problem", "give it a larger budget");
   SAYS(attune_tune(other, host, "gemm f32 nn 7x8x9 strict", NULL, NULL), "options.total_budget_ms",
-       "create one with more");
+       "create one with a larger budget");
   attune_tuner_destroy(other);
 }
 
@@ -79,7 +79,7 @@ TEST(databases) {
   snprintf(path, sizeof path, "%s/absent/t.db", folder);
   o.database = path;
   OK(attune_tuner_create(&other, &o));
-  SAYS(attune_tuner_database_status(other), "absent", "make it, or name another");
+  SAYS(attune_tuner_database_status(other), "absent", "create it, or name another");
   attune_tuner_destroy(other);
   rmdir(folder);
 }

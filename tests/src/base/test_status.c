@@ -289,10 +289,10 @@ TEST(errors_of_cuda_become_statuses) {
   assert_int_equal(attune_cuda_check(&gpu, 9, "my_kernel<<<>>>"), ATTUNE_DEVICE_ERROR);
   /* One that ends the use of the device: whoever comes later hears of the call that saw it first. */
   at_cuda_scope scope;
-  FAILS_SAYING(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR, "my_wait is the first call to see it");
+  FAILS_SAYING(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR, "my_wait is the first call to notice");
   FAILS_SAYING(attune_cuda_check(&gpu, 719, "another"), ATTUNE_DEVICE_ERROR,
-               "cuda:7 is lost since my_wait saw cudaErrorIllegalAddress");
-  FAILS_SAYING(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR, "since my_wait saw cudaErrorIllegalAddress");
+               "cuda:7 has been lost since my_wait reported cudaErrorIllegalAddress");
+  FAILS_SAYING(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR, "since my_wait reported cudaErrorIllegalAddress");
   assert_int_equal(attune_last_cuda_error(), 700);
 }
 #endif

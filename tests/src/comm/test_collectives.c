@@ -249,7 +249,7 @@ TEST(captures) {
     OK(attune_graph_create(&graphs[r], devices[r]));
     OK(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
-  FAILS_SAYING(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED, "NCCL can");
+  FAILS_SAYING(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &data), ATTUNE_UNSUPPORTED, "with NCCL");
   FAILS(attune_comm_gather(comm, 0, streams, &split), ATTUNE_UNSUPPORTED);
   for (int r = 0; r < RANKS; r++) {
     OK(attune_graph_capture_end(graphs[r], streams[r]));
@@ -327,7 +327,7 @@ TEST(communicators_refuse) {
   FAILS(attune_comm_create(&made, none, 2, ATTUNE_COMM_ANY), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_comm_create(&made, devices, 2, (attune_comm_way)3), ATTUNE_INVALID_ARGUMENT);
   FAILS_SAYING(attune_comm_create(&made, devices, 2, ATTUNE_COMM_NCCL), ATTUNE_UNSUPPORTED,
-               "NCCL does not know device host:0");
+               "NCCL does not support device host:0");
   memset(&id, 0, sizeof id);
   FAILS(attune_comm_join(&made, devices[0], &id, 0, 2), ATTUNE_UNSUPPORTED);
   FAILS(attune_comm_join(&made, devices[0], &id, 2, 2), ATTUNE_INVALID_ARGUMENT);
@@ -373,7 +373,7 @@ TEST(calls_refuse) {
   d.dtype = (attune_dtype)0;
   REFUSED(attune_comm_broadcast(comm, 0, streams, &d), "dtype is 0");
   d.dtype = ATTUNE_F8E5M2;
-  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "dtype is f8e5m2, which has no sums");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "dtype is f8e5m2, which does not support sums");
   d = good, d.count = SIZE_MAX / 4;
   REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &d), "count is");
   d = good, d.inputs = NULL;
@@ -390,7 +390,7 @@ TEST(calls_refuse) {
   given[1] = out[1] + 4;
   REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "inputs[1] and outputs[1] overlap");
   given[1] = (const void *)(UINTPTR_MAX - 3);
-  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "beyond all addresses");
+  REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "exceeds the address space");
   given[1] = in[1];
   taken[3] = NULL;
   REFUSED(attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, streams, &good), "outputs[3] is NULL");
@@ -406,9 +406,9 @@ TEST(splits_refuse) {
   s.dtype = (attune_dtype)99;
   REFUSED(attune_comm_scatter(comm, 0, streams, &s), "dtype is 99");
   s = good, s.chunks = short_of;
-  REFUSED(attune_comm_gather(comm, 0, streams, &s), "chunks do not make up size, which is 5");
+  REFUSED(attune_comm_gather(comm, 0, streams, &s), "chunks do not add up to size, 5");
   s.chunks = over;
-  REFUSED(attune_comm_gather(comm, 0, streams, &s), "chunks do not make up size");
+  REFUSED(attune_comm_gather(comm, 0, streams, &s), "chunks do not add up to size");
   s = good, s.whole = NULL;
   REFUSED(attune_comm_gather(comm, 0, streams, &s), "whole is NULL");
   s = good, s.pieces = NULL;

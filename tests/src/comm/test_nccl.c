@@ -383,7 +383,7 @@ TEST(none_or_an_old_one) {
   if (real)
     dlclose(real);
   else
-    run("nowhere", "", "libnccl.so.2 is not here; install NCCL");
+    run("nowhere", "", "libnccl.so.2 was not found; install NCCL");
 }
 
 int main(int argc, char **argv) {

@@ -83,7 +83,7 @@ TEST(reductions_of_every_type) {
         for (size_t c = 0; c < AT_COUNT(counts); c++) every_reduction((attune_reduction)op, data.dtype, counts[c]);
       } else {
         FAILS_SAYING(attune_comm_all_reduce(comm, (attune_reduction)op, streams, &data), ATTUNE_INVALID_ARGUMENT,
-                     "which has no ");
+                     "which does not support ");
         refused++;
       }
     }

@@ -306,7 +306,7 @@ static int lose_the_device(void) {
     return 2;
   if (attune_stream_synchronize(stream) != ATTUNE_DEVICE_ERROR) return 3;
   if (attune_alloc(&memory, stream, BYTES) != ATTUNE_DEVICE_ERROR || memory) return 4;
-  if (!strstr(attune_last_message(), "is lost since")) return 5;
+  if (!strstr(attune_last_message(), "has been lost since")) return 5;
   if (attune_fill(stream, nowhere, 0, 1) != ATTUNE_DEVICE_ERROR) return 6;
   attune_stream_destroy(stream);
   return DIED;

@@ -225,7 +225,7 @@ TEST(no_more_than_the_bound) {
   const unsigned before = at_jit_set_most(1); /* no test of this program releases a kernel before this one */
   FAILS(at_jit_get(&again, device, &more), ATTUNE_UNSUPPORTED);
   assert_null(again);
-  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
+  assert_non_null(strstr(attune_last_message(), "plans and graphs use all of them"));
   OK(at_jit_get(&again, device, &known));
   assert_ptr_equal(again, kernel);
   assert_int_equal(at_jit_set_most(before), 1);

@@ -129,7 +129,7 @@ TEST(all_of_the_shared_memory) {
   at_jit_kernel *kernel = get(SHOW_A_SHARED);
   at_jit_config config = {.grid = {1}, .block = {256}, .shared_bytes = (unsigned)most + 1};
   FAILS_SAYING(at_jit_launch(kernel, &config, &(show_argument){.out = memory}, stream), ATTUNE_UNSUPPORTED,
-               "shared of shared.cu asks for");
+               "shared of shared.cu needs");
   at_jit_release(kernel);
   assert_clean();
 }
@@ -180,7 +180,7 @@ TEST(blocks_read_of_their_cluster) {
   }
   const at_jit_config large = {.grid = {64}, .block = {64}, .cluster = {32}};
   FAILS_SAYING(at_jit_check(kernel, &large), ATTUNE_UNSUPPORTED,
-               "cluster of cluster.cu asks for clusters of 32x1x1 blocks");
+               "cluster of cluster.cu needs clusters of 32x1x1 blocks");
   at_jit_release(kernel);
   assert_clean();
 }
@@ -282,7 +282,7 @@ TEST(graphs_hold_their_kernels) {
   finish(&s, graph); /* the clone has it still */
   assert_int_equal(cudaGraphDestroy(clone), cudaSuccess);
   const unsigned before = at_jit_set_most(1);
-  FAILS_SAYING(get_number(&other, 1), ATTUNE_UNSUPPORTED, "plans and graphs hold them all");
+  FAILS_SAYING(get_number(&other, 1), ATTUNE_UNSUPPORTED, "plans and graphs use all of them");
   for (int i = 0; i < REPLAYS; i++) {
     OK(attune_fill(stream, memory, 0, VALUES * sizeof *memory));
     assert_int_equal(cudaGraphLaunch(executable, (cudaStream_t)attune_stream_native(stream)), cudaSuccess);

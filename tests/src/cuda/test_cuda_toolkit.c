@@ -112,7 +112,7 @@ static int without_cublas(void) {
   float found = 0.0f;
   if (memory_works() != 0) return 1;
   EXPECT(draw() == ATTUNE_OK, "%s", attune_last_message());
-  EXPECT(multiply(&found) == ATTUNE_UNSUPPORTED && strstr(attune_last_message(), "cuBLAS is not here"), "%s",
+  EXPECT(multiply(&found) == ATTUNE_UNSUPPORTED && strstr(attune_last_message(), "cuBLAS is missing"), "%s",
          attune_last_message());
   return 0;
 }
@@ -120,7 +120,7 @@ static int without_cublas(void) {
 static int without_nvrtc(void) {
   float found = 0.0f;
   if (memory_works() != 0) return 1;
-  EXPECT(draw() == ATTUNE_UNSUPPORTED && strstr(attune_last_message(), "NVRTC is not here"), "%s",
+  EXPECT(draw() == ATTUNE_UNSUPPORTED && strstr(attune_last_message(), "NVRTC is missing"), "%s",
          attune_last_message());
   EXPECT(multiply(&found) == ATTUNE_OK && found == 64.0f, "%s", attune_last_message());
   return 0;

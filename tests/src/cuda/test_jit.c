@@ -226,7 +226,7 @@ TEST(what_cannot_be_compiled_ahead) {
   OK(at_jit_compile(&device, &good, &made));
   assert_int_equal(chmod(folder, 0777), 0);
   const at_kernel_source other = source_of("no-folder-ahead.cu", 1);
-  FAILS_SAYING(at_jit_compile(&device, &other, &made), ATTUNE_IO_ERROR, "may be written by others");
+  FAILS_SAYING(at_jit_compile(&device, &other, &made), ATTUNE_IO_ERROR, "is writable by others");
   assert_int_equal(chmod(folder, 0700), 0);
 }
 

@@ -84,10 +84,9 @@ TEST(too_much_shared_memory) {
   runtime.static_shared = 0;
   at_jit_config config = AT_JIT_ROW(1, 32);
   config.shared_bytes = 300 * 1024;
-  refuses(
-      kernel, &config, ATTUNE_UNSUPPORTED,
-      "k of much.cu asks for 307200 bytes (300.0 KiB) of dynamic shared memory beside 2048 static ones; cuda:0 offers "
-      "232448 (227.0 KiB) in all");
+  refuses(kernel, &config, ATTUNE_UNSUPPORTED,
+          "k of much.cu needs 307200 bytes (300.0 KiB) of dynamic and 2048 of static shared memory; cuda:0 allows "
+          "232448 (227.0 KiB) in total");
   config.shared_bytes = SHARED_OPTIN - 2047;
   FAILS(at_jit_check(kernel, &config), ATTUNE_UNSUPPORTED);
   config.shared_bytes = SHARED_OPTIN - 2048;
@@ -107,18 +106,18 @@ TEST(grids_and_blocks_within_the_device) {
   OK(at_jit_check(kernel, &config));
   config.grid[2] = 65536;
   refuses(kernel, &config, ATTUNE_UNSUPPORTED,
-          "k of within.cu asks for a grid of 2147483647x65535x65536 blocks; cuda:0 offers 2147483647x65535x65535");
+          "k of within.cu needs a grid of 2147483647x65535x65536 blocks; cuda:0 allows 2147483647x65535x65535");
   config = (at_jit_config){.grid = {1}, .block = {10, 1, 65}};
   refuses(
       kernel, &config, ATTUNE_UNSUPPORTED,
-      "k of within.cu asks for 10x1x65 threads in a block; cuda:0 offers 1024x1024x64, and to this kernel 640 in all");
+      "k of within.cu needs 10x1x65 threads in a block; cuda:0 allows 1024x1024x64, and 640 in total for this kernel");
   config = (at_jit_config){.grid = {1}, .block = {641}};
   FAILS(at_jit_check(kernel, &config), ATTUNE_UNSUPPORTED);
   config = (at_jit_config){.grid = {1}, .block = {1u << 16, 1u << 16, 1}}; /* no product overflows */
   FAILS(at_jit_check(kernel, &config), ATTUNE_UNSUPPORTED);
   config = (at_jit_config){.grid = {0}, .block = {32}};
   refuses(kernel, &config, ATTUNE_INVALID_ARGUMENT,
-          "k of within.cu asks for 0 blocks of 32 threads; should be at least one of each");
+          "k of within.cu has 0 blocks of 32 threads; should be at least one of each");
   config = (at_jit_config){.grid = {4}, .block = {0, 2}};
   FAILS(at_jit_check(kernel, &config), ATTUNE_INVALID_ARGUMENT);
   at_jit_release(kernel);
@@ -137,18 +136,18 @@ TEST(clusters) {
   assert_int_equal(runtime.sets, sets);
   config.grid[1] = 7;
   refuses(kernel, &config, ATTUNE_INVALID_ARGUMENT,
-          "k of clusters.cu asks for a grid of 4x7x2 blocks in clusters of 2x3x1; should be whole clusters");
+          "k of clusters.cu has a grid of 4x7x2 blocks in clusters of 2x3x1; should be whole clusters");
   config = (at_jit_config){.grid = {32}, .block = {32}, .cluster = {16}};
   OK(at_jit_launch(kernel, &config, &argument, stream)); /* more than every device takes: it is asked for */
   OK(at_jit_launch(kernel, &config, &argument, stream));
   assert_int_equal(runtime.sets, sets + 1);
   config.cluster[0] = 32;
   refuses(kernel, &config, ATTUNE_UNSUPPORTED,
-          "k of clusters.cu asks for clusters of 32x1x1 blocks; cuda:0 offers 16 blocks with 32 threads and 0 bytes of "
-          "dynamic shared memory each");
+          "k of clusters.cu needs clusters of 32x1x1 blocks; cuda:0 allows 16 blocks with 32 threads and 0 bytes of "
+          "shared memory each");
   config = (at_jit_config){.grid = {16}, .block = {64}, .cluster = {16}, .shared_bytes = 200 * 1024};
   FAILS(at_jit_check(kernel, &config), ATTUNE_UNSUPPORTED); /* large blocks, smaller clusters */
-  assert_non_null(strstr(attune_last_message(), "offers 8 blocks with 64 threads and 204800 bytes"));
+  assert_non_null(strstr(attune_last_message(), "allows 8 blocks with 64 threads and 204800 bytes"));
   config.cluster[0] = 0x80000000u, config.cluster[1] = 2; /* no product overflows */
   FAILS(at_jit_check(kernel, &config), ATTUNE_INVALID_ARGUMENT);
   at_jit_release(kernel);
@@ -161,7 +160,7 @@ TEST(older_devices) {
   const int argument = 1;
   at_jit_config config = {.grid = {4}, .block = {32}, .cluster = {2}};
   refuses(kernel, &config, ATTUNE_UNSUPPORTED,
-          "k of older.cu asks for clusters of 2x1x1 blocks; cuda:0 offers none (compute capability 9.0 does)");
+          "k of older.cu needs clusters of 2x1x1 blocks; cuda:0 has none (compute capability 9.0 has)");
   config = (at_jit_config){.grid = {4}, .block = {32}, .dependent = true};
   OK(at_jit_launch(kernel, &config, &argument, stream)); /* the order of the stream serves as well */
   assert_int_equal(runtime.config.numAttrs, 0);
@@ -199,7 +198,7 @@ TEST(what_cuda_refuses_names_the_kernel) {
   attune_stream of_other = {.device = &other, .native = &runtime.streams[1]};
   FAILS(at_jit_launch(kernel, &config, &argument, &of_other), ATTUNE_INVALID_ARGUMENT);
   assert_string_equal(attune_last_message(),
-                      "k of refused.cu is loaded on cuda:0; the stream should be of that, not of cuda:1");
+                      "k of refused.cu is loaded on cuda:0; the stream should be of that device, not of cuda:1");
   runtime.streams[0].hidden = true; /* beside a capture that forbids the stream: it is asked, and nothing is launched */
   const uint64_t before = runtime.now;
   FAILS(at_jit_launch(kernel, &config, &argument, stream), ATTUNE_CAPTURING);

@@ -68,12 +68,12 @@ static void refuses(int kind, const char *why) {
   FAILS(try(&kernel, kind), ATTUNE_UNSUPPORTED);
   assert_null(kernel);
   snprintf(message, sizeof message,
-           "%u kernels are loaded, as many as a process may have, and k of unload.cu needs another one: %s",
-           counts().loaded, why);
+           "%u kernels are loaded, the maximum of a process, and k of unload.cu needs another one: %s", counts().loaded,
+           why);
   assert_string_equal(attune_last_message(), message);
 }
 
-#define HELD "plans and graphs hold them all; destroy some that are not needed"
+#define HELD "plans and graphs use all of them; destroy some"
 
 /* Before each test: one kernel, which no test knows, takes the place of all others. */
 FIXTURE(empty) {
@@ -144,13 +144,13 @@ TEST(nothing_goes_beside_a_capture) {
   launch(kernel, 1);
   at_jit_release(kernel);
   fake_capture_begin(1);
-  for (int i = 0; i < 2; i++) refuses(1, "none can go while a stream of cuda:0 is captured");
+  for (int i = 0; i < 2; i++) refuses(1, "none can be unloaded while a stream of cuda:0 is being captured");
   assert_true(is_loaded(0)); /* and can be found again */
   fake_graph_destroy(fake_capture_end(1));
   touch(1);
   assert_int_equal(runtime.faults, 0);
   runtime.streams[3].hidden = true; /* the legacy stream, beside a capture that attune does not know */
-  refuses(2, "none can go while a stream of cuda:0 is captured");
+  refuses(2, "none can be unloaded while a stream of cuda:0 is being captured");
   runtime.streams[3].hidden = false;
   touch(2);
 }
@@ -193,13 +193,13 @@ TEST(untracked_launches) {
   OK(at_jit_launch(kernel, &AT_JIT_ROW(1, 32), &argument, &stream));
   at_jit_release(kernel);
   (void)at_jit_set_most(counts().loaded);
-  refuses(9, "those that no plan or graph holds may still run where attune cannot wait for them");
+  refuses(9, "those without a plan or graph may still be running where attune cannot wait for them");
   atomic_store(&device_state.untracked, false);
   fake_capture_begin(3); /* by the program, which closes the stream meanwhile */
   at_cuda_stream_close(&streams[3]);
   runtime.streams[3].graph = NULL;
   assert_true(atomic_load(&device_state.untracked));
-  refuses(9, "those that no plan or graph holds may still run where attune cannot wait for them");
+  refuses(9, "those without a plan or graph may still be running where attune cannot wait for them");
   atomic_store(&device_state.untracked, false);
   touch(9);
   for (int i = 0; i < GRAPHS_MAX; i++)

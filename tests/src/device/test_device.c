@@ -82,12 +82,12 @@ TEST(a_device_that_is_not_here) {
   attune_device *device = NULL;
   assert_int_equal(attune_device_get(&device, "cuda:4000000000"), ATTUNE_NOT_FOUND);
   assert_null(device);
-  assert_non_null(strstr(attune_last_message(), "no device cuda:4000000000 here; devices: "));
+  assert_non_null(strstr(attune_last_message(), "there is no device cuda:4000000000; devices: "));
   assert_non_null(strstr(attune_last_message(), "host"));
   attune_device *first = NULL;
   assert_int_equal(attune_device_at(&first, 0), ATTUNE_OK);
   if (first->backend.kind == ATTUNE_DEVICE_CUDA) return;
-  FAILS_SAYING(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND, "no device cuda:0 here; devices: host");
+  FAILS_SAYING(attune_device_get(&device, "cuda"), ATTUNE_NOT_FOUND, "there is no device cuda:0; devices: host");
 }
 
 TEST(wrong_arguments) {
@@ -152,8 +152,9 @@ TEST(a_table_that_is_missing) {
   int value;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_device_get_attribute(host, 1, &value), ATTUNE_UNSUPPORTED);
-  assert_string_equal(attune_last_message(), "device host has no CUDA runtime: errors, attributes, limits, schedules, "
-                                             "profiler and cuBLAS are of CUDA devices");
+  assert_string_equal(
+      attune_last_message(),
+      "device host has no CUDA runtime; errors, attributes, limits, schedules, profiler and cuBLAS need a CUDA device");
   assert_int_equal(at_needs(host, graph), ATTUNE_OK);
   assert_int_equal(at_needs(host, peer), ATTUNE_UNSUPPORTED);
   assert_string_equal(attune_last_message(), "device host has no peers");

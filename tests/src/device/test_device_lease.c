@@ -112,7 +112,7 @@ static int end_holder(holder *h, int number) {
 TEST(one_process_at_a_time) {
   holder h = start_holder();
   wait_for_it(&h);
-  FAILS_SAYING(at_device_lease_try(&device), ATTUNE_BUSY, "another process measures on fake:0");
+  FAILS_SAYING(at_device_lease_try(&device), ATTUNE_BUSY, "another process is measuring on fake:0");
   assert_int_equal(at_device_lease_try(&other), ATTUNE_OK); /* another device is another lease */
   at_device_lease_release(&other);
   other.index = 0;
@@ -154,7 +154,7 @@ TEST(a_stopped_holder_loses_it) {
   assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
   snprintf(by, sizeof by, "process %ld, since ", (long)h.pid);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_non_null(strstr(attune_last_message(), "it is stopped"));
+  assert_non_null(strstr(attune_last_message(), "it is suspended"));
   assert_in_range(take_over(), (int64_t)AT_LEASE_STOPPED_MS * 900000, 299000000000); /* since the try above */
   assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
   assert_int_equal(kill(h.pid, SIGCONT), 0);
@@ -177,7 +177,7 @@ TEST(a_short_stop_loses_nothing) {
   assert_int_equal(kill(h.pid, SIGCONT), 0);
   assert_int_equal(still_has_it(&h), 'y');
   assert_int_equal(at_device_lease_try(&device), ATTUNE_BUSY);
-  assert_null(strstr(attune_last_message(), "stopped"));
+  assert_null(strstr(attune_last_message(), "suspended"));
   assert_int_equal(end_holder(&h, 0), 0);
 }
 

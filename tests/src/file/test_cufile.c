@@ -194,7 +194,7 @@ TEST(its_errors) {
   if (real)
     dlclose(real);
   else
-    run("nowhere", "", "libcufile.so.0 is not here");
+    run("nowhere", "", "libcufile.so.0 was not found");
 }
 
 int main(int argc, char **argv) {

@@ -254,7 +254,7 @@ TEST(the_file_ends) {
     assert_memory_equal(memory, content + 5, moved);
     assert_true(memory[moved] == 0x5a);
     FAILS(attune_file_load(file, stream, memory, 1, 20 * MIB, &moved), ATTUNE_IO_ERROR);
-    TOLD("the file has nothing from byte 20971520 on; it should reach byte 20971521");
+    TOLD("the file ends before byte 20971520; it should reach byte 20971521");
     assert_int_equal(moved, 0);
     assert_int_equal(at_file_is_direct(file), file->direct >= 0); /* an end amid a grain is no refusal */
     attune_file_close(file);
@@ -377,15 +377,15 @@ TEST(files_that_cannot_be) {
   assert_null(file);
   REFUSED(attune_file_open(&file, "", NULL), ATTUNE_INVALID_ARGUMENT, "path is empty");
   REFUSED(attune_file_open(&file, path, NULL), ATTUNE_NOT_FOUND, "No such file");
-  REFUSED(attune_file_open(&file, folder, NULL), ATTUNE_INVALID_ARGUMENT, "a directory, neither a regular file");
+  REFUSED(attune_file_open(&file, folder, NULL), ATTUNE_INVALID_ARGUMENT, "a directory, not a regular file");
   REFUSED(attune_file_open(&file, folder, &writing), ATTUNE_INVALID_ARGUMENT, "directory");
   REFUSED(attune_file_open(&file, path, &(attune_file_options){.create = 1}), ATTUNE_INVALID_ARGUMENT,
-          "options.create needs");
+          "options.create is set without");
   REFUSED(attune_file_open(&file, path, &(attune_file_options){.way = (attune_file_way)5}), ATTUNE_INVALID_ARGUMENT,
           "options.way is 5");
   snprintf(pipe, sizeof pipe, "%s/pipe", folder);
   assert_int_equal(mkfifo(pipe, 0600), 0);
-  REFUSED(attune_file_open(&file, pipe, NULL), ATTUNE_INVALID_ARGUMENT, "neither a regular file");
+  REFUSED(attune_file_open(&file, pipe, NULL), ATTUNE_INVALID_ARGUMENT, "not a regular file");
   attune_file_close(NULL);
   assert_string_equal(attune_file_describe(NULL), "");
 }

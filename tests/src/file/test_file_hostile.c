@@ -197,10 +197,10 @@ TEST(what_is_no_file_is_not_opened) {
   assert_true(watch >= 0 && inotify_add_watch(watch, pipe, IN_OPEN) >= 0);
   for (int write = 0; write < 2; write++) {
     const attune_file_options options = {.write = write, .create = write, .truncate = write};
-    REFUSED(attune_file_open(&file, pipe, &options), ATTUNE_INVALID_ARGUMENT, "neither a regular file");
+    REFUSED(attune_file_open(&file, pipe, &options), ATTUNE_INVALID_ARGUMENT, "not a regular file");
     assert_true(read(watch, seen, sizeof seen) < 0 && errno == EAGAIN);
     REFUSED(attune_file_open(&file, folder, &options), ATTUNE_INVALID_ARGUMENT, "a directory");
-    REFUSED(attune_file_open(&file, "/dev/null", &options), ATTUNE_INVALID_ARGUMENT, "neither a regular file");
+    REFUSED(attune_file_open(&file, "/dev/null", &options), ATTUNE_INVALID_ARGUMENT, "not a regular file");
   }
   close(watch);
 }
@@ -212,7 +212,7 @@ TEST(a_socket_is_no_file) {
   const int end = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   assert_true(end >= 0);
   assert_int_equal(bind(end, (struct sockaddr *)&name, sizeof name), 0);
-  REFUSED(attune_file_open(&file, name.sun_path, NULL), ATTUNE_INVALID_ARGUMENT, "neither a regular file");
+  REFUSED(attune_file_open(&file, name.sun_path, NULL), ATTUNE_INVALID_ARGUMENT, "not a regular file");
   close(end);
 }
 

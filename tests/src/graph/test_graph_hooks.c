@@ -126,7 +126,7 @@ TEST(freed_inputs_are_told) {
   OK(attune_graph_capture_callback(graph, stream, &options, copy, &i));
   OK(attune_graph_replay(graph, stream));
   OK(attune_free(i.in, stream));
-  FAILS_SAYING(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT, "was freed since its capture");
+  FAILS_SAYING(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT, "was freed after its capture");
   OK(attune_alloc(&again, stream, BYTES)); /* the same place, another allocation */
   FAILS(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT);
   i.in = again;

@@ -231,7 +231,7 @@ static attune_status against_its_graph(void *user, attune_stream *stream) {
 }
 
 static void count_line(void *user, attune_log_level level, const char *line) {
-  if (level == ATTUNE_LOG_ERROR && strstr(line, "is kept")) ++*(int *)user;
+  if (level == ATTUNE_LOG_ERROR && strstr(line, "is not destroyed")) ++*(int *)user;
 }
 
 TEST(callbacks_leave_their_graph) {

@@ -319,7 +319,7 @@ TEST(idle_keys_of_pytorch) {
   attune_set_log(keep_warning, NULL, ATTUNE_LOG_WARNING);
   OK(attune_memory_configure(host, "graph_capture_record_stream_reuse:True,roundup_power2_divisions:4"));
   assert_int_equal(warning_count, 1);
-  assert_non_null(strstr(warnings, "graph_capture_record_stream_reuse is PyTorch's"));
+  assert_non_null(strstr(warnings, "graph_capture_record_stream_reuse is an option of PyTorch"));
   OK(attune_memory_configure(host, "graph_capture_record_stream_reuse:False"));
   assert_int_equal(warning_count, 1);
   OK(attune_memory_configure(host, "release_lock_on_cudamalloc:True,pinned_use_cuda_host_register:True,"
@@ -398,7 +398,7 @@ TEST(the_programs_allocator) {
   assert_int_equal(range, 1000); /* there is no more */
   assert_int_equal(attune_memory_set_allocator(host, NULL), ATTUNE_BUSY);
   FAILS_SAYING(attune_alloc(&q, first, 77), ATTUNE_OUT_OF_MEMORY,
-               "the program's allocator of host gave no memory for 77 bytes");
+               "the program's allocator of host has no memory for 77 bytes");
   OK(attune_free(p, first));
   assert_true(own.frees == 1 && own.freed_bytes == 1000); /* the same number as alloc was told */
   OK(attune_memory_set_allocator(host, NULL));

@@ -198,7 +198,7 @@ TEST(another_device_of_another_process) {
   }
   OK(attune_device_can_access_peer(&can, peer, device));
   if (!can) {
-    printf("skipped: cuda:1 cannot reach the memory of cuda:0\n");
+    printf("skipped: cuda:1 cannot access the memory of cuda:0\n");
     skip();
   }
   memory_of("expandable_segments:true", 4096, "peer");

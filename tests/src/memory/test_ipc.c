@@ -197,7 +197,7 @@ TEST(a_process_refuses_its_own) {
   unsigned char *p = take(100);
   OK(attune_memory_export(&handle, p));
   assert_int_equal(attune_memory_import(&opened, host, &handle), ATTUNE_INVALID_ARGUMENT);
-  says("of this process");
+  says("from this process");
   assert_null(opened);
   handle.base[40] ^= 1;
   memset(handle.base + 16, 7, 16);

@@ -72,19 +72,19 @@ TEST(freed_twice) {
   void *guard = take(first, 512); /* what is freed keeps its place */
   OK(attune_free(p, first));
   assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front's bin */
-  says("was freed already, and is cached");
-  REFUSED(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  REFUSED(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  REFUSED(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  says("was already freed, and is cached");
+  REFUSED(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");
+  REFUSED(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");
+  REFUSED(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was already freed");
   OK(attune_free(guard, first));
   char *one = take(first, 512), *two = take(first, 512), *late = one > two ? one : two;
   OK(attune_free(one, first));
   OK(attune_free(two, first));
   REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "freed already, or never allocated: it lies in"); /* merged */
+               "already freed, or never allocated: it lies in"); /* merged */
   OK(attune_memory_empty_cache(host));
   REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "was freed already, or never allocated"); /* unmapped */
+               "was already freed, or never allocated"); /* unmapped */
 }
 
 TEST(freed_twice_and_given_back) {
@@ -108,8 +108,10 @@ TEST(freed_while_another_stream_uses_it) {
   atomic_store(&gate, false);
   OK(at_host_submit(second, wait_for_gate, NULL, 0));
   OK(attune_free(p, first));
-  REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
-  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
+  REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
+               "of host that was already freed and that another stream still uses");
+  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
+               "lies 512 bytes inside memory of host that was already freed");
   atomic_store(&gate, true);
   OK(attune_stream_synchronize(second));
 }
@@ -157,15 +159,14 @@ TEST(no_such_size) {
   assert_null(p);
   REFUSED(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
                "is -9223372036854775808 converted to size_t");
-  REFUSED(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
-  REFUSED(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  REFUSED(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "in total on host");
+  REFUSED(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "in total on host");
   assert_null(p);
   attune_memory_statistics s = {0};
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
   REFUSED(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");
-  REFUSED(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
-               "there is no machine with as much");
+  REFUSED(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY, "no machine has as much");
   assert_null(p);
 }
 
@@ -186,9 +187,9 @@ TEST(pinned_memory) {
   void *device = take(first, 100);
   OK(attune_pinned_alloc((void **)&p, host, 5000));
   REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
-               "is pinned host memory; should be given to attune_pinned_free");
+               "is pinned host memory; should be passed to attune_pinned_free");
   REFUSED(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
-               "is memory of a device; should be given to attune_free");
+               "is memory of a device; should be passed to attune_free");
   REFUSED(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   REFUSED(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
                "lies 512 bytes inside the pinned memory that begins at");
@@ -196,8 +197,8 @@ TEST(pinned_memory) {
                "is pinned for host, stream is of other");
   REFUSED(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_pinned_free(p));
-  REFUSED(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
-  REFUSED(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  REFUSED(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was already freed");
+  REFUSED(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was already freed");
   OK(attune_pinned_empty_cache(host));
   REFUSED(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   OK(attune_free(device, first));
@@ -221,7 +222,7 @@ TEST(pools) {
   REFUSED(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
   OK(attune_pool_end(inner, first));
   for (int i = 1; i < AT_POOL_DEPTH; i++) OK(attune_pool_begin(pool, first));
-  REFUSED(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
+  REFUSED(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream already uses 8 pools");
   for (int i = 0; i < AT_POOL_DEPTH; i++) OK(attune_pool_end(pool, first));
   attune_pool_destroy(inner);
   attune_pool_destroy(pool);
@@ -231,7 +232,7 @@ TEST(pools) {
 TEST(on_a_lost_device) {
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  REFUSED(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
+  REFUSED(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; restart the process");
   REFUSED(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
   REFUSED(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
   REFUSED(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
@@ -240,19 +241,5 @@ TEST(on_a_lost_device) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-  const struct CMUnitTest tests[] = {
-      TEST(freed_twice),
-      TEST(freed_twice_and_given_back),
-      TEST(freed_while_another_stream_uses_it),
-      TEST(inside_an_allocation),
-      TEST(not_of_attune),
-      TEST(of_another_device),
-      TEST(no_such_size),
-      TEST(null_arguments),
-      TEST(pinned_memory),
-      TEST(pools),
-      TEST(on_a_lost_device),
-  };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return RUN_TESTS_EACH(begin, NULL, open_all, close_all);
 }

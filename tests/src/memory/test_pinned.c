@@ -103,7 +103,7 @@ TEST(wrong_arguments) {
   assert_int_equal(attune_pinned_record_use(p, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_pinned_record_use(NULL, stream), ATTUNE_INVALID_ARGUMENT);
   OK(attune_pinned_free(p));
-  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "freed already");
+  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "already freed");
   assert_int_equal(attune_pinned_record_use(p, stream), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_pinned_get_statistics(host, NULL), ATTUNE_INVALID_ARGUMENT);
 }

@@ -84,7 +84,7 @@ TEST(registered_memory) {
   assert_info(memory + 5000, ATTUNE_KIND_HOST, NULL, 0, 0);
   assert_ptr_equal(info_of(memory).device, host);
   FAILS_SAYING(attune_pinned_register(host, memory + 10, 10), ATTUNE_INVALID_ARGUMENT,
-               "is pinned already, with the 5000 bytes from");
+               "is already pinned, with the 5000 bytes from");
   FAILS(attune_pinned_register(host, memory + 4999, 10), ATTUNE_INVALID_ARGUMENT);
   OK(attune_pinned_register(host, memory + 5000, 5000));
   FAILS_SAYING(attune_pinned_free(memory), ATTUNE_INVALID_ARGUMENT, "attune_pinned_unregister");

@@ -250,8 +250,8 @@ TEST(what_a_crash_left_is_not_read) {
   fclose(file);
   assert_int_equal(chmod(journal, 0600) | close_folder(), 0);
   expect(2, COMMAND("show"));
-  expect_in(err_text, "a write that did not end");
-  expect_in(err_text, "where its folder can be written");
+  expect_in(err_text, "an unfinished write");
+  expect_in(err_text, "where its folder is writable");
   assert_int_equal(chmod(closed, 0700) | chmod(database, 0600), 0);
   expect(0, in_child(run_command, (char *[]){"attune", "show", NULL}, false));
   expect_in(out_text, PROBLEM);
@@ -294,7 +294,7 @@ static void expect_told(const char *mode, const char *log, size_t lines, const c
 
 TEST(a_database_that_cannot_be_made_is_told_once) {
   setenv("ATTUNE_DB", in_base("absent/t.db"), 1);
-  expect_told("record", NULL, 1, "attune: error: mode record, but no call is recorded: ");
+  expect_told("record", NULL, 1, "attune: error: mode record, but no calls are recorded: ");
   expect_told("tune", NULL, 1, "attune: error: mode tune, but winners are kept in memory only: ");
   expect_told("cached", NULL, 0, NULL); /* which has nothing to lose */
   expect_told("record", "off", 0, NULL);

@@ -294,7 +294,7 @@ TEST(bad_parameters) {
   const double nan = (double)NAN, infinite = (double)INFINITY;
   const parameter wrong[] = {
       {UNIFORM, nan, 1, "from is "},        {UNIFORM, 0, nan, "to "},
-      {UNIFORM, -infinite, 0, "from is "},  {UNIFORM, 0, infinite, "to inf"},
+      {UNIFORM, -infinite, 0, "from is "},  {UNIFORM, 0, infinite, "to is inf"},
       {UNIFORM, 2, 1, "from <= to"},        {UNIFORM, -1.7e308, 1.7e308, "difference"},
       {NORMAL, nan, 1, "mean is "},         {NORMAL, 0, nan, "deviation is "},
       {NORMAL, infinite, 1, "mean is "},    {NORMAL, 0, infinite, "deviation is "},

@@ -53,7 +53,7 @@ TEST(nonsense_is_refused) {
     (void)bench_client_open(&c, 0, 1000);
     bench_client_ask(&c, wrong[i]);
     bench_client_ask(&c, "\n");
-    bench_client_begins(&c, "failed\tthe runner asks \"");
+    bench_client_begins(&c, "failed\tthe runner sent \"");
     assert_null(bench_client_line(&c));
     if (bench_client_end(&c) != ATTUNE_BAD_DATA) fail_msg("\"%s\" is not refused", wrong[i]);
     assert_int_equal(w.tear_downs, 1);
@@ -77,7 +77,7 @@ TEST(a_line_is_text_of_a_bounded_length) {
   static char line[AT_BENCH_LINE + 1];
   memset(line, 'x', sizeof line);
   check_bytes(line, sizeof line, "failed\ta request has more than 4096 bytes");
-  check_bytes("li\0st\n", 6, "failed\ta request holds a zero byte");
+  check_bytes("li\0st\n", 6, "failed\ta request contains a zero byte");
 }
 
 /* Bytes that are nearly requests: it never hangs or breaks, and what it opened it closes. */

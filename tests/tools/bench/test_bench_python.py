@@ -150,7 +150,7 @@ def compares(root, folder, library):
             ("wrong=compile", (), 1, ["tt: the result of torch.compile differs", "1 with results that differ"]),
             ("wrong=idle", ("--skip-compile",), 1, ["tt: the result of torch eager differs"]),
             ("wrong=refuse", (), 0, ["tt: not compiled after", "ValueError made up", "| 10.00 | - | 1.500 | 1.250 (torch eager) |"]),
-            ("wrong=cublas-graph", ("--compile-limit", "0"), 1, ["tt: not compiled: --compile-limit is spent", "tt: made up: no replay", "1 failed, 0 with"]),
+            ("wrong=cublas-graph", ("--compile-limit", "0"), 1, ["tt: not compiled: --compile-limit was reached", "tt: made up: no replay", "1 failed, 0 with"]),
             ("", ("--time-limit", "-1"), 0, ["1 problems left out by the time limit"])]:
         yield from lacks(run(root, folder, "torch_gemm.py", *one, *more, made_up=made_up), code, *texts)
 

@@ -295,7 +295,7 @@ TEST(a_case_that_fails_is_told) {
   bench_client_sample sample;
   bench_client_start(&c, bench);
   bench_client_ask(&c, "open\t0\t1000000\n");
-  bench_client_expect(&c, "failed\tset_up: invalid argument: stream is NULL; should be one of "
+  bench_client_expect(&c, "failed\tset_up: invalid argument: stream is NULL; should be a stream from "
                           "attune_stream_create or attune_stream_default");
   assert_int_equal(no_set_up.runs + no_set_up.tear_downs, 0);
   bench_client_ask(&c, "open\t1\t1000000\n");
@@ -308,7 +308,7 @@ TEST(a_case_that_fails_is_told) {
   bench_client_begins(&c, "failed\trun: device error");
   assert_int_equal(later.tear_downs, 1);
   bench_client_ask(&c, "sample\t1\n");
-  bench_client_expect(&c, "failed\tno case is open; should be opened before");
+  bench_client_expect(&c, "failed\tno case is open; the runner should open one first");
   bench_client_ask(&c, "close\n");
   bench_client_begins(&c, "failed\tno case is open");
   (void)bench_client_open(&c, 3, 1000000);
@@ -317,7 +317,7 @@ TEST(a_case_that_fails_is_told) {
   bench_client_begins(&c, "failed\tcase 3 is still open");
   assert_int_equal(fine.tear_downs, 1);
   bench_client_ask(&c, "open\t4\t1000000\n");
-  bench_client_begins(&c, "failed\tthere is no case 4; there are 4");
+  bench_client_begins(&c, "failed\tcase 4 does not exist; should be below 4");
   OK(bench_client_end(&c));
   attune_bench_destroy(bench);
 }

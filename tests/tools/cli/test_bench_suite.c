@@ -109,15 +109,15 @@ TEST(what_is_wrong_is_named) {
   REFUSES("name is NULL", name, NULL);
   REFUSES("name is empty", name, "");
   REFUSES("name has 200 bytes; should have at most 199", name, longest);
-  REFUSES("name holds the control character 0x09", name, "a\tb");
-  REFUSES("name holds the control character 0x7f", name, "a\x7f");
-  REFUSES("as that of another case", name, longest + 1);
+  REFUSES("name contains the control character 0x09", name, "a\tb");
+  REFUSES("name contains the control character 0x7f", name, "a\x7f");
+  REFUSES("which another case has already", name, longest + 1);
   REFUSES("run is NULL", run, NULL);
   REFUSES("bytes is -1", bytes, -1.0);
   REFUSES("flops is 1e+26; should be 0 to 1e+24", flops, 1e26);
   REFUSES("bytes is inf", bytes, (double)INFINITY);
   REFUSES("flops is nan", flops, (double)NAN);
-  REFUSES("dtype is 0; should be what the flops are in", flops, 1.0);
+  REFUSES("dtype is 0; should be the dtype that flops counts operations in", flops, 1.0);
   REFUSES("flags is 0x8", flags, 8);
   REFUSES("device is NULL, but flags has ATTUNE_BENCH_GRAPH", flags, ATTUNE_BENCH_GRAPH);
   FAILS(attune_bench_add(NULL, &one), ATTUNE_INVALID_ARGUMENT);
@@ -133,7 +133,7 @@ TEST(a_peer_names_a_case_before) {
   attune_bench_case peer = case_of("peer"), next = case_of("next");
   peer.peer_of = of;
   FAILS(attune_bench_add(bench, &peer), ATTUNE_INVALID_ARGUMENT);
-  says("peer_of is \"mine\"; should be the name of a case that was added before");
+  says("peer_of is \"mine\"; should be the name of a case added earlier");
   OK(attune_bench_add(bench, &mine));
   OK(attune_bench_add(bench, &peer));
   of[0] = 'x'; /* it was copied */
@@ -142,7 +142,7 @@ TEST(a_peer_names_a_case_before) {
   FAILS(attune_bench_add(bench, &next), ATTUNE_INVALID_ARGUMENT);
   next.peer_of = "peer";
   FAILS(attune_bench_add(bench, &next), ATTUNE_INVALID_ARGUMENT);
-  says("peer_of is \"peer\", a peer of \"mine\" itself; should be that one");
+  says("peer_of is \"peer\", which is itself a peer of \"mine\"; should be the latter");
   attune_bench_destroy(bench);
 }
 

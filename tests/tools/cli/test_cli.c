@@ -102,7 +102,7 @@ TEST(shows_and_explains) {
   /* A problem as one argument, as words, and after the end of the options. */
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
   expect_out("the measured winner of the database");
-  expect_out("what the contract allows");
+  expect_out("the contract's tolerance");
   expect_run(0, "explain", "--json", "--db", database, "--device", "host", "--", "gemm", "f32", "nn", "80x80x80",
              "strict");
   json_t *decision = parse_out();
@@ -110,7 +110,7 @@ TEST(shows_and_explains) {
   assert_true(member(decision, "tuned_at") > 1700000000);
   json_decref(decision);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
-  expect_out("no stored winner holds here");
+  expect_out("no stored winner is valid here");
   /* What was measured beside the winner. */
   expect_run(0, "explain", "--trials", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
   expect_out("verdict");
@@ -125,11 +125,11 @@ TEST(shows_and_explains) {
 TEST(warm_wants_a_database_with_something_in_it) {
   write_file(database, "");
   expect_run(1, "warm", database, "--device", "host");
-  expect_error("is empty; should be a database that `attune tune' made");
+  expect_error("is empty; should be a database made by `attune tune'");
   unlink(database);
   expect_run(0, TUNE);
   expect_run(0, "warm", database, "--device", "host");
-  expect_out("nothing to compile: 3 winners are valid on host, and none needs a kernel\n");
+  expect_out("nothing to compile: 3 winners are valid on host, none of which needs a kernel\n");
   expect_run(0, "warm", ":memory:", "--device", "host");
   expect_out("nothing to compile: no stored winner is valid on host");
 }
@@ -189,7 +189,7 @@ TEST(resumes_after_an_interrupt) {
   for (int i = 0; i < 24000 && lines_in(out_path) < 2; i++) sleep_ms(5);
   kill(child, SIGINT);
   expect_code(130, child);
-  expect_out("interrupted: what is done is stored");
+  expect_out("interrupted: finished problems are stored");
   expect_out(" 0 failed, ");
   char *told = read_file(out_path);
   assert_null(strstr(told, "  left")); /* those are counted, not listed */
@@ -299,8 +299,8 @@ TEST(tells_elsewhere_from_here) {
   assert_true(json_is_false(json_object_get(json_array_get(winners, 0), "valid")));
   json_decref(winners);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 24x24x24 strict");
-  expect_out("no stored winner holds here");
-  expect_out("a stored winner does not hold here: device another machine there, ");
+  expect_out("no stored winner is valid here");
+  expect_out("a stored winner is not valid here: device another machine there, ");
 }
 
 /* A winner that holds, but was compared with another version of an implementation than is here. */
@@ -327,7 +327,7 @@ TEST(tells_what_has_changed) {
   assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
   at_store_close(store);
   expect_run(0, "show", "--db", database);
-  expect_out("1 compared with other libraries, or fewer implementations, than are here");
+  expect_out("1 compared with other libraries, or fewer implementations, than there are here");
   expect_run(0, "show", "--db", database, "--all", "--json");
   json_t *winners = parse_out();
   const json_t *row = json_array_get(winners, 0);

@@ -105,7 +105,7 @@ TEST(commands) {
   expect_run(1, "bench", "--command", "good=/bin/true", "--command", "bad=echo no words >&2; exit 3", "--command",
              "gone=/no/such/program", ROUNDS);
   expect_out("process");
-  expect_out("failed: exited with code 3; its last words: no words");
+  expect_out("failed: exited with code 3; its last output: no words");
   expect_out("failed: /no/such/program could not be started: No such file or directory");
   expect_out("3 cases, 2 failed");
   expect_run(0, "bench", "--command", "good=test $((1 + 1)) = 2", "--rounds", "1");
@@ -176,7 +176,7 @@ TEST(the_revision) {
 TEST(files_that_are_none) {
   write_file(results, "no database, whatever its name\n");
   expect_run(2, "bench", "--program", AT_WORKER " a=time:1500", ROUNDS, "--save", results);
-  expect_error("has 31 bytes and is not a result file of attune bench; it is left as it is");
+  expect_error("has 31 bytes and is not a result file of attune bench; it is left unchanged");
   char *text = read_file(results);
   assert_string_equal(text, "no database, whatever its name\n");
   free(text);
@@ -241,16 +241,15 @@ TEST(wrong_usage) {
   refused("--program is empty", "--program", " ", NULL);
   refused("--label is \"latest\"", workload, "--label", "latest", NULL);
   refused("no such file", "/no/such/workload.csv", NULL);
-  refused("should be a database that `attune tune' made", "--db", "/no/such/file.db", NULL);
-  refused("has {build}, but no --build says what that is", "--program", program, NULL);
-  refused("has no {build}, so it would be the same with --against", "--program", AT_WORKER, "--build", old, "--against",
-          old, NULL);
-  refused("should be the command attune of a build", workload, "--against", old, NULL);
+  refused("should be a database made by `attune tune'", "--db", "/no/such/file.db", NULL);
+  refused("contains {build}; --build must name the folder", "--program", program, NULL);
+  refused("has no {build}, so both sides would run the same program", "--program", AT_WORKER, "--build", old,
+          "--against", old, NULL);
+  refused("should be the attune command of a build", workload, "--against", old, NULL);
   refused("attune: /no/such/program could not be started: No such file", "--program", "/no/such/program", NULL);
-  refused("exited with code 0 (before it said anything: does it give its arguments to attune_bench_main?)", "--program",
+  refused("exited with code 0 (before it sent anything: does it pass its arguments to attune_bench_main?)", "--program",
           "/bin/true", NULL);
-  refused("two cases are called \"x\"; each needs a name of its own", "--command", "x=true", "--command", "x=false",
-          NULL);
+  refused("two cases are called \"x\"; names should be unique", "--command", "x=true", "--command", "x=false", NULL);
   refused("--against \"/no/such/folder\": No such file or directory", "--program", program, "--build", old, "--against",
           "/no/such/folder", NULL);
   refused("cannot write /no/such/folder/x.md: No such file", "--program", AT_WORKER " a=time:1", "--markdown",
@@ -261,13 +260,14 @@ TEST(wrong_usage) {
   refused("--threshold is \"-1\"", workload, "--threshold", "-1", NULL);
   refused("this report compares two builds", workload, "--junit", "x.xml", NULL);
   refused("speaks version 77", "--program", AT_WORKER " --hello=version", NULL);
-  refused("there are no cases whose name holds \"zzz\"", "--program", AT_WORKER " a=time:1", "--filter", "zzz", NULL);
-  refused("--device is for workloads, suites and a database", "--program", AT_WORKER " a=time:1", "--device", "host",
+  refused("there are no cases whose name contains \"zzz\"", "--program", AT_WORKER " a=time:1", "--filter", "zzz",
           NULL);
-  refused("--cold is for workloads", "--command", "x=true", "--cold", NULL);
-  refused("--graph is for workloads", "--program", AT_WORKER " a=time:1", "--graph", NULL);
-  refused("--db is for workloads", "--program", AT_WORKER " a=time:1", "--db", database, NULL);
-  refused("there are no cases in what is to be timed", "--program", AT_WORKER, NULL);
+  refused("--device applies to workloads, suites and databases only", "--program", AT_WORKER " a=time:1", "--device",
+          "host", NULL);
+  refused("--cold applies to workloads", "--command", "x=true", "--cold", NULL);
+  refused("--graph applies to workloads", "--program", AT_WORKER " a=time:1", "--graph", NULL);
+  refused("--db applies to workloads", "--program", AT_WORKER " a=time:1", "--db", database, NULL);
+  refused("there are no cases to time", "--program", AT_WORKER, NULL);
 }
 
 /* What is started gets none of their numbers. */

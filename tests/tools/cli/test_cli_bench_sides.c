@@ -20,7 +20,7 @@ TEST(peers_of_a_pair) {
   char *text = read_file(path);
   const char *const words[] = {"| | case | change | interval | base | head | beside |\n|:--|:--|--:|:-:|--:|--:|--:|\n",
                                " 1.25 us | 1.250 x |\n", " 1.00 us | - |\n",
-                               "- beside: how many times as long, in the head, as the case that it is a peer of"};
+                               "- beside: the time in the head divided by that of the case that it is a peer of"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (!strstr(text, words[i])) fail_msg("no \"%s\" in:\n%s", words[i], text);
   free(text);
@@ -91,7 +91,7 @@ TEST(programs_of_one_side) {
   expect_out("1 missing");
   expect_out("missing: only the head has it");
   expect_error("the base has no ");
-  expect_error("/more: its cases are missing there");
+  expect_error("/more, so its cases are missing there");
   expect_run(1, "compare", results);
   expect_out("1 slower, 1 missing");
   expect_run(0, "bench", FEW, "--program", program, "--program", "{build}/more", "--build", old, "--against",
@@ -121,7 +121,7 @@ TEST(programs_of_no_side) {
   add_program(old, "bad", "--hello=exit");
   add_program(new, "bad", "a=time:1");
   expect_run(2, "bench", FEW, "--program", "{build}/bad", "--build", new, "--against", old);
-  expect_error("exited with code 3 (before it said anything");
+  expect_error("exited with code 3 (before it sent anything");
 }
 
 TEST(commands_of_one_side) {
@@ -135,10 +135,10 @@ TEST(commands_of_one_side) {
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
              "--against", new, "--rounds", "1", "--samples", "1");
   expect_out("missing: only the base has it");
-  expect_error("the head lacks the programs of 1 command: it is missing there");
+  expect_error("the head lacks the programs of 1 command, so it is missing there");
   expect_run(2, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
              "--against", old, "--rounds", "1", "--samples", "1");
-  expect_error("none={build}/none\": neither build has this program; should be a file of \"");
+  expect_error("none={build}/none\": neither build has this program; should be a file in \"");
   assert_string_equal(out_text, ""); /* nothing was timed */
 }
 
@@ -153,7 +153,7 @@ TEST(nothing_in_common) {
   expect_run(0, "bench", FEW, "--program", program, "--build", new, "--against", old, "--filter", "b");
   expect_out("1 missing"); /* a new case, and only that is asked for */
   expect_run(2, "bench", FEW, "--command", "x=exit 3 # {build}", "--build", new, "--against", old);
-  expect_error("nothing was compared: no case that both sides have could be timed in the head");
+  expect_error("nothing was compared: none of the shared cases could be timed in the head");
   expect_out("1 failed");
 }
 
@@ -170,7 +170,7 @@ TEST(folders_with_blanks) {
 TEST(a_failed_case_fails_the_run) {
   const char *new = build("new", "bad=crash a=time:1000"), *old = build("old", "bad=time:1000 a=time:1000");
   expect_run(1, "bench", "--program", program, "--build", new, "--against", old, ROUNDS);
-  expect_out("failed: crashed (signal 11, Segmentation fault); its last words: about to crash");
+  expect_out("failed: crashed (signal 11, Segmentation fault); its last output: about to crash");
   expect_run(0, "bench", "--program", program, "--build", old, "--against", new, ROUNDS); /* it is mended */
   expect_out("repaired; base failed: crashed (signal 11");
   expect_out("1 repaired");
@@ -224,7 +224,7 @@ TEST(too_few_rounds) {
   expect_run(0, "bench", "--rounds", "5", "--samples", "1", "--time", "0.001", "--program", program, "--build", new,
              "--against", old);
   expect_out(
-      "1 unsure case was timed in 1 round; among 1 case no change is certain in fewer than 11: give more --time.");
+      "1 unsure case was timed in 1 round; with 1 case, no change can be certain in fewer than 11: give more --time.");
   assert_null(strstr(out_text, "--rounds"));
 }
 

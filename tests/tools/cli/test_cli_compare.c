@@ -42,7 +42,7 @@ TEST(a_change_that_the_times_do_not_show) {
   expect_run(0, "compare", in_folder("r.db"));
   expect_out("change: the middle of the ratios within the rounds");
   expect_out("They differ by more than 0.5 % in 6 cases, most in case/");
-  expect_out("by the times -33.");
+  expect_out("from the times -33.");
   save_pair(1.05);
   expect_run(1, "compare", in_folder("r.db"));
   assert_null(strstr(out_text, "differ by more"));
@@ -67,7 +67,7 @@ TEST(names_runs_of_files) {
   expect_run(1, "compare", alone, head);
   expect_out("they did not alternate");
   expect_run(2, "compare", alone);
-  expect_error("no pair");
+  expect_error("not a pair");
   snprintf(alone, sizeof alone, "%s:nightly", in_folder("r.db"));
   expect_run(2, "compare", base, alone);
   expect_error("has no run \"nightly\"");
@@ -82,9 +82,9 @@ TEST(the_threshold_is_the_users) {
   assert_string_equal(err_text, "");
   expect_run(1, "compare", in_folder("r.db"), "--threshold", "case/0=10", "--threshold", "case/6=10", "--threshold",
              "case/0=1");
-  expect_error("--threshold case/6=10 is for no case: no name holds \"case/6\"");
+  expect_error("--threshold case/6=10 applies to no case: no name contains \"case/6\"");
   expect_run(1, "compare", in_folder("r.db"), "--threshold", "10", "--threshold", "/0=2", "--markdown", "-");
-  expect_out("changes from 10 %, from 2 % where the name holds /0 on count");
+  expect_out("changes from 10 %, from 2 % where the name contains /0 on count");
   expect_run(1, "compare", in_folder("r.db"), "--threshold", "case/5=10");
   expect_run(2, "compare", in_folder("r.db"), "--threshold", "=10");
   expect_error("--threshold is \"=10\"; should be a percentage, 0 to 1000, or TEXT=PERCENT");
@@ -141,9 +141,9 @@ TEST(refuses_reports_that_cannot_be_written) {
   expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("nowhere/p.html"));
   expect_error("cannot write");
   expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("r.db")); /* it stays as it is */
-  expect_error("is a database; a report would overwrite it");
+  expect_error("is a database, which the report would overwrite");
   expect_run(2, "compare", in_folder("r.db"), "--json", "--markdown", "-");
-  expect_error("should be one");
+  expect_error("should be at most one");
   if (access("/dev/full", W_OK) == 0) {
     expect_run(2, "compare", in_folder("r.db"), "--junit", "/dev/full");
     expect_error("cannot write /dev/full");
@@ -157,12 +157,12 @@ TEST(refuses_wrong_usage) {
   expect_run(2, "compare");
   expect_error("nothing to compare");
   expect_run(2, "compare", "a", "b", "c");
-  expect_error("a third side, \"c\"");
+  expect_error("unexpected argument \"c\"; compare takes BASE and HEAD");
   expect_run(2, "compare", in_folder("r.db"), "--threshold", "-1");
   expect_error("--threshold is \"-1\"; should be a percentage");
   expect_run(2, "compare", in_folder("r.db"), "--threshold", "nan");
   expect_run(2, "compare", in_folder("r.db"), "--alpha", "0");
-  expect_error("--alpha is \"0\"; should be a chance");
+  expect_error("--alpha is \"0\"; should be a probability");
   expect_run(2, "compare", in_folder("r.db"), "--alpha", "0.1x");
 }
 
@@ -180,10 +180,10 @@ TEST(refuses_other_machines) {
   other.fingerprint = "{\"cpu\": \"two\", \"cpus\": 4, \"libraries\": []}";
   (void)save(other);
   expect_run(2, "compare", in_folder("r.db"), in_folder("p.db"));
-  expect_error("(cpu: one, now two; cpus: not known, now 4)"); /* the device's of one side alone are none */
+  expect_error("(cpu: one, now two; cpus: unknown, now 4)"); /* the device's of one side alone are none */
   assert_null(strstr(err_text, "\\x0a"));
   expect_run(0, "compare", in_folder("r.db"), in_folder("p.db"), "--allow-different", "--markdown", "-");
-  expect_out("cpu&#58; one, now two; cpus&#58; not known, now 4\n");
+  expect_out("cpu&#58; one, now two; cpus&#58; unknown, now 4\n");
   expect_run(0, "compare", in_folder("r.db"), in_folder("o.db"), "--allow-different");
   expect_out("differs: cpu: one, now two");
   assert_null(strchr(out_text, '\033'));
@@ -369,11 +369,11 @@ TEST(refuses_histories_that_are_none) {
   expect_run(2, "history", "case/0");
   expect_error("no --results");
   expect_run(2, "history", "a", "b", "--results", in_folder("r.db"));
-  expect_error("a second case, \"b\"");
+  expect_error("unexpected argument \"b\"; history takes one CASE");
   expect_run(2, "history", "nothing", "--results", in_folder("r.db"));
   expect_error("has no case \"nothing\"");
   expect_run(2, "history", "case", "--results", in_folder("r.db"));
-  expect_error("part of 6 cases");
+  expect_error("part of the names of 6 cases");
   expect_run(2, "history", "case/0", "--results", in_folder("none.db"));
   expect_error("none.db");
 }
@@ -426,7 +426,7 @@ TEST(sums_the_parts_of_a_campaign) {
     if (!strstr(text_out, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], text_out);
   snprintf(words, sizeof words, "%s %s", in_folder("a.db"), in_folder("a.db"));
   assert_int_equal(rates(words, text_out, sizeof text_out), 2);
-  if (!strstr(text_out, "a.db: run 2 is in a file before it too; give each comparison once")) fail_msg("%s", text_out);
+  if (!strstr(text_out, "a.db: run 2 is also in an earlier file; name each comparison once")) fail_msg("%s", text_out);
   assert_int_equal(rates("", text_out, sizeof text_out), 2);
 }
 #endif

@@ -161,7 +161,7 @@ TEST(no_home_is_refused) {
   expect_error("ATTUNE_DB");
   assert_string_equal(out_text, "");
   EXPECT_RUN(2, "show");
-  expect_error("no place for a tuning database");
+  expect_error("the tuning database has no default path");
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db",
              ":memory:"); /* who wants none gets none */
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", "", "--budget", "1");
@@ -207,7 +207,7 @@ TEST(a_mistyped_name_makes_nothing) {
   assert_false(there(database));
   setenv("ATTUNE_LOG", "info", 1);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host");
-  expect_error("made a new tuning database ");
+  expect_error("created the tuning database ");
   assert_true(there(database));
 }
 
@@ -241,10 +241,10 @@ TEST(nothing_stored_is_told_with_what_helps) {
   expect_out("`attune tune' measures and stores them");
   setenv("ATTUNE_MODE", "tune", 1);
   EXPECT_RUN(0, "explain", "gemm f32 nn 9x8x8", "--device", "host", "--db", database);
-  expect_out("a call in mode tune measures");
+  expect_out("a call in mode tune would measure");
   setenv("ATTUNE_MODE", "off", 1);
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
-  expect_out("mode off asks for it");
+  expect_out("mode off uses it");
   unsetenv("ATTUNE_MODE");
   write_text(in_folder("large.csv"), "problem\ngemm f32 nn 100000000x100000000x100000000 strict\n");
   EXPECT_RUN(1, "tune", in_folder("large.csv"), "--budget", "1", "--device", "host", "--db", database);
@@ -289,12 +289,13 @@ TEST(a_runner_up_that_looks_faster_is_explained) {
       at_store_close(store);
       EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
       expect_out(slower ? "1.100x as fast" : "0.900x as fast");
-      assert_true((alone && !slower) == !!strstr(out_text, "its time is from the race; winner and default"));
-      assert_true((!alone && !slower) == !!strstr(out_text, "the race compares samples taken right after each other"));
+      assert_true((alone && !slower) ==
+                  !!strstr(out_text, "this time is from the race; afterwards winner and default"));
+      assert_true((!alone && !slower) == !!strstr(out_text, "the race compares samples taken in direct succession"));
       assert_null(strstr(out_text, "trials"));
       EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--trials", "--device", "host", "--db", database);
-      expect_out("  trials          times of the race, in which the candidates take turns\n");
-      assert_true(!alone == !strstr(out_text, "each alone: these times stand above\n"));
+      expect_out("  trials          times in the race, where the candidates take turns\n");
+      assert_true(!alone == !strstr(out_text, "each alone: see the times above\n"));
     }
 }
 

@@ -239,7 +239,7 @@ TEST(completion_works_in_fish) {
   fish("attune show --db /etc/pass");
   expect("/etc/passwd");
   fish("attune history --");
-  expect("A result file written by `attune bench --save'; required");
+  expect("Result file written by `attune bench --save'; required");
 }
 
 /* zsh reads it and knows whose it is; its own completion asks for a terminal. */

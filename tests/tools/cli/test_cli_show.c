@@ -217,7 +217,7 @@ TEST(sums_are_right) {
   shell("$A show recorded --db $D");
   expect("2 problems, 1 tuned: geometric mean 2.00x, weighted by calls x time 2.00x\n");
   expect("gemm f32 nn 9x9x9 strict");
-  expect("1 not tuned, about ");
+  expect("1 not tuned, with about ");
   expect("`attune tune recorded' measures it\n");
 }
 
@@ -229,11 +229,11 @@ TEST(winners_of_other_threads_are_called_so) {
   put_winner(30, 500, 0.01, 0);
   other_threads = 0;
   shell("$A show --db $D");
-  expect("2 measured with other numbers of CPU threads: --all shows them\n");
+  expect("2 measured with other numbers of CPU threads: --all lists them\n");
   expect_none("machines");
   put_winner(20, 500, 0.01, 0);
   shell("$A show --db $D");
-  expect("2 more measured with other numbers of CPU threads: --all shows them\n");
+  expect("2 more measured with other numbers of CPU threads: --all lists them\n");
 }
 
 TEST(problems_are_as_they_were_written) {
@@ -257,7 +257,7 @@ TEST(noise_leaves_a_bound) {
   expect("  > 3.4x  ?");
   expect("   > 21x  ?");
   expect("       -  ?");
-  expect("? 4 unsure (noise, or other work), counted as 1x:\n  `attune tune FILE' measures again\n");
+  expect("? 4 unsure (noise or other work), counted as 1x:\n  `attune tune FILE' measures them again\n");
   expect("4 problems: geometric mean 1.00x\n");
   shell("$A show --db $D --json");
   json_error_t error;

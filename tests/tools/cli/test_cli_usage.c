@@ -100,7 +100,7 @@ TEST(suggests_what_may_be_meant) {
       {"tune", "--db", "--bugdet", NULL}, /* a value, not an option */
       {"show", "--force", NULL, "show has no option --force; tune has"},
       {"show", "--nonsense", NULL, "there is no option --nonsense"},
-      {"--db", "x", "show", "--db stands before the command; should stand behind it: attune COMMAND --db"},
+      {"--db", "x", "show", "--db comes before the command; should come after it: attune COMMAND --db"},
       {"--hepl", NULL, NULL, "did you mean --help?"},
       {"show", "--hlep", NULL, "did you mean --help?"},
       {"tune", "-b", "--bugdet", NULL}};
@@ -134,7 +134,7 @@ TEST(numbers_are_read_alike) {
                  {{"bench", "x.csv"}, "--samples", "a whole number, 1 to 10000", true},
                  {{"bench", "x.csv"}, "--hang", "a number of seconds above 0, at most 1000000000", false},
                  {{"bench", "x.csv"}, "--time", "a number of seconds above 0, at most 1000000000", false},
-                 {{"bench", "x.csv"}, "--alpha", "a chance, 1e-12 to 0.5", false},
+                 {{"bench", "x.csv"}, "--alpha", "a probability, 1e-12 to 0.5", false},
                  {{"compare", "x.db"}, "--threshold", "a percentage, 0 to 1000", false}};
   static const char *const wrong[] = {"-1",  "abc", "5x",    "",    " 5", "+5", "0x10",
                                       "nan", "inf", "1e400", "1,5", "5 ", "1.5"};
@@ -171,7 +171,7 @@ TEST(refuses_unreadable_input) {
                             workload));
   expect_out("gemm f32 nn 4x5x4 strict");
   expect_run(2, "bench", "-");
-  expect_error("WORKLOAD is -, but each of the processes reads it; should be a file");
+  expect_error("WORKLOAD is -, but every process reads the workload; should be a file");
   expect_run(2, "tune", "/nonexistent.csv", "--db", database);
   expect_error("/nonexistent.csv: no such file");
   assert_int_equal(access(database, F_OK), -1);
@@ -194,7 +194,7 @@ TEST(refuses_unusable_databases) {
   static const char *const readers[] = {"show", "verify", "warm"};
   for (size_t i = 0; i < 3; i++) { /* what is no database is not called a damaged one */
     expect_run(2, readers[i], "--db", database, "--device", "host");
-    expect_error("is not a database; should be one that `attune tune' made");
+    expect_error("is not a database; should be one made by `attune tune'");
   }
   expect_run(2, "show", workload, "--db", workload);
   expect_error("is not a database");

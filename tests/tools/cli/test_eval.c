@@ -12,9 +12,9 @@ TEST(tunes_runs_and_checks) {
   expect_out("gelu(a + b) * b on host\n");
   expect_out("problem    elementwise 2048 strict out=bf16 : bf16 i0, bf16 i1: ");
   expect_out("measured now\n");
-  expect_out("checked    all 2048 checked of 2048 elements are right: largest error ");
-  expect_out(" a call (hot,eager, median of ");
-  expect_out(" GB/s; a copy of as many bytes, in turns with it: ");
+  expect_out("checked    all of the 2048 elements checked (of 2048) are right: largest error ");
+  expect_out(" per call (hot,eager, median of ");
+  expect_out(" GB/s; a copy of as many bytes, timed in turns: ");
   expect_out("element ");
   expect_out("out:bf16");
   assert_string_equal(err_text, "");
@@ -46,7 +46,7 @@ TEST(begins_with_a_sign) {
   expect_run(0, EVAL("--dtype", "torch.float64", QUICK, "4", "-a**2"));
   expect_out("f64 i0: -(i0 * i0)");
   expect_run(0, EVAL("-s*a", QUICK, "4", "--sample", "2"));
-  expect_out("all 2 checked of 4 elements are right");
+  expect_out("all of the 2 elements checked (of 4) are right");
   expect_run(0, EVAL("-(a + b)", QUICK, "4"));
   expect_run(0, EVAL("--a*2", QUICK, "4", "-n", "1"));
   expect_run(0, EVAL(QUICK, "4", "--", "--a"));
@@ -60,7 +60,7 @@ TEST(begins_with_a_sign) {
     expect_out("f32 i0: -i0");
   }
   expect_run(2, EVAL("-j", QUICK, "4"));
-  expect_error("or behind -- where it looks like an option: -- -j");
+  expect_error("one that looks like an option goes after --: -- -j");
   expect_run(0, EVAL(QUICK, "4", "--", "-j"));
   expect_run(2, EVAL("a", QUICK, "4", "-n"));
   expect_run(2, EVAL("--a", QUICK, "4"));
@@ -158,7 +158,7 @@ TEST(prints_every_kind) {
   static const char *const dtypes[] = {"f64", "bf16", "f8e4m3", "i8", "u64", "bool", "c128"};
   for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
     expect_run(0, EVAL("a", QUICK, "33", "--dtype", dtypes[i], "--sample", "10"));
-    expect_out("checked    all 10 checked of 33 elements are right");
+    expect_out("checked    all of the 10 elements checked (of 33) are right");
     expect_out(dtypes[i]);
   }
   expect_out("j"); /* an imaginary part */
@@ -166,7 +166,7 @@ TEST(prints_every_kind) {
                      "reduced"));
   assert_null(strstr(out_text, "element "));
   expect_run(0, EVAL("a && f", QUICK, "", "--dtype", "bool", "--scalars", "f:bool=true", "--sample", "0"));
-  expect_out("all 1 checked of 1 elements");
+  expect_out("all of the 1 elements checked (of 1)");
 }
 
 /* What follows the name of the command; the words of the message. */
@@ -249,7 +249,7 @@ TEST(wrong_results_are_told) {
   const int code = finish(start((const char *const[]){EVAL("a + b", QUICK, "100"), NULL}, out_path));
   unsetenv("LD_PRELOAD");
   assert_int_equal(code, 1);
-  expect_out("some of the 100 checked of 100 elements are WRONG");
+  expect_out("some of the 100 elements checked (of 100) are WRONG");
   expect_error("the results are wrong");
   expect_run(0, EVAL("a + b", QUICK, "100"));
 }

@@ -181,7 +181,7 @@ TEST(unsure_winners_are_marked) {
   expect("    -  ?  base threads=2 call=gemv ");
   expect_no_gain("show --db unsure.db --json");
   expect_run("show --db unsure.db", 0);
-  expect("\n? 1 unsure (noise, or other work), counted as 1x:\n  `attune tune FILE' measures again\n");
+  expect("\n? 1 unsure (noise or other work), counted as 1x:\n  `attune tune FILE' measures them again\n");
   expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
   expect("by base threads=2 call=gemv");
   expect("not known: ");
@@ -313,11 +313,12 @@ TEST(bad_rows_are_told) {
   expect("bad.csv:2:");
   write_file("bad.csv", "op,kind,rows,cols,tapes\ntoy,f32,9,7,1\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("bad.csv:1:19: \"tapes\" is no column of gemm, toy, wide; should be name, op, count or one of gemm: dtype, ");
+  expect(
+      "bad.csv:1:19: \"tapes\" is not a column of gemm, toy, wide; should be name, op, count or one of gemm: dtype, ");
   expect("; toy: kind, rows, cols, taps");
   write_file("bad.csv", "op,kind,rows,cols,taps,m\ntoy,f32,9,7,1,4\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("\"m\" is no column of toy"); /* gemm does */
+  expect("\"m\" is not a column of toy"); /* gemm does */
   write_file("bad.csv", "op,kind\ntoys,f32\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("there is no operation \"toys\"");
@@ -355,7 +356,7 @@ TEST(kernels_are_kept) {
       "1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
   expect_run("warm kept.db --device host", 0);
-  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are in the kernel cache, the rest need none");
+  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are already in the kernel cache, the rest need none");
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);
   assert_non_null(json);
@@ -369,10 +370,10 @@ TEST(kernels_are_kept) {
   expect("ns=30000 cannot be kept");
   expect("1 failed");
   expect_run("tune w.csv --db kept.db --device host --force", 0);
-  expect("its kernel is not in the kernel cache: ns=30000 cannot be kept");
+  expect("the winner's kernel is not in the kernel cache: ns=30000 cannot be kept");
   OK(unsetenv("TOY_KERNELS") == 0 ? ATTUNE_OK : ATTUNE_INTERNAL);
   expect_run("warm kept.db --device host", 0);
-  expect("nothing to compile: 1 winner is valid on host, and none needs a kernel");
+  expect("nothing to compile: 1 winner is valid on host, none of which needs a kernel");
   expect_run("warm none.db --device host", 2);
   expect_run("warm kept.db again.db", 2);
 }

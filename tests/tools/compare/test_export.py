@@ -120,7 +120,7 @@ def exports(folder):
     # A case that failed has no number, and that is said; modes and devices stay apart.
     out, err = bench("--export", "bmf=-", code=1, cases="a=time:1 bad=failed")
     bmf(out, ["a"])
-    says(err, "1 case failed or had no time, so the export has no number for them")
+    says(err, "1 case failed or had no time, so the export leaves them out")
     out, err = bench("--export", "google=-", code=1, cases="bad=failed", rounds="1")
     assert google(out, ["bad"])["benchmarks"][0]["error_message"] == "no set-up"
     out, _ = run(0, "bench", "--command", "time=/bin/true", "--command", "branch=/bin/true", "--rounds", "1", "--samples", "1", "--export", "otava=-")
@@ -158,13 +158,13 @@ def wrong_usage(folder):
     results = f"{folder}/r.db"
     for words, text in ((("bench", "--program", "x", "--export", "bmf"), "--export is \"bmf\"; should be FORMAT=FILE, where FORMAT is bmf, github"),
                         (("bench", "--program", "x", "--export", "csv=x"), "--export is \"csv=x\""),
-                        (("bench", "--program", "x", "--export", "bmf=-", "--json"), "2 reports are to go to standard output"),
-                        (("bench", "--program", WORKER + " a=time:1", "--export", f"bmf={results}"), "is a database; a report would overwrite it"),
+                        (("bench", "--program", "x", "--export", "bmf=-", "--json"), "2 reports would go to standard output"),
+                        (("bench", "--program", WORKER + " a=time:1", "--export", f"bmf={results}"), "is a database, which the report would overwrite"),
                         (("bench", "--program", WORKER + " a=time:1", "--export", "bmf=/no/such/folder/x"), "cannot write /no/such/folder/x"),
                         (("export", results), "no --format; should be bmf, github, google or otava"),
                         (("export", results, "--format", "xml"), "--format is \"xml\""),
                         (("export", f"{results}:none", "--format", "bmf"), "has no run \"none\""),
-                        (("export", results, "--format", "bmf", "--filter", "zzz"), "has no case whose name holds \"zzz\""),
+                        (("export", results, "--format", "bmf", "--filter", "zzz"), "has no case whose name contains \"zzz\""),
                         (("import", results), "no --save"), (("import", "--save", "x"), "no FILE"),
                         (("import", f"{folder}/none.json", "--save", f"{folder}/i.db"), "none.json cannot be read: No such file")):
         says(run(2, *words)[1], text)
@@ -210,7 +210,7 @@ def one_process(folder):
     slower = google_json(folder, "slower.json", [12.5 * n for n in noise])
     little = google_json(folder, "little.json", [10.5 * n for n in noise])
     out, _ = run(1, "compare", base, slower)
-    says(out, "BM_x/8", "+25.0 %", "slower", "BM_same", "same", "slower.json is of one process", "changes from 10 % count")
+    says(out, "BM_x/8", "+25.0 %", "slower", "BM_same", "same", "slower.json is from one process", "changes from 10 % count")
     assert "_mean" not in out and "\\x0a" not in out
     out, _ = run(0, "compare", base, little)  # as much as another process of one build may take
     says(out, "+5.0 %", "2 same")
@@ -220,30 +220,30 @@ def one_process(folder):
     says(run(0, "compare", long, short)[0], " 0.0001x ", "faster")
     says(run(1, "compare", short, long, "--junit", "-")[0], "message=\"10000x, ")
     out, err = run(0, "compare", base, little, "--threshold", "same=50")  # of some cases: the others keep theirs
-    says(out, "+5.0 %", "2 same", "changes from 10 % count, but for cases with a threshold of their own")
+    says(out, "+5.0 %", "2 same", "changes from 10 % count, except for cases with a threshold of their own")
     assert err == "", err
     report = json.loads(run(0, "compare", base, slower, "--threshold", "x/8=50", "--json")[0])
     assert {row["case"]: row["floor"] for row in report["rows"]} == {"BM_x/8": 0.5, "BM_same": 0.1}
-    says(run(1, "compare", base, slower, "--threshold", "BM_y=50")[1], "--threshold BM_y=50 is for no case: no name holds \"BM_y\"")
+    says(run(1, "compare", base, slower, "--threshold", "BM_y=50")[1], "--threshold BM_y=50 applies to no case: no name contains \"BM_y\"")
     for option in ("--markdown", "--html"):
-        says(run(0, "compare", base, little, "--threshold", "same=50", option, "-")[0], "but for cases with a threshold of their own")
+        says(run(0, "compare", base, little, "--threshold", "same=50", option, "-")[0], "except for cases with a threshold of their own")
     report = json.loads(run(1, "compare", base, slower, "--json")[0])
     row = report["rows"][0]
     assert report["rule"]["floor"] == 0.1 and row["regression"] and len(row["head"]["visits"]) == 20 and not row["paired"]
     assert report["head"]["started"] == 1769857200 and row["case"] == "BM_x/8"
     near(row["base"]["ns"], 10000)
     out, _ = run(1, "compare", base, slower, "--markdown", "-")
-    says(out, "is of one process")
+    says(out, "is from one process")
     says(run(1, "compare", base, slower, "--junit", "-")[0], "20 and 20 repetitions</failure>")
     assert github(run(0, "export", base, "--format", "github")[0], ["BM_x/8", "BM_same"])[0]["extra"].startswith("repetitions: 20\n")
     run(1, "compare", base, slower, "--html", f"{folder}/page.html")
     says(open(f"{folder}/page.html", encoding="utf-8").read(), '"counted":{"base":"repetitions","head":"repetitions"}')
-    says(open(f"{folder}/page.html", encoding="utf-8").read(), "is of one process")
+    says(open(f"{folder}/page.html", encoding="utf-8").read(), "is from one process")
 
 
 def no_repetitions(folder):
     out, _ = run(0, "compare", google_json(folder, "one.json", [10.0]), google_json(folder, "two.json", [20.0]))
-    says(out, "+100 %", "unsure", "two.json has one time a case, and no spread", "--benchmark_repetitions=20")
+    says(out, "+100 %", "unsure", "two.json has one time per case and no spread", "--benchmark_repetitions=20")
     only = {"context": {}, "benchmarks": [{"name": f"BM_y_{k}", "run_name": "BM_y", "run_type": "aggregate", "aggregate_name": k, "real_time": v,
                                            "cpu_time": v, "time_unit": "ms"} for k, v in (("mean", 3.0), ("median", 2.0), ("stddev", 1.0))]}
     with open(f"{folder}/only.json", "w", encoding="utf-8") as file:
@@ -286,16 +286,16 @@ def failures(folder):
         says(run(2, "import", f"{folder}/wrong.json", "--save", f"{folder}/i.db")[1], words)
         if text.strip():
             says(run(2, "compare", good, f"{folder}/wrong.json")[1], words)
-    says(run(2, "compare", good)[1], "is JSON of one run; name a second one")
+    says(run(2, "compare", good)[1], "is JSON of one run; name a second file")
     says(run(2, "compare", good + ":1", good)[1], "should be named without \":1\"")
 
 
 def criterion(folder):
     base, slower = criterion_lines(folder, "c1.json", 1.0), criterion_lines(folder, "c2.json", 1.3)
     out, _ = run(1, "compare", base, slower)
-    says(out, "group/f", "+30.0 %", "slower", "is of one process")
+    says(out, "group/f", "+30.0 %", "slower", "is from one process")
     run(0, "compare", base, base)
-    says(run(2, "compare", base, criterion_lines(folder, "c3.json", 1.0, unit="cycles"))[1], "measured something else than time")
+    says(run(2, "compare", base, criterion_lines(folder, "c3.json", 1.0, unit="cycles"))[1], "measures something other than time")
     kept = f"{folder}/target/criterion/sum/1024/new"
     os.makedirs(kept)
     with open(f"{kept}/sample.json", "w", encoding="utf-8") as file:
@@ -326,15 +326,15 @@ def several_processes(folder):
     out, _ = run(1, "compare", f"{results}:base", slower_alone(folder), "--allow-different", "--junit", "-")
     says(out, "9 processes and 20 repetitions</failure>")
     out, _ = run(1, "compare", f"{results}:base", f"{results}:head")
-    assert "of one process" not in out
+    assert "from one process" not in out
     report = json.loads(run(1, "compare", f"{results}:base", f"{results}:head", "--json")[0])
     row = next(row for row in report["rows"] if row["case"] == "BM_x/8")
     assert report["rule"]["floor"] == 0.01 and [len(v["ns"]) for v in row["head"]["visits"]] == [3] * 9
     note = json.loads(run(0, "import", f"{folder}/base0.json", "--save", results, "--json")[0])
-    assert note["run"] == 3 and note["cases"] == 2 and "of one process" in note["note"]
+    assert note["run"] == 3 and note["cases"] == 2 and "from one process" in note["note"]
     says(run(2, "import", f"{folder}/base0.json", google_json(folder, "d.json", [1.0], build="debug"), "--save", results)[1],
          "should be files of one program on one machine")
-    says(run(2, "compare", f"{results}:base", f"{results}:3")[1], "repetitions: not known, now of one process")
+    says(run(2, "compare", f"{results}:base", f"{results}:3")[1], "repetitions: unknown, now of one process")
     bmf(run(0, "export", f"{folder}/base0.json", "--format", "bmf")[0], ["BM_x/8", "BM_same"])  # straight through
     out = run(0, "export", f"{results}:head", "--format", "google")[0]
     google(out, ["BM_x/8", "BM_same"])

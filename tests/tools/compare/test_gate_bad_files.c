@@ -50,7 +50,7 @@ TEST(a_file_that_is_not_there) {
   SAYS(gate_file_open(&file, folder, true), "is not a regular file");
   write_bytes("empty", "", 0);
   SAYS(gate_file_open(&file, path_of("empty"), false),
-       "is empty; should be a result file that `attune bench --save' wrote");
+       "is empty; should be a result file written by `attune bench --save'");
   save("empty", "", 1, GATE_RUN_COMPLETE); /* made into one */
   FINE(gate_load(path_of("empty"), &run));
   gate_run_free(&run);
@@ -111,17 +111,17 @@ TEST(newer_and_hostile_files) {
   sql("newer.db", "PRAGMA user_version = 3");
   refused("newer.db", "was made by a newer attune (result file version 3, this one reads 2); update attune");
   sql("newer.db", "PRAGMA user_version = -1");
-  refused("newer.db", "was made by an older attune (result file version -1, this one reads 2) and is left as it is");
+  refused("newer.db", "was made by an older attune (result file version -1, this one reads 2) and is left unchanged");
   sql("newer.db", "PRAGMA user_version = 0");
   refused("newer.db", "(result file version 0,");
   sql("newer.db", "PRAGMA user_version = 1");
-  refused("newer.db", "(result file version 1, this one reads 2) and is left as it is; save to another file");
+  refused("newer.db", "(result file version 1, this one reads 2) and is left unchanged; save to another file");
   save("tables.db", "", 1, GATE_RUN_COMPLETE);
   sql("tables.db", "DROP TABLE sample; CREATE VIEW sample AS SELECT 1 AS visit, 1 AS ordinal, 1.0 AS ns");
-  refused("tables.db", "has other tables than a result file");
+  refused("tables.db", "does not have the schema of a result file");
   save("trigger.db", "", 1, GATE_RUN_COMPLETE);
   sql("trigger.db", "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM sample; END");
-  refused("trigger.db", "has other tables than a result file");
+  refused("trigger.db", "does not have the schema of a result file");
 }
 
 /* Cut anywhere: an error with a sentence. Overwritten anywhere: that, or what is read can be used. */
@@ -163,7 +163,7 @@ TEST(impossible_numbers_are_not_saved) {
   for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
     gate_visit v = visit_of(sample, 1, 0, 1);
     sample[0].ns = times[i];
-    SAYS(gate_file_add(file, run.id, &c, &v), "not saved: a time that is not above 0, or absurd");
+    SAYS(gate_file_add(file, run.id, &c, &v), "not saved: a time that is not above 0 or is absurdly large");
   }
   gate_visit v = visit_of(sample, 1, 0, 1);
   sample[0].cpu_ns = NAN;
@@ -175,9 +175,9 @@ TEST(impossible_numbers_are_not_saved) {
   c.bytes = NAN;
   SAYS(gate_file_add(file, run.id, &c, &v), "a number of bytes");
   c = made_up_case("");
-  SAYS(gate_file_add(file, run.id, &c, &v), "a case without a name");
+  SAYS(gate_file_add(file, run.id, &c, &v), "a case whose name is missing");
   run.fingerprint = (char *)(uintptr_t) "[1]";
-  SAYS(gate_file_begin(file, &run), "a fingerprint that is no JSON object");
+  SAYS(gate_file_begin(file, &run), "a fingerprint that is not a JSON object");
   FINE(gate_file_load(file, "1", &run));
   assert_int_equal(run.case_count, 0);
   gate_run_free(&run);
@@ -188,10 +188,11 @@ TEST(impossible_numbers_are_not_read) {
   static const struct {
     const char *sql, *words;
   } bad[] = {
-      {"UPDATE sample SET ns = -5 WHERE ordinal = 1", "case \"sum/1M\" has a time that is not above 0, or absurd"},
-      {"UPDATE sample SET ns = 9e999", "a time that is not above 0, or absurd"},
+      {"UPDATE sample SET ns = -5 WHERE ordinal = 1",
+       "case \"sum/1M\" has a time that is not above 0 or is absurdly large"},
+      {"UPDATE sample SET ns = 9e999", "a time that is not above 0 or is absurdly large"},
       {"UPDATE sample SET cpu_ns = -1", "a CPU time that is negative"},
-      {"UPDATE sample SET start = -1", "a sample that began before time did"},
+      {"UPDATE sample SET start = -1", "a sample that started before time 0"},
       {"UPDATE visit SET calls = 0", "a number of calls"},
       {"UPDATE visit SET calls = 9223372036854775807", "a number of calls"},
       {"UPDATE visit SET round = -1", "a round"},
@@ -199,11 +200,12 @@ TEST(impossible_numbers_are_not_read) {
       {"UPDATE visit SET clock_mhz = -1", "a clock"},
       {"UPDATE bench_case SET flops = -1", "run 1 has a number of operations"},
       {"UPDATE bench_case SET state = 'fine'", "run 1 has a case in an unknown state"},
-      {"UPDATE bench_case SET name = ''", "run 1 has a case without a name"},
-      {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case without a name"},
-      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0, 0)", "run 1 has a roof that is negative, or absurd"},
+      {"UPDATE bench_case SET name = ''", "run 1 has a case whose name is missing"},
+      {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case whose name is missing"},
+      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0, 0)",
+       "run 1 has a roof that is negative or absurdly large"},
       {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0, 0)", "run 1 has a roof without a device"},
-      {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is no JSON object"},
+      {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is not a JSON object"},
       {"UPDATE run SET state = 'done'", "run 1 has an unknown state"},
       {"UPDATE run SET started = -9", "run 1 has a date before 1970"},
   };
@@ -223,7 +225,7 @@ static _Noreturn void try_without_rights(const char *path, const char *in) {
   gate_file *file = NULL;
   if (!give_up_rights(in)) _exit(77);
   char *error = gate_file_open(&file, path, true);
-  if (!error || !strstr(error, "cannot be written; check its mode")) _exit(2);
+  if (!error || !strstr(error, "cannot be written; check the permissions")) _exit(2);
   free(error);
   error = gate_load(path, &run);
   if (error || run.case_count != 1) _exit(3);

@@ -94,8 +94,7 @@ TEST(other_machines_are_refused) {
   SAYS(gate_compare(&c, &base, &head, NULL, false), "cpu: a cpu, now another cpu");
   assert_null(c.rows);
   FINE(gate_compare(&c, &base, &head, NULL, true));
-  assert_string_equal(c.differences,
-                      "cpu: a cpu, now another cpu\ngovernor: not known, now fast\ncpus: not known, now 2");
+  assert_string_equal(c.differences, "cpu: a cpu, now another cpu\ngovernor: unknown, now fast\ncpus: unknown, now 2");
   gate_comparison_free(&c);
   base.fingerprint = text("{\"cpu\": \"a cpu\", \"governor\": \"\"}"); /* neither side knows it */
   head.fingerprint = text("{\"cpu\": \"a cpu\", \"libc\": \"\"}");
@@ -149,7 +148,7 @@ TEST(a_pair_alternated) {
   assert_int_equal(c.rows[0].judged.verdict, GATE_FASTER);
   gate_comparison_free(&c);
   base.started -= 3600; /* a run of another file with the same number */
-  SAYS(gate_compare(&c, &base, &head, NULL, false), "attune: not known, now next");
+  SAYS(gate_compare(&c, &base, &head, NULL, false), "attune: unknown, now next");
   FINE(gate_compare(&c, &base, &head, NULL, true));
   assert_false(c.alternated);
 }

@@ -62,14 +62,14 @@ TEST(what_the_search_left_open_stays_open) {
   head[0].sure = false;
   base[1].sure = false;
   judge();
-  is(0, GATE_UNSURE, "left it open");
-  is(1, GATE_UNSURE, "left it open");
+  is(0, GATE_UNSURE, "left the choice open");
+  is(1, GATE_UNSURE, "left the choice open");
 }
 
 TEST(what_all_problems_share_is_the_machine) {
   for (int i = 0; i < PROBLEMS; i++) head[i].ns *= 1.1;
   judge();
-  for (size_t i = 0; i < PROBLEMS; i++) is(i, GATE_UNSURE, "most cases moved together");
+  for (size_t i = 0; i < PROBLEMS; i++) is(i, GATE_UNSURE, "most cases changed together");
   head[3].ns *= 1.1;
   judge();
   is(3, GATE_SLOWER, NULL);
@@ -95,7 +95,7 @@ TEST(a_row_that_was_copied_is_the_same) {
   base[2].tuned_at = head[2].tuned_at = 0;
   judge();
   is(0, GATE_UNSURE, "stored noise");
-  is(1, GATE_UNSURE, "left it open");
+  is(1, GATE_UNSURE, "left the choice open");
   is(2, GATE_UNSURE, "stored noise");
   for (size_t i = 3; i < PROBLEMS; i++) is(i, GATE_SAME, NULL);
 }

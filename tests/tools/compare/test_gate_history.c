@@ -151,7 +151,7 @@ TEST_WITH(a_part_of_a_name_is_enough, set_up, tear_down) {
   assert_string_equal(h.name, "sum/10M");
   assert_int_equal(h.point_count, 22);
   gate_history_free(&h);
-  SAYS(gate_history_load(&h, file, "sum", 0.01), "part of 2 cases");
+  SAYS(gate_history_load(&h, file, "sum", 0.01), "part of the names of 2 cases");
   SAYS(gate_history_load(&h, file, "copy", 0.01), "copy [cold host]");
   FINE(gate_history_load(&h, file, "copy [cold host]", 0.01));
   assert_string_equal(h.mode, "cold");
@@ -189,7 +189,7 @@ TEST_WITH(bases_are_left_out_and_told, set_up, tear_down) {
   assert_non_null(out);
   assert_true(gate_history_draw(out, &h, 80, false) && gate_history_json(out, &h));
   assert_int_equal(fclose(out), 0);
-  if (!strstr(drawn, "without 3 bases: of runs that alternated") || !strstr(drawn, "\"bases\":"))
+  if (!strstr(drawn, "without 3 bases: of two alternating runs") || !strstr(drawn, "\"bases\":"))
     fail_msg("the bases are not told: %s", drawn);
   free(drawn);
   gate_history_free(&h);
@@ -206,7 +206,7 @@ TEST_WITH(a_file_without_ended_runs_is_told, set_up, tear_down) {
   FINE(gate_file_open(&file, path_of("open.db"), true));
   SAYS(gate_history_load(&h, file, "sum", 0.01), "has no case");
   save_run(file, 1, 5.0, names, NULL, GATE_RUN_OPEN);
-  SAYS(gate_history_load(&h, file, "sum", 0.01), "came to its end");
+  SAYS(gate_history_load(&h, file, "sum", 0.01), "in a finished run");
   gate_file_close(file);
 }
 

@@ -93,9 +93,9 @@ TEST(commands) {
   FINE(time_command("x=test -c {build}/null", 60, &visit));
   SAYS(time_command("x=test -c {build}/none", 60, &visit), "exited with code 1");
   SAYS(time_command("x=echo first >&2; echo the last >&2; exit 5", 60, &visit),
-       "exited with code 5; its last words: the last");
+       "exited with code 5; its last output: the last");
   SAYS(time_command("x=kill -9 $$", 60, &visit), "crashed (signal 9, Killed)");
-  SAYS(time_command("x=sleep 1000 & wait", 0.2, &visit), "hung (more than 0.2 s)");
+  SAYS(time_command("x=sleep 1000 & wait", 0.2, &visit), "hung (no end after 0.2 s)");
   stopped = 1;
   SAYS(time_command("x=sleep 1000", 600, &visit), "interrupted");
   stopped = 0;
@@ -106,7 +106,7 @@ TEST(a_whole_group_is_killed) {
   gate_visit visit;
   char line[256], text[32] = "";
   snprintf(line, sizeof line, "x=sleep 1000 & echo $! >%s; wait", path_of("pid"));
-  SAYS(time_command(line, 1, &visit), "hung (more than 1 s)");
+  SAYS(time_command(line, 1, &visit), "hung (no end after 1 s)");
   FILE *stream = fopen(path_of("pid"), "r");
   assert_non_null(stream);
   assert_non_null(fgets(text, sizeof text, stream));
@@ -134,7 +134,7 @@ TEST(a_command_that_talks_much) {
            "x=i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890 "
            ">&2; i=$((i+1)); done; echo end >&2; exit 1",
            60, &visit),
-       "exited with code 1; its last words: end");
+       "exited with code 1; its last output: end");
 }
 
 /* --- what a case may cost --- */

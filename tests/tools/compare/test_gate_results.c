@@ -162,7 +162,7 @@ TEST(no_run) {
   SAYS(gate_load(path_of("r.db"), &run), "holds no run; save one with attune bench --save");
   SAYS(gate_load(path_of("r.db:1"), &run), "holds no run");
   save("r.db", "", 1, GATE_RUN_OPEN);
-  SAYS(gate_load(path_of("r.db"), &run), "no run came to its end; run 1 is still being written, or its writer died");
+  SAYS(gate_load(path_of("r.db"), &run), "has no finished run; run 1 is still being written, or its writer died");
 }
 
 /* --- more than one writer, and writers that die --- */

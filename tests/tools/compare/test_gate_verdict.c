@@ -279,7 +279,7 @@ TEST(what_most_cases_share_is_the_machine) {
   scale(&s.head[0], 1.10);
   judge(false);
   is(0, GATE_SLOWER, NULL);
-  for (size_t i = 1; i < CASES; i++) is(i, GATE_UNSURE, "most cases moved together");
+  for (size_t i = 1; i < CASES; i++) is(i, GATE_UNSURE, "most cases changed together");
   scale(&s.head[0], 1.0 / (1.04 * 1.10)); /* as before, while the others became slower: not faster */
   judge(false);
   is(0, GATE_SAME, NULL);

@@ -26,13 +26,13 @@ static void goes_on_beside(const char *what, const char *words) {
 }
 
 TEST(crashes) {
-  goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last words: about to crash");
+  goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last output: about to crash");
   goes_on_beside("crash-open", "crashed (signal 11");
 }
 
 /* A child that has the socket too: the end of the process tells, not that of the socket. */
 TEST(crashes_and_leaves_a_child) {
-  goes_on_beside("crash-fork", "crashed (signal 11, Segmentation fault); its last words: about to crash");
+  goes_on_beside("crash-fork", "crashed (signal 11, Segmentation fault); its last output: about to crash");
 }
 
 /* Is the process gone, or will it be within half a minute? A zombie that nobody waits for is. */
@@ -96,23 +96,23 @@ TEST(ends_between_cases) {
   free(log);
   assert_true(gone(pid));
   SAYS(s->kind->open(s, 1, 1000, 1, &calls),
-       "its process had ended before, after another case: exited with code 6; its last words: a late end");
+       "its process had already ended, after another case: exited with code 6; its last output: a late end");
   assert_false(s->alive);
   gate_cases_free(cases, count);
   gate_source_destroy(s);
 }
 
 TEST(ends) {
-  goes_on_beside("exit:3", "exited with code 3; its last words: last words of bad");
+  goes_on_beside("exit:3", "exited with code 3; its last output: last words of bad");
   goes_on_beside("exit:0", "exited with code 0");
 }
 
 TEST(garbage) {
-  goes_on_beside("garbage", "answered what is not the protocol");
-  goes_on_beside("flood", "answered what is not the protocol");
-  goes_on_beside("short", "answered what is not the protocol");
-  goes_on_beside("nan", "answered what is not the protocol");
-  goes_on_beside("negative", "answered what is not the protocol");
+  goes_on_beside("garbage", "sent an answer outside the protocol");
+  goes_on_beside("flood", "sent an answer outside the protocol");
+  goes_on_beside("short", "sent an answer outside the protocol");
+  goes_on_beside("nan", "sent an answer outside the protocol");
+  goes_on_beside("negative", "sent an answer outside the protocol");
 }
 
 TEST(fails_and_says_so) {
@@ -124,7 +124,7 @@ TEST(fails_and_says_so) {
 TEST(fails_at_its_end) {
   bench b;
   do_all(&b, &plain, WORDS("a=close-bad", "z=time:1"), NULL);
-  failed_with(&b, GATE_HEAD, "a", "answered what is not the protocol");
+  failed_with(&b, GATE_HEAD, "a", "sent an answer outside the protocol");
   does_well(&b, GATE_HEAD, "z", 4);
   end(&b);
 }
@@ -135,7 +135,7 @@ TEST(hangs) {
   schedule.limits.hang_s = 1.5;
   schedule.rounds = 1;
   do_all(&b, &schedule, WORDS("a=hang"), NULL);
-  failed_with(&b, GATE_HEAD, "a", "hung (more than 1.5 s)");
+  failed_with(&b, GATE_HEAD, "a", "hung (no answer after 1.5 s)");
   end(&b);
 }
 
@@ -160,8 +160,8 @@ static void no_start(const char *words, const char *hello) {
 
 TEST(workers_that_do_not_start) {
   no_start("exited with code 3", "--hello=exit");
-  no_start("answered what is not the protocol", "--hello=none");
-  no_start("speaks version 77 of the protocol of attune bench, this attune speaks 1", "--hello=version");
+  no_start("sent an answer outside the protocol", "--hello=none");
+  no_start("speaks version 77 of the protocol of attune bench, this attune version 1", "--hello=version");
   static const char *const argvs[][2] = {{"/no/such/program", NULL}, {"/bin/true", NULL}, {"/dev/null", NULL}};
   static const char *const words[] = {"could not be started: No such file", "exited with code 0",
                                       "could not be started"};
@@ -182,7 +182,7 @@ TEST(starts_no_more) {
   char starts[160];
   snprintf(starts, sizeof starts, "--starts=%s:2", path_of("starts"));
   do_all(&b, &plain, WORDS(starts, "a=time:1"), WORDS("a=time:1"));
-  failed_with(&b, GATE_HEAD, "a", "its process did not start: exited with code 4; its last words: enough starts");
+  failed_with(&b, GATE_HEAD, "a", "its process did not start: exited with code 4; its last output: enough starts");
   assert_int_equal(named(&b, GATE_HEAD, "a")->visit_count, 2);
   does_well(&b, GATE_BASE, "a", 4);
   end(&b);

@@ -142,7 +142,7 @@ TEST(the_default_runs_until_the_winner_is_compiled) {
   assert_int_equal(attune_tuner_compiling(tuner, 0), 1);
   const attune_decision before = decision_of(ONE);
   assert_int_equal(before.source, ATTUNE_SOURCE_DEFAULT);
-  assert_non_null(strstr(before.note, "until the kernel of what won is compiled"));
+  assert_non_null(strstr(before.note, "until the winner's kernel is compiled"));
   allow(1);
   assert_int_equal(attune_tuner_compiling(tuner, 1), 0);
   assert_string_equal(runs(ONE), "spin");

@@ -74,9 +74,8 @@ TEST(parts_of_fingerprints) {
       at_fingerprint_difference(a, "H100; sm_90; 114 processors; 51200 KiB cache; cc 9.0; driver 12080; a c; attune 2",
                                 words, sizeof words),
       4);
-  assert_string_equal(words,
-                      "device H200 there, H100 here; processors 132 there, 114 here; attune's measuring 1 there, "
-                      "2 here; other parts b there, c here");
+  assert_string_equal(words, "device H200 there, H100 here; processors 132 there, 114 here; attune's way of measuring "
+                             "1 there, 2 here; other parts b there, c here");
   assert_int_equal(at_fingerprint_difference("another machine", a, words, sizeof words), 8);
   assert_int_equal(at_fingerprint_difference(a, "", words, 20), 8); /* what does not fit is left out */
   assert_int_equal(strlen(words) < 20, 1);
@@ -95,7 +94,7 @@ TEST(a_default_is_told_once) {
 TEST(tuning_and_winners_are_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   dispatch(tuner, TOY_PROBLEM);
-  expect("3 made a new tuning database ");
+  expect("3 created the tuning database ");
   expect("3 tuned " TOY_PROBLEM " on host in ");
   expect(" ms: spin ns=50000, ");
   expect(" x as fast as base's ");
@@ -134,14 +133,14 @@ TEST(what_differs_is_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, " KiB cache", "1 KiB cache; driver 12080", "hot,eager");
   dispatch(tuner, TOY_PROBLEM);
-  expect("; a stored winner does not hold here: cache ");
+  expect("; a stored winner is not valid here: cache ");
   expect("; driver 12080 there, none here");
   attune_tuner_destroy(tuner);
   lines[0] = '\0';
   tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, "; attune 1", "; attune 0", "hot,eager");
   dispatch(tuner, TOY_PROBLEM);
-  expect("; the nearest stored winner does not hold here: attune's measuring 0 there, 1 here");
+  expect("; the nearest stored winner is not valid here: attune's way of measuring 0 there, 1 here");
   attune_tuner_destroy(tuner);
   lines[0] = '\0';
   tuner = tuner_of(ATTUNE_MODE_OFF);
@@ -154,7 +153,7 @@ TEST(another_measure_is_told) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, "; attune 1", "; attune 1", "cold,eager");
   dispatch(tuner, TOY_PROBLEM);
-  expect("does not hold here: measured cold,eager there, hot,eager here");
+  expect("is not valid here: measured cold,eager there, hot,eager here");
   attune_tuner_destroy(tuner);
 }
 

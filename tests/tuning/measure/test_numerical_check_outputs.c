@@ -63,7 +63,7 @@ TEST(each_fault_is_caught) {
 
 TEST(other_bits_are_refused_where_asked) {
   OK(check(TOY("f32 9x7"), "bits"));
-  FAILS_SAYING(check(TOY("f32 9x7") " deterministic", "bits"), ATTUNE_BAD_DATA, "other bits");
+  FAILS_SAYING(check(TOY("f32 9x7") " deterministic", "bits"), ATTUNE_BAD_DATA, "different bits");
 }
 
 /* ---- integers that are what they were poisoned with ---- */

@@ -81,11 +81,11 @@ TEST(refuses_texts) {
   static const struct {
     const char *text, *message;
   } samples[] = {
-      {"", "the problem ends after 0 words; should go on with scan"},
+      {"", "the problem ends after 0 words; should continue with scan"},
       {"gemm f32 nn", "word 1 of the problem is \"gemm\"; should be scan"},
-      {"scan", "the problem ends after 1 word; should go on with a dtype"},
+      {"scan", "the problem ends after 1 word; should continue with a dtype"},
       {"scan f99 3", "word 2 of the problem is \"f99\"; should be a dtype"},
-      {"scan f32 wide", "the problem ends after 3 words; should go on with sizes"},
+      {"scan f32 wide", "the problem ends after 3 words; should continue with sizes"},
       {"scan f32 tall 3", "word 3 of the problem is \"tall\"; should be wide, or one of sizes"},
       {"scan f32 reverse wide 3", "word 4 of the problem is \"wide\"; should be sizes"},
       {"scan f32 1x2x3x4x5x6", "word 3 of the problem is \"1x2x3x4x5x6\"; should be wide, or one of sizes"},

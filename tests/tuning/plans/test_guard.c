@@ -304,7 +304,7 @@ TEST(a_bound_on_threads) {
   OK(attune_set_threads(0));
   assert_int_equal(team_calls, 0);
   assert_string_equal(d.implementation, "base");
-  assert_non_null(strstr(d.note, "needs 2 threads; 1 may be used"));
+  assert_non_null(strstr(d.note, "needs 2 threads, but only 1 may be used"));
   if (at_cpu_count() < 2) return;
   calls(attune_stream_default(device), 20);
   assert_int_equal(team_calls, 20);

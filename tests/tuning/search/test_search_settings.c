@@ -156,7 +156,7 @@ static int looks, ends;
 static void count_lines(void *user, attune_log_level level, const char *line) {
   (void)user;
   if (level != ATTUNE_LOG_DEBUG) return;
-  looks += strstr(line, "candidate spin ns=60000: a first look, ") != NULL;
+  looks += strstr(line, "candidate spin ns=60000: screened, ") != NULL;
   ends += strstr(line, "candidate spin ns=60000: raced, ") != NULL;
 }
 

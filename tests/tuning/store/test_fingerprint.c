@@ -110,10 +110,10 @@ TEST(only_its_own_part_counts) {
   assert_holds("spin's twolib 1.0 there, none here");
   two_library = "1.0";
   one_library = "1.1";
-  assert_miss("a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here");
+  assert_miss("a stored winner is not valid here: spin's onelib 1.0 there, 1.1 here");
   one_library = "1.0";
   toy_spin_implementation.version = 2;
-  assert_miss("a stored winner does not hold here: spin's version 1 there, 2 here");
+  assert_miss("a stored winner is not valid here: spin's version 1 there, 2 here");
   toy_spin_implementation.version = 1;
   assert_holds("");
 }
@@ -268,7 +268,7 @@ TEST(the_log_tells_it) {
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
   OK(at_dispatch_as(tuner, &toy_op, &key, 0, attune_stream_default(host), &plan));
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
-  if (!strstr(lines, "; a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here")) fail_msg("%s", lines);
+  if (!strstr(lines, "; a stored winner is not valid here: spin's onelib 1.0 there, 1.1 here")) fail_msg("%s", lines);
   attune_tuner_destroy(tuner);
 }
 

@@ -75,7 +75,7 @@ TEST(each_write_makes_it) {
     told[0] = '\0';
     attune_set_log(listen, NULL, ATTUNE_LOG_INFO);
     assert_int_equal(writes[i](store), ATTUNE_OK);
-    assert_non_null(strstr(told, "made a new tuning database "));
+    assert_non_null(strstr(told, "created the tuning database "));
     assert_non_null(strstr(told, name));
     told[0] = '\0';
     assert_int_equal(record(store), ATTUNE_OK);
@@ -114,7 +114,7 @@ TEST(deleted_while_open) {
     const attune_status status = writes[i](store);
     attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
     if (status != ATTUNE_OK) fail_msg("write %zu: %s", i, attune_last_message());
-    assert_non_null(strstr(told, "made a new tuning database "));
+    assert_non_null(strstr(told, "created the tuning database "));
     put_number(store, 1);
     at_store_close(store);
     store = open_store("t.db");

@@ -152,7 +152,7 @@ static int default_first(const caller *c) {
   attune_decision d;
   if (!clear(c) || multiply(c, c->stream) != ATTUNE_OK) return 2;
   const bool by_default = runs(c, "cublas", &d);
-  if (by_default && !strstr(d.note, "until the kernel of what won is compiled")) return 3;
+  if (by_default && !strstr(d.note, "until the winner's kernel is compiled")) return 3;
   if (!by_default && attune_tuner_compiling(tuner, 0) != 0) return 4;
   if (!right(c)) return 5;
   (void)attune_tuner_compiling(tuner, 1);

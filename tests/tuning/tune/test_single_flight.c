@@ -273,7 +273,7 @@ TEST(the_budget_ends_the_wait) {
   attune_tuner_destroy(tuner);
   tuner = tuner_of(1000.0); /* the device is busy too */
   FAILS_SAYING(attune_tune(tuner, device, problem_of(problem, 1), NULL, NULL), ATTUNE_BUSY,
-               "another process measures on host: process ");
+               "another process is measuring on host: process ");
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 2), NULL, NULL), ATTUNE_BUDGET_EXHAUSTED);
   attune_tuner_destroy(tuner);
   tuner = tuner_of(0.0); /* a problem's own budget bounds it too */

@@ -83,23 +83,25 @@ TEST(reads_what_spreadsheets_write) {
   expect("# x, y\r\na;b\r\n", "a|b/"); /* of a comment */
   expect(",,,\na,b,,\n,,,\n\"\",\"\",,\n1,2,,\n,,,\n", "a|b||/1|2||/");
   expect("a,b,c\n\"# one, two\",,\n#x,,\n1,2,3\n", "a|b|c/1|2|3/");
-  expect("a;b\n\"1\"2;3\n", "w.csv:2:4: text after a closing quote; should be a semicolon or the line's end");
+  expect("a;b\n\"1\"2;3\n", "w.csv:2:4: text after a closing quote; should be a semicolon or the end of the line");
 }
 
 TEST(names_the_place) {
-  expect("a,b\n1,x\"y\n", "w.csv:2:4: a quote inside a cell; should stand around the whole cell, doubled within it");
+  expect("a,b\n1,x\"y\n",
+         "w.csv:2:4: a quote inside a field; quotes should enclose the whole field and be doubled within it");
   expect("a,\"b\n\n", "w.csv:1:3: a quote that is never closed; should end with \"");
-  expect("a,b\n\"1\"2,3\n", "w.csv:2:4: text after a closing quote; should be a comma or the line's end");
-  expect("a\rb\n", "w.csv:1:2: a carriage return alone; lines should end in LF or CRLF");
+  expect("a,b\n\"1\"2,3\n", "w.csv:2:4: text after a closing quote; should be a comma or the end of the line");
+  expect("a\rb\n", "w.csv:1:2: a carriage return without a line feed; lines should end in LF or CRLF");
   /* Lines inside a quoted cell count; a mark at the start takes no column. */
-  expect("\"1\n2\",a\"b\n", "w.csv:2:5: a quote inside a cell; should stand around the whole cell, doubled within it");
+  expect("\"1\n2\",a\"b\n",
+         "w.csv:2:5: a quote inside a field; quotes should enclose the whole field and be doubled within it");
   expect("\xEF\xBB\xBF"
          "a\"\n",
-         "w.csv:1:2: a quote inside a cell; should stand around the whole cell, doubled within it");
+         "w.csv:1:2: a quote inside a field; quotes should enclose the whole field and be doubled within it");
 }
 
 TEST(refuses_what_is_no_text) {
-  assert_string_equal(flatten("a,b\n1,\0\n", 8), "w.csv:2:3: holds a NUL byte; should be text");
+  assert_string_equal(flatten("a,b\n1,\0\n", 8), "w.csv:2:3: contains a NUL byte; should be text");
   assert_string_equal(flatten("\xFF\xFE"
                               "a\0",
                               4),

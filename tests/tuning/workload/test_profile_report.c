@@ -328,7 +328,7 @@ TEST(as_a_table) {
   char text[8192];
   errors_of(ATTUNE_MODE_CACHED, "stderr", NULL, text, sizeof text);
   expect(text,
-         "mode cached: 3011 calls of 2 problems, 3.0 ms estimated; 11 calls are of problems that were never measured");
+         "mode cached: 3011 calls of 2 problems, 3.0 ms estimated; 11 calls of problems that were never measured");
   expect(text, "3000     3.0 ms  100.0%  stored     gemm f32 nn 8x8x8 strict on host: host_reference");
   expect(text, "saved against the default: 6.0 ms");
   expect(text, "11 of 3011 calls run untuned:\n          11  gemm f32 nn 62x62x62 strict on host\n");
@@ -339,9 +339,8 @@ TEST(as_a_table) {
 TEST(mode_off_tells_what_is_stored) {
   char text[8192];
   errors_of(ATTUNE_MODE_OFF, "stderr", NULL, text, sizeof text);
-  expect(text,
-         "mode off: 3011 calls of 2 problems, 9.0 ms estimated; 11 calls are of problems that were never measured");
-  expect(text, "stored winners that do not run (mode off) would save 6.0 ms: run with ATTUNE_MODE=cached");
+  expect(text, "mode off: 3011 calls of 2 problems, 9.0 ms estimated; 11 calls of problems that were never measured");
+  expect(text, "stored winners that are not used (mode off) would save 6.0 ms: run with ATTUNE_MODE=cached");
   expect(text, "11 of 3011 calls run untuned:\n          11  gemm f32 nn 62x62x62 strict on host\n");
 }
 

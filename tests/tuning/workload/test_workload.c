@@ -101,7 +101,7 @@ TEST(reads_problems_as_text) {
   expect_refused("name,problem\nx,gemm f99 nn 8x8x8 strict\n", ":2:3: ");
   expect_refused("problem\nconvolve f32\n", ":2:1: there is no operation \"convolve\"");
   expect_refused("op,problem\nscan,gemm f32 nn 8x8x8 strict\n", ":2:1: op is \"scan\"; should be \"gemm\"");
-  expect_refused("problem,m\nx,1\n", ":1:9: column \"m\" beside \"problem\"");
+  expect_refused("problem,m\nx,1\n", ":1:9: column \"m\" next to \"problem\"");
 }
 
 /* ---- a second operation: "scan LENGTH" ---- */
@@ -198,8 +198,9 @@ TEST(unknown_operations) {
   expect_both_refuse("problem,op\nscan 7,gemm\n", ":2:8: op is \"gemm\"; should be \"scan\", as in the problem");
   expect_both_refuse("problem,op\nscan 7,sca\n", ":2:8: op is \"sca\"; should be \"scan\"");
   expect_both_refuse("op,length,m\nscan,7,8\n", ":2:8: m is no column of a scan");
-  expect_both_refuse("op,length,size\n",
-                     ":1:11: \"size\" is no column of gemm, scan; should be name, op, count or one of gemm: dtype, ");
+  expect_both_refuse(
+      "op,length,size\n",
+      ":1:11: \"size\" is not a column of gemm, scan; should be name, op, count or one of gemm: dtype, ");
   expect_both_refuse("op,length,m\ngemm,,8\n", ":2:1: column dtype is missing; gemm needs dtype, m, n and k");
 }
 
@@ -207,12 +208,12 @@ TEST(unknown_operations) {
 TEST(unknown_columns_are_told_where_they_stand) {
   attune_workload *w = NULL;
   expect_refused("# a comment\ndtype,m,n,k,ldaa\n",
-                 ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, dtype_out, "
+                 ":2:13: \"ldaa\" is not a column of gemm; should be name, op, count or one of dtype, dtype_out, "
                  "transa, transb, m, n, k, batch, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, "
                  "contract, deterministic, align, workspace");
   expect_refused("shape,expression\n8,a\n",
-                 ":1:1: column \"shape\" is of elementwise; should come with a column op that says \"elementwise\"");
-  expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is no column of gemm;"); /* empty fields too */
+                 ":1:1: column \"shape\" belongs to elementwise; needs a column op with \"elementwise\"");
+  expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is not a column of gemm;"); /* empty fields too */
   expect_refused("dtype,m,n,k,length\nf32,1,1,1,2\n", ":1:13: ");
   for (const char *const *column = at_gemm_op.problem->columns; *column; column++) { /* and each of them is one */
     char text[128], wrong[64];
@@ -354,16 +355,16 @@ TEST(refuses_malformed_files) {
   expect_refused("", ":1:1: no header");
   expect_refused("# only a comment\n\n", ":3:1: no header");
   expect_refused("dtype,m,n,k\n", ":2:1: no rows");
-  expect_refused("dtype,m,n,m\nf32,1,1,1\n", ":1:11: column \"m\" is there twice");
+  expect_refused("dtype,m,n,m\nf32,1,1,1\n", ":1:11: column \"m\" occurs twice");
   expect_refused("dtype,,m,n,k\nf32,9,1,1,1\n",
-                 ":2:5: \"9\" stands in column 2, which has no name in line 1; should be named");
-  expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
+                 ":2:5: \"9\" is in column 2, which has no name in line 1; should have one");
+  expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, like the header in line 1");
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
   /* Empty ones too, unless the header has as many. */
   expect_refused("dtype,m,n,k\nf32,1,1,1\nf32,1,1,1,\n",
-                 ":3:11: the row has 5 fields; should have 4, as the header in line 1");
+                 ":3:11: the row has 5 fields; should have 4, like the header in line 1");
   expect_refused("dtype,m,n,k,,\nf32,1,1,1,,,\n",
-                 ":2:13: the row has 7 fields; should have 6, as the header in line 1");
+                 ":2:13: the row has 7 fields; should have 6, like the header in line 1");
   expect_refused("dtype,m,n,k,,\nf32,1,1,1,2,\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
   expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"; should be a whole number of 1 or more");
@@ -377,7 +378,7 @@ TEST(refuses_malformed_files) {
   assert_string_equal(attune_workload_at(w, 1)->problem, "gemm f32 nn 1x2x3 strict");
   attune_workload_destroy(w);
   expect_refused("dtype,m,n,k,op\nf32,1,1,1,scan\n", ":2:11: there is no operation \"scan\"");
-  expect_refused("dtype,m,n,k,name\nf32,1,1,1,\"a\nb\"\n", ":2:11: name holds the control character 0x0a");
+  expect_refused("dtype,m,n,k,name\nf32,1,1,1,\"a\nb\"\n", ":2:11: name contains the control character 0x0a");
   expect_refused("name,dtype,m,n,k\n0123456789012345678901234567890123456789012345678901234567890123,f32,1,1,1\n",
                  ":2:1: name has 64 bytes; should have at most 63");
 }

@@ -45,7 +45,7 @@ typedef struct bench_side {
 bool bench_has_own_cases(const bench_options *options);
 /* NULL, or what is wrong with the command line. */
 char *bench_side_make(bench_side *out, const bench_options *options, int which, const gate_limits *limits);
-/* Once its processes told their versions: fills in what the run depends on. `command`: the command line. */
+/* Once its processes have sent their versions: fills in what the run depends on. `command`: the command line. */
 void bench_side_identify(bench_side *side, const bench_options *options, int which, const char *command);
 /* Once the cases are listed: tells of programs that only the other side has; true: there are such. `side`: "base". */
 bool bench_side_lacks(const bench_side *side, const char *which);

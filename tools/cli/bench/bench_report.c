@@ -50,10 +50,11 @@ static counts count(const bench_report *r) {
 static const char *end_text(const bench_report *r) {
   if (r->outcome->interrupted) return ", interrupted";
   if (!r->outcome->out_of_time) return "";
-  return r->options->time_s > 0 ? ", ended by --time" : ", ended after the time that a pair gets without --time";
+  return r->options->time_s > 0 ? ", ended by --time"
+                                : ", ended after the default time for a pair of builds (--time sets another)";
 }
 
-/* Where a change is not the ratio of the two times beside it. */
+/* If a change is not the ratio of the two times next to it. */
 static void print_basis(const bench_report *r) {
   gate_basis basis = {.paired = true};
   for (size_t i = 0; i < r->outcome->count; i++)
@@ -76,8 +77,8 @@ static void print_few(const bench_report *r, const counts *c) {
     if (is_judged(r, i) && bench_judged(r, i)->verdict == GATE_UNSURE && bench_judged(r, i)->head_visits < needed &&
         bench_judged(r, i)->head_visits > most)
       most = bench_judged(r, i)->head_visits;
-  printf("%zu unsure case%s timed in %s%d round%s; among %zu case%s no change is certain in fewer than %d: give more "
-         "%s.\n",
+  printf("%zu unsure case%s timed in %s%d round%s; with %zu case%s, no change can be certain in fewer than %d: give "
+         "more %s.\n",
          c->few, c->few == 1 ? " was" : "s were", c->few == 1 ? "" : "at most ", most, most == 1 ? "" : "s", c->judged,
          c->judged == 1 ? "" : "s", needed, r->outcome->out_of_time ? "--time" : "--rounds");
 }

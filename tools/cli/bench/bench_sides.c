@@ -43,7 +43,7 @@ static char *command_of(const char *build, char **error) {
   }
   char *path = is_folder(build) ? gate_say("%s/attune", build) : gate_copy(build);
   if (access(path, X_OK) == 0 && !is_folder(path)) return path;
-  *error = gate_say("%s: %s; should be the command attune of a build, or the folder that has it", path,
+  *error = gate_say("%s: %s; should be the attune command of a build, or the folder that contains it", path,
                     strerror(errno ? errno : EACCES));
   free(path);
   return NULL;
@@ -102,10 +102,11 @@ static char *add_own(bench_side *s, const bench_options *o, int which, const gat
 /* NULL, or why the words cannot be run on this side. */
 static char *check_build(const bench_options *o, const char *option, const char *text) {
   const bool uses = strstr(text, BUILD) != NULL;
-  if (uses && !o->build) return gate_say("%s \"%s\" has {build}, but no --build says what that is", option, text);
+  if (uses && !o->build)
+    return gate_say("%s \"%s\" contains {build}; --build must name the folder that replaces it", option, text);
   if (!uses && o->against)
     return gate_say(
-        "%s \"%s\" has no {build}, so it would be the same with --against; write {build} for the build's folder",
+        "%s \"%s\" has no {build}, so both sides would run the same program; write {build} for the build's folder",
         option, text);
   return NULL;
 }
@@ -137,10 +138,10 @@ static bool is_missing(const bench_options *o, int which, const char *command) {
   return o->build && o->against && lacks_program(command, build_of(o, which));
 }
 
-/* Where neither has it, somebody's words are wrong. */
+/* If neither has it, the command line is wrong. */
 static char *check_program_there(const bench_options *o, const char *command) {
   if (!is_missing(o, GATE_HEAD, command) || !is_missing(o, GATE_BASE, command)) return NULL;
-  return gate_say("--command \"%s\": neither build has this program; should be a file of \"%s\", of \"%s\", or of both",
+  return gate_say("--command \"%s\": neither build has this program; should be a file in \"%s\", in \"%s\", or in both",
                   command, o->build, o->against);
 }
 
@@ -167,7 +168,7 @@ char *bench_side_make(bench_side *s, const bench_options *o, int which, const ga
   if (!error) error = check_there("--against", o->against);
   if (error) return error;
   if (o->programs.count + 2 > sizeof s->sources / sizeof s->sources[0])
-    return gate_say("%zu programs are given; at most %zu can be", o->programs.count,
+    return gate_say("%zu programs are given; should be at most %zu", o->programs.count,
                     sizeof s->sources / sizeof s->sources[0] - 2);
   if (bench_has_own_cases(o)) error = add_own(s, o, which, limits);
   for (size_t i = 0; !error && i < o->programs.count; i++) error = add_program(s, o, which, o->programs.at[i], limits);
@@ -181,11 +182,11 @@ bool bench_side_lacks(const bench_side *s, const char *side) {
   bool lacks = s->commands_missing > 0;
   for (size_t i = 0; i < s->side.source_count; i++) {
     if (!s->sources[i]->absent) continue;
-    cli_error("the %s has no %s: its cases are missing there", side, s->sources[i]->name);
+    cli_error("the %s has no %s, so its cases are missing there", side, s->sources[i]->name);
     lacks = true;
   }
   if (s->commands_missing)
-    cli_error("the %s lacks the programs of %zu command%s: %s missing there", side, s->commands_missing,
+    cli_error("the %s lacks the programs of %zu command%s, so %s missing there", side, s->commands_missing,
               s->commands_missing == 1 ? "" : "s", s->commands_missing == 1 ? "it is" : "they are");
   return lacks;
 }
@@ -204,7 +205,8 @@ static int add_library(void *user, const attune_library *library) {
   return 0;
 }
 
-/* What attune's own cases and programs depend on beside the machine. Not attune's version: that is what is compared. */
+/* What attune's own cases and programs depend on besides the machine. Not attune's version: that is what is
+ * compared. */
 static void add_device(json_t *fingerprint, const bench_options *o) {
   attune_device *device = NULL;
   attune_device_properties p = {0};

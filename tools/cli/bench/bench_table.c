@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or beside those of
+ * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or next to those of
  * another build. */
 #include "tools/cli/bench/bench.h"
 
@@ -181,14 +181,12 @@ bool bench_markdown(FILE *out, const void *arg) {
   gate_put_revision(out, GATE_MARKDOWN, run);
   fprintf(out, "\n- date: %s\n", gate_date_text(date, run->started));
   fprintf(out,
-          "- method: %d round%s, each in fresh processes, the cases in an order drawn anew; a time is of a call, the "
-          "median of "
-          "the rounds\n",
+          "- method: %d round%s, each in fresh processes and with the cases in a new random order; times are per call, "
+          "medians of the rounds\n",
           r->outcome->rounds, r->outcome->rounds == 1 ? "" : "s");
   if (has_peers(r))
-    fputs("- beside: how many times as long as the case that stands above its peers, timed right before or after it in "
-          "each "
-          "round; the median of the rounds' ratios\n",
+    fputs("- beside: the time divided by that of the case listed above its peers, which is timed right before or after "
+          "it in each round; the median of the rounds' ratios\n",
           out);
   fputc('\n', out);
   fill(r, &table, columns);

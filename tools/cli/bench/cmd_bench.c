@@ -50,7 +50,7 @@ static void check_own(const bench_options *o, const struct argp_state *state) {
                                             : NULL;
   if (option && !bench_has_own_cases(o))
     cli_bad_usage(state,
-                  "%s is for workloads, suites and a database; a program's cases say themselves where and how they run "
+                  "%s applies to workloads, suites and databases only; a program's cases set where and how they run "
                   "(attune/tools.h), so leave it out",
                   option);
 }
@@ -60,9 +60,9 @@ static void check_all(const bench_options *o, const struct argp_state *state) {
     cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
   check_own(o, state);
   if (!o->against && (o->reports.junit || o->reports.html))
-    cli_bad_usage(state, "this report compares two builds; name the other one by --against, or use `attune compare'");
+    cli_bad_usage(state, "this report compares two builds; name the other one with --against, or use `attune compare'");
   const int printed = o->common.json + compare_reports_printed(&o->reports);
-  if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
+  if (printed > 1) cli_bad_usage(state, "%d reports would go to standard output; should be at most one", printed);
   if (o->save && !*o->save) cli_bad_usage(state, "--save is empty; should be the path of a result file");
   if (o->label && strcmp(o->label, "latest") == 0)
     cli_bad_usage(state, "--label is \"latest\", which always means the latest run; should be another word");
@@ -141,7 +141,7 @@ static int check_workloads(const bench_options *o) {
   for (size_t i = 0; code == CLI_DONE && i < o->workloads.count; i++) {
     attune_workload *workload = NULL;
     if (strcmp(o->workloads.at[i], "-") == 0) {
-      cli_error("WORKLOAD is -, but each of the processes reads it; should be a file");
+      cli_error("WORKLOAD is -, but every process reads the workload; should be a file");
       return CLI_USAGE;
     }
     const attune_status status = attune_workload_read(&workload, o->workloads.at[i]);
@@ -209,12 +209,12 @@ static int end_runs(benching *b) {
 
 static int no_cases(const benching *b, bool lacks) {
   if (lacks) {
-    cli_error("so the head has no cases at all; should be a build that has some of what is to be timed");
+    cli_error("so the head has no cases at all; should be a build that has some of them");
     return CLI_USAGE;
   }
-  cli_error("there are no cases%s%s%s", b->options->filter ? " whose name holds \"" : " in what is to be timed",
+  cli_error("there are no cases%s%s%s", b->options->filter ? " whose name contains \"" : " to time",
             b->options->filter ? b->options->filter : "",
-            b->options->filter ? "\"; --list prints them all without --filter" : "");
+            b->options->filter ? "\"; --list without --filter prints all" : "");
   return CLI_USAGE;
 }
 
@@ -225,8 +225,8 @@ static int check_common(const benching *b) {
   if (b->side_count < 2 || !base->case_count) return CLI_DONE;
   for (size_t i = 0; i < head->case_count; i++)
     if (gate_run_find(base, &head->cases[i])) return CLI_DONE;
-  cli_error("the builds have no case in common (the base has \"%s\", the head \"%s\"), so there is nothing to compare; "
-            "cases are matched by name, device and mode",
+  cli_error("the builds have no case in common (the base has \"%s\", the head \"%s\"); should share cases with the "
+            "same name, device and mode",
             base->cases[0].name, head->cases[0].name);
   return CLI_USAGE;
 }

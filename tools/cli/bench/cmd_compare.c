@@ -19,7 +19,7 @@ static double number(const char *option, const char *text, double least, double 
 
 /* "1.5", or "alloc/=5": for the cases whose name holds alloc/. */
 static void add_threshold(gate_rule *rule, const char *argument, const struct argp_state *state) {
-  static const char should[] = "a percentage, 0 to 1000, or TEXT=PERCENT for the cases whose name holds TEXT";
+  static const char should[] = "a percentage, 0 to 1000, or TEXT=PERCENT for the cases whose name contains TEXT";
   const char *equals = strrchr(argument, '=');
   const double floor = number("--threshold", equals ? equals + 1 : argument, 0.0, 1000.0, should, state) / 100.0;
   if (!equals) {
@@ -28,7 +28,7 @@ static void add_threshold(gate_rule *rule, const char *argument, const struct ar
   }
   if (equals == argument) cli_bad_usage(state, "--threshold is \"%s\"; should be %s", argument, should);
   if (rule->floor_count == GATE_FLOORS_MOST)
-    cli_bad_usage(state, "--threshold TEXT=PERCENT is there %d times; should be at most %d", GATE_FLOORS_MOST + 1,
+    cli_bad_usage(state, "--threshold TEXT=PERCENT is given %d times; should be at most %d", GATE_FLOORS_MOST + 1,
                   GATE_FLOORS_MOST);
   rule->floors[rule->floor_count++] = (gate_floor){argument, (size_t)(equals - argument), floor};
 }
@@ -38,7 +38,7 @@ static void add_export(compare_reports *reports, const char *argument, const str
   const char *equals = strchr(argument, '=');
   compare_export *e = &reports->exports[reports->export_count];
   if (reports->export_count == COMPARE_EXPORTS_MOST)
-    cli_bad_usage(state, "--export is there %d times; should be at most %d", COMPARE_EXPORTS_MOST + 1,
+    cli_bad_usage(state, "--export is given %d times; should be at most %d", COMPARE_EXPORTS_MOST + 1,
                   COMPARE_EXPORTS_MOST);
   if (!equals || !equals[1] || !gate_format_of(argument, (size_t)(equals - argument), &e->format))
     cli_bad_usage(state, "--export is \"%s\"; should be FORMAT=FILE, where FORMAT is %s", argument, gate_format_names);
@@ -50,7 +50,7 @@ error_t compare_parse(int key, char *argument, struct argp_state *state, gate_ru
   switch (key) {
   case CLI_OPTION_THRESHOLD: add_threshold(rule, argument, state); return 0;
   case CLI_OPTION_ALPHA:
-    rule->alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
+    rule->alpha = number("--alpha", argument, 1e-12, 0.5, "a probability, 1e-12 to 0.5", state);
     return 0;
   case CLI_OPTION_EXPORT: add_export(reports, argument, state); return 0;
   case CLI_OPTION_MARKDOWN: reports->markdown = argument; return 0;
@@ -63,7 +63,7 @@ error_t compare_parse(int key, char *argument, struct argp_state *state, gate_ru
 static void check(const compare_options *o, const struct argp_state *state) {
   const int printed = o->common.json + compare_reports_printed(&o->reports);
   if (!o->side_count) cli_bad_usage(state, "nothing to compare; should be BASE HEAD, or a FILE with a pair of runs");
-  if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
+  if (printed > 1) cli_bad_usage(state, "%d reports would go to standard output; should be at most one", printed);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -71,7 +71,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   switch (key) {
   case CLI_OPTION_ALLOW_DIFFERENT: o->allow_different = true; return 0;
   case ARGP_KEY_ARG:
-    if (o->side_count == 2) cli_bad_usage(state, "a third side, \"%s\"; should be BASE and HEAD", argument);
+    if (o->side_count == 2) cli_bad_usage(state, "unexpected argument \"%s\"; compare takes BASE and HEAD", argument);
     o->sides[o->side_count++] = argument;
     return 0;
   case ARGP_KEY_END: check(o, state); return 0;
@@ -145,17 +145,17 @@ int cmd_compare(int argc, char **argv) {
   }
   const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);
   if (first && second && o.rule.floor_count) {
-    cli_error("--threshold TEXT=PERCENT is for cases of `attune bench'; of two databases give --threshold PERCENT");
+    cli_error("--threshold TEXT=PERCENT applies to cases of `attune bench'; for two databases use --threshold PERCENT");
     return CLI_USAGE;
   }
   if (first && second && o.reports.export_count) {
-    cli_error("--export is for runs of `attune bench'; of two databases there is none");
+    cli_error("--export applies to runs of `attune bench'; leave it out for two databases");
     return CLI_USAGE;
   }
   if (first && second) return compare_databases(&o);
   if (first || second) {
     cli_error("%s is a tuning database%s", o.sides[first ? 0 : 1],
-              o.side_count == 2 ? " and the other side is none; should be two of them, or two runs of `attune bench'"
+              o.side_count == 2 ? " and the other side is not; should be two of them, or two runs of `attune bench'"
                                 : "; name a second one to compare it with");
     return CLI_USAGE;
   }

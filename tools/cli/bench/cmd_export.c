@@ -25,11 +25,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_FILTER: o->filter = argument; return 0;
   case 'o': o->output = argument; return 0;
   case ARGP_KEY_ARG:
-    if (o->run) cli_bad_usage(state, "a second run, \"%s\"; should be one", argument);
+    if (o->run) cli_bad_usage(state, "unexpected argument \"%s\"; export takes one RUN", argument);
     o->run = argument;
     return 0;
   case ARGP_KEY_END:
-    if (!o->run) cli_bad_usage(state, "no run; should be FILE or FILE:RUN, where `attune bench --save' wrote FILE");
+    if (!o->run) cli_bad_usage(state, "no RUN; should be FILE or FILE:WORD, where `attune bench --save' wrote FILE");
     if (!o->format_given) cli_bad_usage(state, "no --format; should be %s", gate_format_names);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
@@ -57,7 +57,7 @@ int cmd_export(int argc, char **argv) {
   gate_run run;
   if (cli_parse("export", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   if (compare_is_database(o.run)) {
-    cli_error("%s is a tuning database; should be a result file that `attune bench --save' wrote", o.run);
+    cli_error("%s is a tuning database; should be a result file written by `attune bench --save'", o.run);
     return CLI_USAGE;
   }
   char *error = gate_load(o.run, &run);
@@ -69,7 +69,7 @@ int cmd_export(int argc, char **argv) {
   if (has)
     code = export(&o, &run);
   else
-    cli_error("the run has no case%s%s%s", o.filter ? " whose name holds \"" : "", o.filter ? o.filter : "",
+    cli_error("the run has no case%s%s%s", o.filter ? " whose name contains \"" : "", o.filter ? o.filter : "",
               o.filter ? "\"" : "");
   gate_run_free(&run);
   return code;

@@ -18,12 +18,12 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   switch (key) {
   case CLI_OPTION_RESULTS: o->results = argument; return 0;
   case ARGP_KEY_ARG:
-    if (o->name) cli_bad_usage(state, "a second case, \"%s\"; should be one", argument);
+    if (o->name) cli_bad_usage(state, "unexpected argument \"%s\"; history takes one CASE", argument);
     o->name = argument;
     return 0;
   case ARGP_KEY_END:
     if (!o->name) cli_bad_usage(state, "no CASE; should be a case's name, or a part that only one case has");
-    if (!o->results) cli_bad_usage(state, "no --results; should name a file that `attune bench --save' wrote");
+    if (!o->results) cli_bad_usage(state, "no --results; should name a file written by `attune bench --save'");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

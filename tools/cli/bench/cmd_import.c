@@ -24,7 +24,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case ARGP_KEY_END:
     if (!o->file_count) cli_bad_usage(state, "no FILE; should be JSON of Google Benchmark or of Criterion.rs");
     if (!o->save || !*o->save)
-      cli_bad_usage(state, "no --save; should name a result file, which is made where it is not there");
+      cli_bad_usage(state, "no --save; should name a result file, which is created if it does not exist");
     if (o->label && strcmp(o->label, "latest") == 0)
       cli_bad_usage(state, "--label is \"latest\", which always means the latest run; should be another word");
     return 0;

@@ -35,7 +35,7 @@ error_t compare_parse(int key, char *argument, struct argp_state *state, gate_ru
 /* How many of them go to standard output. */
 int compare_reports_printed(const compare_reports *reports);
 
-/* compare_output.c: can the files be written, as far as it can be told before? CLI_DONE, or CLI_USAGE, and it is said. */
+/* compare_output.c: can the files be written, as far as is known now? CLI_DONE, or CLI_USAGE with a message. */
 int compare_check(const compare_reports *reports);
 /* The table, or JSON, and the files that were asked for; `results`: the file whose history the page
  * shows, NULL: none. An exit code: 1 for a regression. */

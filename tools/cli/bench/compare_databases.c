@@ -245,8 +245,8 @@ static int compare(const compare_options *o, const side *base, const side *head)
     judge(&c, bases, heads);
     code = compare_output(o, &c, NULL);
   } else {
-    cli_error("%s and %s have no winner of the same problem, device, measure and number of CPU threads; "
-              "--allow-different looks at other devices' too",
+    cli_error("%s and %s have no winners with the same problem, device, measure and number of CPU threads; "
+              "--allow-different also compares those of different devices",
               o->sides[0], o->sides[1]);
   }
   gate_comparison_free(&c);

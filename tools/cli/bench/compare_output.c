@@ -162,7 +162,7 @@ static bool is_result_file(const char *path) {
 
 static bool refuse_database(const char *path) {
   if (!is_result_file(path)) return false;
-  cli_error("%s is a database; a report would overwrite it: name another file", path);
+  cli_error("%s is a database, which the report would overwrite; name another file", path);
   return true;
 }
 
@@ -205,7 +205,7 @@ int compare_code(const gate_row *rows, size_t count, bool first) {
   for (size_t i = 0; i < count; i++)
     if (gate_row_regressed(&rows[i])) return CLI_FAILED;
   if (first || gate_rows_tell(rows, count)) return CLI_DONE;
-  cli_error("nothing was compared: no case that both sides have could be timed in the head");
+  cli_error("nothing was compared: none of the shared cases could be timed in the head");
   return CLI_USAGE;
 }
 
@@ -220,8 +220,8 @@ void compare_name_unused(const gate_rule *rule, const gate_row *rows, size_t cou
     size_t k = 0;
     while (k < count && !holds(&rows[k], f)) k++;
     if (k == count)
-      cli_error("--threshold %s is for no case: no name holds \"%.*s\"; should be a part of a case's name", f->text,
-                (int)f->length, f->text);
+      cli_error("--threshold %s applies to no case: no name contains \"%.*s\"; should be part of a case's name",
+                f->text, (int)f->length, f->text);
   }
 }
 
@@ -245,7 +245,7 @@ int compare_export_write(const char *path, const gate_exported *what) {
   if (code == CLI_DONE && lost)
     cli_error("%zu case%s failed or had no time, so %s %s", lost, lost == 1 ? "" : "s",
               strcmp(path, "-") == 0 ? "the export" : path,
-              what->format == GATE_GOOGLE ? "says so of them" : "has no number for them");
+              what->format == GATE_GOOGLE ? "marks them so" : "leaves them out");
   return code;
 }
 

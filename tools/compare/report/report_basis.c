@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_basis.c: what a row's change rests on, since a reader who divides its two times may get another one: the change is
+ * report_basis.c: what a row's change rests on, since dividing its two times may give another one: the change is
  * the middle of the ratios within the rounds, in which both met the same machine, the times are medians over all rounds. */
 #include "tools/compare/report/report_text.h"
 
@@ -29,12 +29,12 @@ gate_basis gate_basis_of(const gate_comparison *comparison) {
 
 void gate_put_basis(FILE *out, gate_markup markup, const gate_basis *basis) {
   char ratio[GATE_CELL], times[GATE_CELL];
-  fprintf(out, "change: the middle of the ratios %s; the times: medians over all rounds",
+  fprintf(out, "change: the middle of the ratios %s; times: medians over all rounds",
           basis->paired ? "within the rounds" : "of each visit of the head to each of the base");
   if (!basis->rows) return;
   fprintf(out, ". They differ by more than 0.5 %% in %zu case%s, most in ", basis->rows, basis->rows == 1 ? "" : "s");
   gate_put(out, markup, basis->name, 100);
-  fprintf(out, " (change %s, by the times %s)", gate_change_text(ratio, basis->ratio),
+  fprintf(out, " (change %s, from the times %s)", gate_change_text(ratio, basis->ratio),
           gate_change_text(times, basis->times));
-  if (basis->paired) fputs(": go by the change", out);
+  if (basis->paired) fputs(": rely on the change", out);
 }

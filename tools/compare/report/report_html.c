@@ -57,7 +57,7 @@ static bool put_foot(FILE *out, const gate_page *page) {
           page->comparison->alternated ? "Both sides were measured in turns, sample by sample"
                                        : "The sides were measured one after the other");
   gate_put_floors(out, GATE_XML, rule);
-  fprintf(out, ". The chance of any wrong verdict among all cases, where nothing changed, is %s.</p>\n",
+  fprintf(out, ". The probability of any wrong verdict among all cases, if nothing changed, is %s.</p>\n",
           gate_share_text(wrong, rule->alpha));
   const gate_basis basis = gate_basis_of(page->comparison);
   fputs("<p>", out);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Every text in `json` as it may be shown: what has no shape is told by number. */
+/* Every text in `json` as it may be shown: invisible characters are written by number. */
 static bool make_harmless(json_t *json) {
   const char *key;
   size_t i;

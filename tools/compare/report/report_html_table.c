@@ -206,13 +206,12 @@ void gate_page_table(FILE *out, const gate_page *page) {
   page_table sheet = {.out = out, .page = page, .reach = reach_of(page->comparison)};
   char reach[GATE_CELL];
   choose_columns(&sheet);
-  fprintf(
-      out,
-      "<table id=\"cases\"><caption>%zu case%s. A change above 0 is slower. <span class=\"medium\">The drawn intervals "
-      "reach from -%s to +%s; the grey band is what does not count. An arrow stands for a dot beyond them, and a line "
-      "to the edge goes on there.</span></caption>\n",
-      page->comparison->row_count, page->comparison->row_count == 1 ? "" : "s", gate_share_text(reach, sheet.reach),
-      reach);
+  fprintf(out,
+          "<table id=\"cases\"><caption>%zu case%s. A change above 0 is slower. <span class=\"medium\">The intervals "
+          "are drawn from -%s to +%s; changes within the grey band do not count. An arrow is a value outside this "
+          "range, and a line that reaches the edge continues beyond it.</span></caption>\n",
+          page->comparison->row_count, page->comparison->row_count == 1 ? "" : "s", gate_share_text(reach, sheet.reach),
+          reach);
   put_titles(&sheet);
   fputs("<tbody>\n", out);
   for (size_t i = 0; i < page->comparison->row_count; i++) put_row(&sheet, page->order[i], i);

@@ -82,7 +82,7 @@ static void add_table(comment *page, const size_t *order, size_t count) {
   size_t done = 0;
   while (done < count && add_row(page, &page->comparison->rows[order[done]])) done++;
   if (done < count)
-    fprintf(page->out, "\n%zu more case%s left out: the comment would be too long.\n", count - done,
+    fprintf(page->out, "\n%zu more case%s left out to keep the comment short.\n", count - done,
             count - done == 1 ? " is" : "s are");
 }
 
@@ -129,13 +129,13 @@ static void put_foot(FILE *out, const gate_comparison *comparison) {
   fprintf(out, "\n- %s; changes from ",
           comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other");
   gate_put_floors(out, GATE_MARKDOWN, &comparison->rule);
-  fprintf(out, " on count; chance of any wrong verdict %s\n", gate_share_text(wrong, comparison->rule.alpha));
+  fprintf(out, " on count; probability of any wrong verdict %s\n", gate_share_text(wrong, comparison->rule.alpha));
   const gate_basis basis = gate_basis_of(comparison);
   fputs("- ", out);
   gate_put_basis(out, GATE_MARKDOWN, &basis);
   fputc('\n', out);
   if (has_peers(comparison))
-    fputs("- beside: how many times as long, in the head, as the case that it is a peer of; the median of the rounds' "
+    fputs("- beside: the time in the head divided by that of the case that it is a peer of; the median of the rounds' "
           "ratios\n",
           out);
   if (comparison->differences && *comparison->differences) put_differences(out, comparison->differences);

@@ -65,7 +65,7 @@ void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule) {
   fputs(gate_share_text(cell, rule->floor), out);
   for (int i = 0; i < rule->floor_count; i++) {
     char *text = strndup(rule->floors[i].text, rule->floors[i].length);
-    fprintf(out, ", from %s where the name holds ", gate_share_text(cell, rule->floors[i].floor));
+    fprintf(out, ", from %s where the name contains ", gate_share_text(cell, rule->floors[i].floor));
     gate_put(out, markup, text ? text : "", 100);
     free(text);
   }
@@ -77,7 +77,7 @@ void gate_put_headline(FILE *out, const gate_comparison *comparison) {
   if (slower)
     fprintf(out, "%zu of %zu case%s %s slower", slower, count, count == 1 ? "" : "s", slower == 1 ? "is" : "are");
   else
-    fputs(!count ? "There is no case" : unsure ? "No case is surely slower" : "No case is slower", out);
+    fputs(!count ? "There are no cases" : unsure ? "No case is certainly slower" : "No case is slower", out);
   if (failed) fprintf(out, ", %zu failed", failed);
   if (unsure) fprintf(out, ", %zu unsure", unsure);
 }
@@ -104,7 +104,7 @@ void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run) {
   if (run->dirty) gate_put(out, markup, " (with changes)", 0);
 }
 
-const char gate_no_revisions[] = "not known of either side";
+const char gate_no_revisions[] = "unknown on both sides";
 
 bool gate_lacks_revisions(const gate_comparison *comparison) {
   const char *base = comparison->base->revision, *head = comparison->head->revision;

@@ -228,7 +228,7 @@ static void put_title(FILE *out, const gate_history *history, int width, bool ut
   put_fitted(out, line, width, utf8, false);
   fputc('\n', out);
   if (!history->bases) return;
-  snprintf(line, sizeof line, "without %zu base%s: of runs that alternated (--against) the head is shown",
+  snprintf(line, sizeof line, "without %zu base%s: of two alternating runs (--against) only the head is shown",
            history->bases, history->bases == 1 ? "" : "s");
   put_fitted(out, line, width, utf8, false);
   fputc('\n', out);

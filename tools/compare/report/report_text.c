@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report_text.c: text from elsewhere (names, messages, revisions) as a report may show it. A name is whatever a user's
- * program says; in a report it stays text, in one line, and cannot turn round the order of what stands beside it. */
+ * program says; in a report it stays text, in one line, and cannot reverse the order of the text next to it. */
 #include "tools/compare/report/report_text.h"
 
 #include <stdlib.h>
@@ -47,7 +47,8 @@ int gate_character_width(uint32_t c) {
   return wide ? 2 : 1;
 }
 
-/* Whatever means something to Markdown, or makes GitHub link or call somebody: an entity is text and never structure. */
+/* Whatever means something to Markdown, or makes GitHub link or mention a user: an entity is text and never
+ * structure. */
 static void put_ascii(FILE *out, gate_markup markup, char c) {
   const char *special = markup == GATE_MARKDOWN ? "\\`*_{}[]()<>|~&!:.$\"'" : markup == GATE_XML ? "&<>\"'" : "";
   /* Names of people and numbers of issues are looked for after entities were read, in the text between two tags. */

@@ -8,7 +8,7 @@
 /* Where text goes: what would be markup there is written so that it is text. */
 typedef enum gate_markup {
   GATE_PLAIN,    /* nothing is markup */
-  GATE_ASCII,    /* as that, and what is not ASCII is told by number */
+  GATE_ASCII,    /* as that, and what is not ASCII is written by number */
   GATE_MARKDOWN, /* of GitHub and GitLab: also in a table */
   GATE_XML       /* XML 1.0 and HTML: elements' text and quoted attributes */
 } gate_markup;
@@ -16,7 +16,7 @@ typedef enum gate_markup {
 /* Writes `text`, any bytes, as valid UTF-8 in one line. Control characters, what has no shape or turns the order of others
  * round, and bytes that are no UTF-8 are written as \x1b or \u202e. `most` characters, then "..."; 0: all. */
 void gate_put(FILE *out, gate_markup markup, const char *text, size_t most);
-/* The next character of *text, which moves; `hidden`: it must be told by number (a byte's, where it is no UTF-8). */
+/* The next character of *text, which moves; `hidden`: it must be written by number (a byte's, if it is not UTF-8). */
 uint32_t gate_character(const char **text, bool *hidden);
 /* Columns of a terminal that a character takes. */
 int gate_character_width(uint32_t character);

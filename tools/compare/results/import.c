@@ -285,7 +285,7 @@ char *gate_import(const char *const *paths, size_t count, gate_run *run) {
     error = load_one(paths[i], &next);
     if (error) break;
     if (strcmp(next.fingerprint, run->fingerprint) != 0)
-      error = gate_say("%s says %s, and %s %s; should be files of one program on one machine", paths[0],
+      error = gate_say("%s has %s, but %s has %s; should be files of one program on one machine", paths[0],
                        run->fingerprint, paths[i], next.fingerprint);
     else
       join(run, &next, (int)i);
@@ -317,12 +317,11 @@ char *gate_import_note(const gate_run *run, double floor, bool others) {
   for (size_t i = 0; i < run->case_count; i++)
     if (run->cases[i].visit_count > most) most = run->cases[i].visit_count;
   if (most < 2)
-    return gate_say(
-        "%s has one time a case, and no spread: it can show a change, but not whether noise made it; it needs "
-        "repetitions (Google Benchmark: --benchmark_repetitions=20, without aggregates only)",
-        run->suite);
+    return gate_say("%s has one time per case and no spread, so it can show a change, but not whether noise caused it; "
+                    "measure with repetitions (Google Benchmark: --benchmark_repetitions=20, not only aggregates)",
+                    run->suite);
   return gate_say(
-      "%s is of one process: its repetitions do not show what another process of the same build would take, so changes "
-      "from %.3g %% count%s; several files as one run (attune import) are judged by processes",
-      run->suite, 100 * floor, others ? ", but for cases with a threshold of their own" : "");
+      "%s is from one process: its repetitions do not show how long another process of the same build would take, so "
+      "only changes from %.3g %% count%s; to compare processes, import several files as one run (attune import)",
+      run->suite, 100 * floor, others ? ", except for cases with a threshold of their own" : "");
 }

@@ -22,7 +22,7 @@ char *gate_import(const char *const *paths, size_t count, gate_run *run);
 bool gate_import_is_one_process(const gate_run *run);
 /* "repetitions", or "processes": what its visits are. */
 const char *gate_import_counted(const gate_run *run);
-/* What cannot be told from it, a sentence or two for the caller to free; NULL: it is none, or of several processes.
+/* The limits of an imported run, a sentence or two for the caller to free; NULL: not imported, or of several processes.
  * `floor`: the change that counts; `others`: some cases have floors of their own. */
 char *gate_import_note(const gate_run *run, double floor, bool others);
 

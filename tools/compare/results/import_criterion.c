@@ -58,7 +58,7 @@ static char *name_of(const char *path) {
   return name;
 }
 
-/* A sample.json, or the one beside an estimates.json. */
+/* A sample.json, or the one next to an estimates.json. */
 static void add_kept(const char *path, const json_t *root, gate_run *run) {
   char *name = name_of(path), *folder = gate_copy(path), *end = strrchr(folder, '/');
   *(end ? end : folder) = '\0';
@@ -102,7 +102,7 @@ char *gate_import_criterion(const char *path, const char *text, size_t size, gat
   size_t timed = 0;
   for (size_t i = 0; i < run->case_count; i++) timed += run->cases[i].visit_count > 0;
   if (!timed)
-    return others ? gate_say("%s measured something else than time", path)
+    return others ? gate_say("%s measures something other than time; should be times", path)
            : any  ? gate_say("%s has no message \"benchmark-complete\" with times", path)
                   : gate_say("%s is JSON, but neither Google Benchmark's nor Criterion's", path);
   run->fingerprint = gate_copy("{\"harness\":\"Criterion.rs\"}");

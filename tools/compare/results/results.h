@@ -33,7 +33,7 @@ typedef struct gate_case {
   char *device;        /* "host", "cuda:0"; "-": the calling thread; "process": a command */
   char *mode;          /* "hot", "cold", "hot+graph", "cold+graph" */
   char *dtype;         /* of flops; "-" */
-  double bytes, flops; /* of one call; 0: not told */
+  double bytes, flops; /* of one call; 0: unknown */
   char *peer_of;       /* the case that it was timed beside; NULL: none. No file keeps it */
   gate_case_state state;
   char *message; /* of a failed one; NULL else */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * results_connect.c: opens a result file. Nothing in it is trusted before it was told apart from other programs' databases
- * and its schema compared. What is no result file is left as it is.
+ * results_connect.c: opens a result file. Nothing in it is trusted before it is distinguished from other programs'
+ * databases and its schema compared. What is no result file is left as it is.
  *
  * The journal is TRUNCATE and synchronous is FULL: a visit that was saved survives a power failure, and a file can be read
  * where its folder cannot be written. Two writers wait for each other. */
@@ -87,15 +87,17 @@ static char *check_schema(const gate_file *file) {
   sqlite3_free(wanted);
   sqlite3_free(there);
   if (same) return NULL;
-  return gate_say("%s has other tables than a result file of version %d; it is left as it is", file->path,
-                  GATE_FILE_VERSION);
+  return gate_say("%s does not have the schema of a result file of version %d; it is left unchanged: name another file",
+                  file->path, GATE_FILE_VERSION);
 }
 
 static char *check_application(const char *path, int64_t application) {
   if (application == APPLICATION_ID) return NULL;
   if (application == TUNING_DATABASE_ID)
-    return gate_say("%s is a tuning database, not a result file of attune bench; name one that --save wrote", path);
-  return gate_say("%s is another program's database, not a result file of attune bench; it is left as it is", path);
+    return gate_say("%s is a tuning database, not a result file of attune bench; name one written by --save", path);
+  return gate_say(
+      "%s is another program's database, not a result file of attune bench; it is left unchanged: name another file",
+      path);
 }
 
 /* No release wrote another version: there is nothing to convert. */
@@ -104,10 +106,9 @@ static char *check_version(const char *path, int64_t version) {
     return gate_say("%s was made by a newer attune (result file version %lld, this one reads %d); update attune", path,
                     (long long)version, GATE_FILE_VERSION);
   if (version < GATE_FILE_VERSION)
-    return gate_say(
-        "%s was made by an older attune (result file version %lld, this one reads %d) and is left as it is; save "
-        "to another file",
-        path, (long long)version, GATE_FILE_VERSION);
+    return gate_say("%s was made by an older attune (result file version %lld, this one reads %d) and is left "
+                    "unchanged; save to another file",
+                    path, (long long)version, GATE_FILE_VERSION);
   return NULL;
 }
 
@@ -123,8 +124,8 @@ static char *check_pages(const gate_file *file) {
   if (code != SQLITE_ROW)
     error = gate_sql_fail(file, code);
   else if (!text || strcmp(text, "ok") != 0)
-    error = gate_say("%s is damaged (%.200s); it is left as it is: restore a copy, or save to another file", file->path,
-                     text ? text : "no answer");
+    error = gate_say("%s is damaged (%.200s) and is left unchanged; restore a copy, or save to another file",
+                     file->path, text ? text : "no answer");
   (void)sqlite3_finalize(statement);
   return error;
 }
@@ -140,7 +141,7 @@ static char *identify(const gate_file *file) {
   int64_t pages = 0, application = 0;
   char *error = gate_sql_int(file, "PRAGMA page_count", &pages);
   if (!error && pages == 0 && !file->write)
-    return gate_say("%s is empty; should be a result file that `attune bench --save' wrote", file->path);
+    return gate_say("%s is empty; should be a result file written by `attune bench --save'", file->path);
   if (!error && pages == 0) error = create(file);
   if (!error) error = gate_sql_int(file, "PRAGMA application_id", &application);
   if (!error) error = check_application(file->path, application);
@@ -174,7 +175,7 @@ static char *check_header(const char *path) {
   const size_t got = fread(header, 1, sizeof header, stream);
   (void)fclose(stream);
   if (got < sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
-    return gate_say("%s is not a result file of attune bench; it is left as it is", path);
+    return gate_say("%s is not a result file of attune bench and is left unchanged; name another file", path);
   char *error = check_application(path, big_endian(header + APPLICATION_AT));
   return error ? error : check_version(path, (int32_t)big_endian(header + VERSION_AT)); /* signed, as SQLite has it */
 }
@@ -185,7 +186,7 @@ static char *check_journal(const char *path) {
   char *journal = gate_say("%s-journal", path);
   char *error = at_journal_names_file(journal, name, sizeof name)
                     ? gate_say("%s names another file (%s), which SQLite would delete; attune writes no such journal: "
-                               "move it away, and take a copy of %s that can be trusted",
+                               "move it away, and restore %s from a copy that you trust",
                                journal, name, path)
                     : NULL;
   free(journal);
@@ -198,14 +199,15 @@ static char *check_path(const char *path, bool write) {
   if (error) return error;
   if (stat(path, &info) != 0) {
     if (errno == ENOENT && write) return NULL;
-    return gate_say("%s: %s; should be a result file that attune bench --save wrote", path, strerror(errno));
+    return gate_say("%s: %s; should be a result file written by attune bench --save", path, strerror(errno));
   }
   if (!S_ISREG(info.st_mode))
-    return gate_say("%s is not a regular file; should be a result file that attune bench --save wrote", path);
+    return gate_say("%s is not a regular file; should be a result file written by attune bench --save", path);
   if (info.st_size == 0 || has_journal(path)) return NULL;
   if (info.st_size < LEAST_BYTES)
-    return gate_say("%s has %lld bytes and is not a result file of attune bench; it is left as it is", path,
-                    (long long)info.st_size);
+    return gate_say(
+        "%s has %lld bytes and is not a result file of attune bench; it is left unchanged: name another file", path,
+        (long long)info.st_size);
   return check_header(path);
 }
 
@@ -224,7 +226,7 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
   free(plain);
   error = code == SQLITE_OK ? configure(file) : gate_sql_fail(file, code);
   if (!error && write && sqlite3_db_readonly(file->db, "main"))
-    error = gate_say("%s cannot be written; check its mode and its folder's", path);
+    error = gate_say("%s cannot be written; check the permissions of the file and its folder", path);
   if (!error) error = identify(file);
   if (!error && write) error = gate_sql_run(file, "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;");
   if (error)

@@ -35,7 +35,7 @@ static char *load(gate_file *file, const char *which, gate_run *base, gate_run *
   char *error = find_pair(file, id, &base_id, &head_id);
   if (error) return error;
   if (!head_id)
-    return gate_say("%s: %s%s is no pair of runs that alternated (attune bench --against makes one); name two runs, "
+    return gate_say("%s: %s%s is not a pair of alternating runs (attune bench --against makes one); name two runs, "
                     "FILE:RUN FILE:RUN",
                     file->path, which ? "run " : "there", which ? which : "");
   error = gate_file_read(file, base_id, base);
@@ -47,7 +47,7 @@ char *gate_load_pair(const char *name, gate_run *base, gate_run *head) {
   const char *which = NULL;
   *base = *head = (gate_run){.state = GATE_RUN_OPEN};
   char *path = gate_split(name, &which);
-  char *error = gate_import_is(path) ? gate_say("%s is JSON of one run; name a second one to compare it with", path)
+  char *error = gate_import_is(path) ? gate_say("%s is JSON of one run; name a second file to compare it with", path)
                                      : gate_file_open(&file, path, false);
   if (!error) error = load(file, which, base, head);
   gate_file_close(file);

@@ -32,8 +32,8 @@ static gate_run_state state_at(sqlite3_stmt *s, int column) {
 }
 
 static char *refuse(const gate_file *file, int64_t run, const char *wrong) {
-  return gate_say("%s: run %lld has %s; it is damaged or was not made by attune bench", file->path, (long long)run,
-                  wrong);
+  return gate_say("%s: run %lld has %s; the file is damaged or was not made by attune bench", file->path,
+                  (long long)run, wrong);
 }
 
 /* Is the checksum in that column another? */
@@ -57,8 +57,7 @@ static char *read_run(const gate_file *file, sqlite3_stmt *s, gate_run *run) {
   const bool damaged = !wrong && differs(s, 11, gate_run_checksum(run));
   if (!wrong && !damaged) return NULL;
   char *error = wrong ? refuse(file, run->id, wrong)
-                      : gate_say("%s is damaged (run %lld has another checksum than when it was written); restore a "
-                                 "copy, or measure again",
+                      : gate_say("%s is damaged (run %lld has a wrong checksum); restore a copy, or measure again",
                                  file->path, (long long)run->id);
   gate_run_free(run);
   return error;
@@ -109,9 +108,8 @@ static char *read_samples(const gate_file *file, sqlite3_stmt *s, int64_t id, ga
 }
 
 static char *damaged(const gate_file *file, const gate_case *c, const char *what) {
-  return gate_say(
-      "%s is damaged (case \"%.200s\"%s: another checksum than when it was written); restore a copy, or measure again",
-      file->path, c->name, what);
+  return gate_say("%s is damaged (case \"%.200s\"%s: wrong checksum); restore a copy, or measure again", file->path,
+                  c->name, what);
 }
 
 /* What the visit of the present row of `s` says, against its checksum. */
@@ -119,8 +117,8 @@ static char *check_visit(const gate_file *file, sqlite3_stmt *s, int64_t run, co
   char round[32];
   const char *wrong = gate_visit_wrong(v);
   if (wrong)
-    return gate_say("%s: case \"%.200s\" has %s; it is damaged or was not made by attune bench", file->path, c->name,
-                    wrong);
+    return gate_say("%s: case \"%.200s\" has %s; the file is damaged or was not made by attune bench", file->path,
+                    c->name, wrong);
   if (!differs(s, 6, gate_visit_checksum(run, c, v))) return NULL;
   snprintf(round, sizeof round, ", round %d", v->round);
   return damaged(file, c, round);
@@ -250,7 +248,7 @@ static char *read_roofs(const gate_file *file, gate_run *run) {
     const char *wrong = gate_roof_wrong(roof);
     if (wrong) error = refuse(file, run->id, wrong);
     if (!wrong && differs(s, 4, gate_roof_checksum(run->id, roof)))
-      error = refuse(file, run->id, "a roof with another checksum than when it was written");
+      error = refuse(file, run->id, "a roof with a wrong checksum");
   }
   return end_walk(file, s, code, error);
 }
@@ -262,7 +260,7 @@ static char *read_one(const gate_file *file, int64_t id, gate_run *run) {
   (void)sqlite3_bind_int64(s, 1, id);
   const int code = sqlite3_step(s);
   if (code == SQLITE_ROW) error = read_run(file, s, run);
-  if (code == SQLITE_DONE) error = gate_say("%s has no run %lld any more", file->path, (long long)id);
+  if (code == SQLITE_DONE) error = gate_say("%s no longer has run %lld", file->path, (long long)id);
   return end_walk(file, s, code, error);
 }
 

@@ -34,19 +34,20 @@ char *gate_sql_fail(const gate_file *file, int code) {
                     path);
   switch (code & 0xff) {
   case SQLITE_BUSY:
-  case SQLITE_LOCKED: return gate_say("%s is being written by another process for too long; try again", path);
+  case SQLITE_LOCKED: return gate_say("%s is locked by another process that is writing it; try again", path);
   case SQLITE_NOMEM: return gate_say("%s: SQLite has no memory", path);
   case SQLITE_FULL: return gate_say("%s cannot grow: %s; free space on its filesystem", path, reason);
-  case SQLITE_NOTADB: return gate_say("%s is not a result file of attune bench; name one that --save wrote", path);
+  case SQLITE_NOTADB: return gate_say("%s is not a result file of attune bench; name one written by --save", path);
   case SQLITE_CANTOPEN:
-    return gate_say("%s cannot be opened: %s; its folder must be there%s", path, reason,
+    return gate_say("%s cannot be opened: %s; its folder must exist%s", path, reason,
                     file->write ? " and be writable" : "");
   case SQLITE_READONLY:
   case SQLITE_PERM:
-  case SQLITE_AUTH: return gate_say("%s cannot be written (%s); check its mode and its folder's", path, reason);
+  case SQLITE_AUTH:
+    return gate_say("%s cannot be written (%s); check the permissions of the file and its folder", path, reason);
   case SQLITE_IOERR: return gate_say("%s: %s (SQLite code %d)", path, reason, code);
   default:
-    return gate_say("%s is damaged (%s); it is left as it is: restore a copy, or save to another file", path, reason);
+    return gate_say("%s is damaged (%s) and is left unchanged; restore a copy, or save to another file", path, reason);
   }
 }
 

@@ -32,9 +32,9 @@ static char *latest(const gate_file *file, int64_t *id) {
   error = gate_sql_int(file, "SELECT max(id) FROM run", &open);
   if (error) return error;
   if (!open) return gate_say("%s holds no run; save one with attune bench --save", file->path);
-  return gate_say("%s: no run came to its end; run %lld is still being written, or its writer died: %s:%lld reads what "
-                  "there is",
-                  file->path, (long long)open, file->path, (long long)open);
+  return gate_say(
+      "%s has no finished run; run %lld is still being written, or its writer died: use %s:%lld to read what there is",
+      file->path, (long long)open, file->path, (long long)open);
 }
 
 /* "1 (nightly), 2, 3": the last few. */
@@ -51,7 +51,7 @@ static char *not_there(gate_file *file, const char *which) {
   }
   if (!error)
     error = count ? gate_say("%s has no run \"%.100s\"; its %s %s", file->path, which,
-                             count > LISTED ? "last ones are" : "runs are", list)
+                             count > LISTED ? "latest runs are" : "runs are", list)
                   : gate_say("%s holds no run; save one with attune bench --save", file->path);
   for (size_t i = 0; i < count; i++) gate_run_free(&runs[i]);
   free(runs);

@@ -53,7 +53,7 @@ static char *run(commands *c, gate_sample *out) {
   }
   gate_process_kill(&process);
   char *what = gate_interrupted(&c->source.limits) ? gate_copy("interrupted")
-                                                   : gate_say("hung (more than %g s)", c->source.limits.hang_s);
+                                                   : gate_say("hung (no end after %g s)", c->source.limits.hang_s);
   error = gate_process_say(&process, what);
   free(what);
   return error;

@@ -18,11 +18,11 @@ typedef struct gate_lines {
 
 typedef enum gate_answer { GATE_ANSWERED, GATE_ENDED, GATE_LATE, GATE_GARBAGE, GATE_INTERRUPTED } gate_answer;
 
-/* The next line, taken apart; meanwhile what the process writes to standard error is read. GATE_ENDED: nobody has the other end,
- * or the process is over and all that it wrote is read. */
+/* The next line, taken apart; meanwhile what the process writes to standard error is read. GATE_ENDED: the other end is
+ * closed, or the process is over and all that it wrote is read. */
 gate_answer gate_lines_read(gate_lines *lines, gate_process *process, int64_t deadline_ns, const gate_limits *limits);
 
-/* False: nobody reads any more. */
+/* False: the other end is closed. */
 bool gate_lines_write(gate_lines *lines, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A number of the last line's word; false: there is no such word, or it is no finite number in the range. */

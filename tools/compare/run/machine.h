@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine.h: what a measurement depends on and who made it: machine, load, revision. */
+ * machine.h: what a measurement depends on: machine, load, revision. */
 #ifndef GATE_MACHINE_H
 #define GATE_MACHINE_H
 

@@ -49,7 +49,7 @@ uint64_t gate_random(uint64_t *state) {
 
 /* --- start --- */
 
-/* Threads of OpenBLAS spin for a while after a product, 25 ms if nobody says otherwise: in the way of what is timed next.
+/* Threads of OpenBLAS spin for a while after a product, 25 ms by default: in the way of what is timed next.
  * After 2^18 clocks they sleep. */
 static char spin[] = "OPENBLAS_THREAD_TIMEOUT=18";
 
@@ -214,7 +214,7 @@ void gate_process_kill(gate_process *p) {
   (void)reap(p, true);
 }
 
-/* --- what is told of it --- */
+/* --- its description --- */
 
 /* The last line that holds anything, without its end. */
 static void last_line(const gate_process *p, char out[GATE_WORDS + 1]) {
@@ -229,7 +229,7 @@ static void last_line(const gate_process *p, char out[GATE_WORDS + 1]) {
 char *gate_process_say(const gate_process *p, const char *what) {
   char line[GATE_WORDS + 1];
   last_line(p, line);
-  return *line ? gate_say("%s; its last words: %s", what, line) : gate_copy(what);
+  return *line ? gate_say("%s; its last output: %s", what, line) : gate_copy(what);
 }
 
 char *gate_process_told(const gate_process *p) {

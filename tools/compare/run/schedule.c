@@ -44,7 +44,8 @@ static char *check_source(gate_rounds *r, size_t i) {
   if (!s->absent) return NULL;
   for (int side = 0; side < r->side_count; side++)
     if (i < r->sides[side].source_count && !r->sides[side].sources[i]->absent) return NULL;
-  char *why = gate_rounds_start(r, GATE_HEAD, i), *error = say_of(s, why ? why : "it came and went");
+  char *why = gate_rounds_start(r, GATE_HEAD, i),
+       *error = say_of(s, why ? why : "it was missing at first and exists now");
   free(why);
   return error;
 }
@@ -72,7 +73,7 @@ static double spent_s(const gate_rounds *r) {
   return 1e-9 * (double)(gate_now_ns() - r->start_ns);
 }
 
-/* Where nobody gave a bound a pair has one of its own, once it has enough rounds for a verdict. */
+/* Without a bound from the user a pair has its own, once it has enough rounds for a verdict. */
 static bool out_of_time(const gate_rounds *r, int round) {
   const gate_judging *j = &r->schedule.judging;
   const bool enough = j->judge && round >= j->enough && round >= gate_judge_least_rounds(&j->rule, r->count, j->looks);
@@ -101,7 +102,7 @@ static void gather_peers(const gate_rounds *r, size_t *order, size_t count) {
   free(places);
 }
 
-/* The entries of the round in an order drawn anew, peers one after the other. */
+/* The entries of the round in a new random order, peers one after the other. */
 static size_t draw_order(gate_rounds *r, int round, size_t *order) {
   size_t count = 0;
   for (size_t i = 0; i < r->count; i++)

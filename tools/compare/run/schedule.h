@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * schedule.h: the schedule of a benchmark. Processes differ by more than the samples within one, so every round has fresh
- * ones. In a round each case, in an order drawn anew, is opened on both sides and sampled in turns (A B B A, who begins is
- * drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on: for as many rounds
- * again before each further look, while there is time. When a look comes is planned, not chosen by what was measured.
+ * ones. In a round each case, in a new random order, is opened on both sides and sampled in turns (A B B A, who begins
+ * is drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on: for as many
+ * rounds again before each further look, while there is time. When a look comes is planned, not chosen by what was
+ * measured.
  *
- * A case that crashes, hangs or does not do well is told as failed; its process is replaced and the rest goes on. After two
+ * A case that crashes, hangs or reports an error has failed; its process is replaced and the rest goes on. After two
  * failures on a side it is not opened there again. */
 #ifndef GATE_ROUNDS_H
 #define GATE_ROUNDS_H
@@ -51,7 +52,7 @@ typedef struct gate_schedule {
   gate_limits limits;
   gate_file *file; /* NULL: nothing is saved */
   gate_judging judging;
-  void (*tell)(void *user, const gate_step *step); /* before each visit; NULL: nobody asks */
+  void (*tell)(void *user, const gate_step *step); /* before each visit; NULL: none */
   void *user;
 } gate_schedule;
 

@@ -69,7 +69,7 @@ static char *note(gate_rounds *r, int side, size_t source, gate_case *cases, siz
     gate_entry *e = find(r, &cases[i]);
     if (r->start_ns && (!e || e->at[side] == GATE_NOWHERE)) continue;
     if (!r->start_ns && e && e->at[side] != GATE_NOWHERE)
-      return gate_say("two cases are called \"%s\"; each needs a name of its own", cases[i].name);
+      return gate_say("two cases are called \"%s\"; names should be unique", cases[i].name);
     if (!e) e = add(r, &cases[i]);
     if (e->at[side] == GATE_NOWHERE) {
       give(r, e, side, &cases[i]);

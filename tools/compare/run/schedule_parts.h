@@ -39,7 +39,7 @@ struct gate_rounds {
   gate_case_index index; /* of the entries */
   gate_yardstick *yardsticks;
   size_t yardstick_count;
-  uint64_t random, round_draw; /* the latter anew in every round */
+  uint64_t random, round_draw; /* the latter new in every round */
   bool grouped;                /* some entries are peers */
   bool listed;                 /* the processes of the first round run already */
   int64_t start_ns;
@@ -54,7 +54,7 @@ bool gate_entry_open(const gate_entry *entry, int side);
 
 /* schedule_list.c: a fresh process for the source; its cases are found in the entries, or added. Why it could not be. */
 char *gate_rounds_start(gate_rounds *rounds, int side, size_t source);
-/* The same; where it cannot be, the source's cases fail. An error is the file's. */
+/* As above; if that fails, the source's cases fail. An error is the file's. */
 char *gate_rounds_start_or_fail(gate_rounds *rounds, int side, size_t source);
 void gate_rounds_stop(gate_rounds *rounds);
 /* Takes `why`. The case is failed on the side. An error is the file's. */

@@ -9,7 +9,7 @@
 typedef struct visiting {
   gate_rounds *rounds;
   gate_entry *entry;
-  int order[GATE_SIDES], order_count; /* the sides that it is open on; who begins comes first */
+  int order[GATE_SIDES], order_count; /* the sides that it is open on; the one that begins comes first */
   bool open[GATE_SIDES];
   gate_visit visits[GATE_SIDES];
   char *error; /* the file's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker.c: the runner's side of tools/bench/protocol.h. Nothing that a worker says is believed before it was checked; one
- * that crashes, hangs or talks garbage is killed with its whole group, and told what it did. */
+ * that crashes, hangs or talks garbage is killed with its whole group, and the reason is reported. */
 #include "tools/compare/run/line_socket.h"
 #include "tools/compare/run/cpu_affinity.h"
 #include "tools/compare/message.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define END_S 10.0 /* for a process to end once it was told to, or has closed its socket */
+#define END_S 10.0 /* for a process to end once it was asked to, or has closed its socket */
 #define CASES_MOST 100000
 #define BIG 1e24
 
@@ -45,9 +45,9 @@ static char *lose(worker *w, gate_answer answer) {
     return gate_process_told(&w->process);
   gate_process_kill(&w->process);
   if (answer == GATE_ENDED) what = gate_copy("closed its socket");
-  if (answer == GATE_LATE) what = gate_say("hung (more than %g s)", w->source.limits.hang_s);
+  if (answer == GATE_LATE) what = gate_say("hung (no answer after %g s)", w->source.limits.hang_s);
   if (answer == GATE_INTERRUPTED) what = gate_copy("interrupted");
-  if (!what) what = gate_copy("answered what is not the protocol of attune bench");
+  if (!what) what = gate_copy("sent an answer outside the protocol of attune bench");
   told = gate_process_say(&w->process, what);
   free(what);
   return told;
@@ -116,17 +116,16 @@ static char *greet(worker *w) {
   char *error = hear(w, deadline(w), &failed);
   if (error) {
     w->source.absent = shell_found_none(w) || is_not_there(w);
-    char *longer = gate_say("%s (before it said anything: does it give its arguments to attune_bench_main?)", error);
+    char *longer = gate_say("%s (before it sent anything: does it pass its arguments to attune_bench_main?)", error);
     free(error);
     return longer;
   }
   if (!is(w, "attune-bench", 3) || !gate_lines_number(&w->lines, 1, 1, 1e9, &version)) return lose_garbage(w);
   if ((int)version != AT_BENCH_PROTOCOL) {
     free(lose_garbage(w));
-    return gate_say(
-        "speaks version %d of the protocol of attune bench, this attune speaks %d; build it with the attune of "
-        "this one's release",
-        (int)version, AT_BENCH_PROTOCOL);
+    return gate_say("speaks version %d of the protocol of attune bench, this attune version %d; build it with this "
+                    "release of attune",
+                    (int)version, AT_BENCH_PROTOCOL);
   }
   snprintf(w->source.version, sizeof w->source.version, "%s", w->lines.words[2]);
   return NULL;
@@ -187,7 +186,7 @@ static char *start(gate_source *source, gate_case **cases, size_t *count) {
 /* What another case left behind ended the process: that is not this one's doing, and is said so. */
 static char *lose_before(worker *w) {
   char *end = lose(w, GATE_ENDED);
-  char *told = w->tried ? gate_say("its process had ended before, after another case: %s", end) : gate_copy(end);
+  char *told = w->tried ? gate_say("its process had already ended, after another case: %s", end) : gate_copy(end);
   free(end);
   return told;
 }

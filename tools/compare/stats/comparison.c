@@ -69,10 +69,8 @@ static void judge(gate_comparison *c) {
 
 static char *not_alike(const char *differences) {
   char *line = gate_one_line(differences);
-  char *error =
-      gate_say("the runs were not made on the same machine and software (%s); --allow-different compares them "
-               "all the same",
-               line);
+  char *error = gate_say(
+      "the runs were not made on the same machine and software (%s); --allow-different compares them anyway", line);
   free(line);
   return error;
 }
@@ -86,12 +84,11 @@ char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *h
   if (out->differences && !out->alternated && !allow_different)
     error = not_alike(out->differences);
   else if (out->alternated ? !base->case_count && !head->case_count : !base->case_count || !head->case_count)
-    error = gate_say("the %s has no cases; a run with cases is needed", base->case_count ? "head" : "base");
+    error = gate_say("the %s has no cases; should be a run with cases", base->case_count ? "head" : "base");
   else if (!match(out) && base->case_count && head->case_count)
-    error =
-        gate_say("the runs have no case in common (the base has \"%s\", the head \"%s\"); cases are matched by name, "
-                 "device and mode",
-                 base->cases[0].name, head->cases[0].name);
+    error = gate_say("the runs have no case in common (the base has \"%s\", the head \"%s\"); should share cases with "
+                     "the same name, device and mode",
+                     base->cases[0].name, head->cases[0].name);
   if (error)
     gate_comparison_free(out);
   else

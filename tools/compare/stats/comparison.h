@@ -30,7 +30,7 @@ char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *h
 /* Slower; or it fails in the head, or has no times there, and that was not so in the base. What an exit code, JUnit's errors and
  * `regressions` of the JSON go by. */
 bool gate_row_regressed(const gate_row *row);
-/* Does any row tell how the head does beside the base? False where the two have nothing in common, or nothing that ran. */
+/* Does any row compare the head with the base? False where the two have nothing in common, or nothing that ran. */
 bool gate_rows_tell(const gate_row *rows, size_t count);
 
 void gate_comparison_free(gate_comparison *comparison);

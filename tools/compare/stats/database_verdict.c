@@ -13,8 +13,8 @@
 enum { SAMPLES_LEAST = 5 };
 static const double TWO_SIDES_95 = 1.96;
 
-static const char OPEN[] = "the search left it open", FEW[] = "too few samples",
-                  NOISE[] = "the stored noise is larger than what counts", NEAR[] = "about as large as what counts",
+static const char OPEN[] = "the search left the choice open", FEW[] = "too few samples",
+                  NOISE[] = "the stored noise exceeds the threshold", NEAR[] = "about as large as the threshold",
                   BASE_ONLY[] = "only the base has it", HEAD_ONLY[] = "only the head has it",
                   BASE_EMPTY[] = "the base has no times", HEAD_EMPTY[] = "the head has no times";
 

@@ -38,7 +38,7 @@ static bool is_known(const json_t *value) {
 
 /* Words without quotes, lists of words, numbers with their unit, everything else as JSON. */
 char *gate_fact_text(const char *name, const json_t *value) {
-  if (!is_known(value)) return gate_copy("not known");
+  if (!is_known(value)) return gate_copy("unknown");
   if (json_is_string(value)) return gate_copy(json_string_value(value));
   if (json_is_array(value) && json_is_string(json_array_get(value, 0))) return listed(value);
   if (json_is_integer(value) && strcmp(name, "memory") == 0)

@@ -68,8 +68,8 @@ static char *not_one(const gate_file *file, const char *part, const names *n) {
     free(list);
     list = longer;
   }
-  char *error = n->count ? gate_say("\"%.200s\" is part of %zu cases of %s; should be of one:%s%s", part, n->count,
-                                    file->path, list, n->count > NAMED ? ", ..." : "")
+  char *error = n->count ? gate_say("\"%.200s\" is part of the names of %zu cases in %s; should be part of one:%s%s",
+                                    part, n->count, file->path, list, n->count > NAMED ? ", ..." : "")
                          : gate_say("%s has no case \"%.200s\"", file->path, part);
   free(list);
   return error;
@@ -147,7 +147,7 @@ static char *read_points(gate_file *file, gate_history *h, const gate_run *runs,
   }
   if (h->point_count) qsort(h->points, h->point_count, sizeof *h->points, by_time);
   if (!error && !h->point_count)
-    error = gate_say("%s has no times of \"%.200s\" in a run that came to its end", file->path, h->name);
+    error = gate_say("%s has no times of \"%.200s\" in a finished run", file->path, h->name);
   return error;
 }
 

@@ -12,8 +12,8 @@ enum { CASES_FOR_DRIFT = 5 };             /* fewer do not tell what the machine 
 static const double DRIFT_UNKNOWN = 0.03; /* what the machine may have done by itself where they are fewer */
 static const double STANDS_OUT = 5.0;     /* deviations of the other cases' moves */
 
-const char gate_why_together[] = "most cases moved together";
-static const char why_drift[] = "the machine may have changed by as much";
+const char gate_why_together[] = "most cases changed together";
+static const char why_drift[] = "the machine may have changed as much";
 
 typedef struct ranked {
   double p;

@@ -32,8 +32,8 @@ const gate_rule gate_rule_default = {.floor = 0.01, .alpha = 0.002};
 
 static const double LEVEL = 0.95;
 
-static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise is larger than what counts",
-                  NEAR[] = "about as large as what counts", HINT[] = "a change that chance could make too",
+static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise exceeds the threshold",
+                  NEAR[] = "about as large as the threshold", HINT[] = "chance could also cause this change",
                   CLOCK[] = "the clock differed", NO_ROUND[] = "no round has both sides",
                   THROTTLED[] = "throttled all the time", BASE_EMPTY[] = "the base has no times",
                   HEAD_EMPTY[] = "the head has no times", BASE_FAILED[] = "it failed in the base",

@@ -13,18 +13,18 @@ typedef struct row {
 
 static const row ROWS[] = {
     /* characters */
-    {"a @ b", "the character @ means nothing here", "@ b"},
+    {"a @ b", "the character @ has no meaning here", "@ b"},
     {"a $ b", "the character $", "$ b"},
-    {"a + \"b\"", "quotes mean nothing here", "\"b"},
-    {"a + 'b'", "quotes mean nothing here", "'b"},
+    {"a + \"b\"", "quotes have no meaning here", "\"b"},
+    {"a + 'b'", "quotes have no meaning here", "'b"},
     {"a \\ b", "the character \\", "\\ b"},
     {"a + \xc3\xa9", "byte 4, 0xc3, is not ASCII", "\\xc3"},
     {"a \x01+ b", "byte 2 is the control character 0x01", "\\x01"},
     {"a \x7f b", "byte 2, 0x7f, is not ASCII", "\\x7f"},
-    {"a.b", "a dot stands in numbers only", ".b"},
-    {"torch.exp(a)", "a dot stands in numbers only, as in 1.5; write exp(...) with nothing before it", ".exp"},
-    {"a.float()", "a dot stands in numbers only, as in 1.5; write float(...) with nothing before it", ".float"},
-    {"torch.float99(a)", "a dot stands in numbers only, as in 1.5; a function is called as gelu(x)", ".float99"},
+    {"a.b", "a dot occurs only in numbers", ".b"},
+    {"torch.exp(a)", "a dot occurs only in numbers, as in 1.5; write exp(...) with nothing before it", ".exp"},
+    {"a.float()", "a dot occurs only in numbers, as in 1.5; write float(...) with nothing before it", ".float"},
+    {"torch.float99(a)", "a dot occurs only in numbers, as in 1.5; a function is called as gelu(x)", ".float99"},
     {"torch.float32 + a", "torch.float32 is a dtype and needs its parentheses, as in torch.float32(x)", "torch"},
     {"{a}", "the character {", "{a"},
     /* numbers */
@@ -33,14 +33,14 @@ static const row ROWS[] = {
     {"a * 10ull", "\"ull\" cannot follow a number; leave it out, or write u64(10)", "ull"},
     {"a * 0x10U", "\"U\" cannot follow a number; leave it out, or write u32(0x10)", "U"},
     {"a * 2.5h", "\"h\" cannot follow a number; leave it out, or write f16(2.5)", "h"},
-    {"a * 1_000", "a number has no _ in it", "_000"},
+    {"a * 1_000", "numbers contain no _", "_000"},
     {"a * 0b11", "integers are written in decimal or as 0x1f", "b11"},
     {"a * 012", "an integer does not begin with 0", "012"},
     {"a * 1e", "the exponent has no digits", "e"},
     {"a * 1e+", "the exponent has no digits", "e+"},
     {"a * 0x", "0x has no digits", "0x"},
     {"a * 0x1.8p3", "hexadecimal numbers are integers", ".8p3"},
-    {"a * 0x1g", "\"g\" cannot follow a number; its dtype is written as a cast, as in f32(0x1)", "g"},
+    {"a * 0x1g", "\"g\" cannot follow a number; write its dtype as a cast, as in f32(0x1)", "g"},
     {"a * 1.2.3", "a number has one decimal point", ".3"},
     {"a * 18446744073709551616", "this integer is above 18446744073709551615", "18446"},
     {"a * 0x1ffffffffffffffff", "this integer is above", "0x1f"},
@@ -48,7 +48,7 @@ static const row ROWS[] = {
     {"a * 1e-999", "this number is below 4.9e-324", "1e-999"},
     {"a * 3jj", "\"jj\" cannot follow a number", "jj"},
     /* names */
-    {"foo + a", "\"foo\" is unknown; should be an operand or named before. The operands are a", "foo"},
+    {"foo + a", "\"foo\" is unknown; should be an operand or a value named earlier. The operands are a", "foo"},
     {"gelU(a)", "there is no function \"gelU\"; is gelu meant?", "gelU"},
     {"sigmoidd(a)", "is sigmoid meant?", "sigmoidd"},
     {"zzzzzz(a)", "there is no function \"zzzzzz\"; docs/expressions.md lists them", "zzzzzz"},
@@ -56,10 +56,11 @@ static const row ROWS[] = {
     {"a and b", "\"and\" is not part of the language; write &&", "and"},
     {"(a or b)", "\"or\" is not part of the language; write ||", "or"},
     {"min(a or b, a)", "\"or\" is not part of the language; write ||", "or"},
-    {"a ^ 2", "^ needs integers or bools, and has arguments of f32; for a power write x ** y; else cast", "^ 2"},
-    {"sum(a)", "\"sum\" is not part of the language; there are no reductions yet", "sum"},
-    {"softmax(a)", "there are no reductions yet: each element is computed from those at its own place", "softmax"},
-    {"matmul(a, b)", "a product of matrices is attune_gemm's", "matmul"},
+    {"a ^ 2", "^ needs integers or bools, but has arguments of f32; for a power write x ** y; otherwise cast", "^ 2"},
+    {"sum(a)", "\"sum\" is not part of the language; there are no reductions", "sum"},
+    {"softmax(a)", "there are no reductions: each element is computed from the input elements at the same index",
+     "softmax"},
+    {"matmul(a, b)", "use attune_gemm for products of matrices", "matmul"},
     {"sqtr(a)", "there is no function \"sqtr\"; is sqrt meant?", "sqtr"},
     {"float23(a)", "there is no function \"float23\"", "float23"},
     {"and", "\"and\" is not part of the language; write &&", "and"},
@@ -75,43 +76,43 @@ static const row ROWS[] = {
     /* statements */
     {"  # nothing", "the expression has no output", ""},
     {"t = a;", "the expression has no output", ""},
-    {"t = a", "after the value of t there should be a ; and then the outputs", ""},
-    {"t = a, b", "after the value of t there should be a ;", ", b"},
-    {"t = a; t = b; t", "t has a value already", "t = b"},
-    {"a = b; a", "a is an operand and cannot be given a value", "a = b"},
-    {"gelu = a; gelu", "gelu is a function and cannot be given a value", "gelu ="},
-    {"torch.half = a; a", "torch.half is a dtype and cannot be given a value", "torch"},
-    {"f32 = a; f32", "f32 is a dtype and cannot be given a value", "f32 ="},
-    {"e = a; e", "e is a constant and cannot be given a value", "e ="},
-    {"if = a; if", "if is a reserved word and cannot be given a value", "if ="},
-    {"t = a; b", "t is given a value and never used", "t = a"},
-    {"a; b", "this value has no name and is no output", "a; b"},
-    {"t = = b", "= gives a value its name, at the front only; write == to compare", "= b"},
-    {"(t = a)", "= gives a value its name", "= a"},
-    {"(a = b)", "\"=\" cannot stand here; should be an operator or )", "= b"},
-    {"a + b = i", "= gives a value its name", "= i"},
+    {"t = a", "the value of t should be followed by a ; and the outputs", ""},
+    {"t = a, b", "the value of t should be followed by a ;", ", b"},
+    {"t = a; t = b; t", "t already has a value", "t = b"},
+    {"a = b; a", "a is an operand and cannot be assigned", "a = b"},
+    {"gelu = a; gelu", "gelu is a function and cannot be assigned", "gelu ="},
+    {"torch.half = a; a", "torch.half is a dtype and cannot be assigned", "torch"},
+    {"f32 = a; f32", "f32 is a dtype and cannot be assigned", "f32 ="},
+    {"e = a; e", "e is a constant and cannot be assigned", "e ="},
+    {"if = a; if", "if is a reserved word and cannot be assigned", "if ="},
+    {"t = a; b", "t is assigned but never used", "t = a"},
+    {"a; b", "this value has no name and is not an output", "a; b"},
+    {"t = = b", "= only names a value, at the start of a statement; write == to compare", "= b"},
+    {"(t = a)", "= only names a value", "= a"},
+    {"(a = b)", "\"=\" is not allowed here; should be an operator or )", "= b"},
+    {"a + b = i", "= only names a value", "= i"},
     {"a,b,a,b,a,b,a,b,i", "this is output 9; an expression has at most 8", "i"},
-    {"a,", "the expression ends where a value should be", ""},
-    {"a;;", "this value has no name and is no output", "a;;"},
+    {"a,", "the expression ends where a value is expected", ""},
+    {"a;;", "this value has no name and is not an output", "a;;"},
     /* structure */
     {"(a + b", "this parenthesis is not closed", "(a"},
     {"a + b)", "this ) closes nothing", ")"},
     {"gelu(a", "the call of gelu is not closed", "(a"},
-    {"(a, b)", "a comma stands between arguments and outputs only", ", b"},
-    {"()", "\")\" stands where a value should be", ")"},
-    {"a +", "the expression ends where a value should be", ""},
-    {"a + * b", "\"*\" stands where a value should be", "* b"},
-    {"a b", "\"b\" cannot stand here; should be an operator, a comma or the end", "b"},
-    {"gelu(a b)", "\"b\" cannot stand in the arguments of gelu", "b)"},
+    {"(a, b)", "a comma only separates arguments and outputs", ", b"},
+    {"()", "\")\" is not a value", ")"},
+    {"a +", "the expression ends where a value is expected", ""},
+    {"a + * b", "\"*\" is not a value", "* b"},
+    {"a b", "\"b\" is not allowed here; should be an operator, a comma or the end", "b"},
+    {"gelu(a b)", "\"b\" is not allowed in the arguments of gelu", "b)"},
     {"min(a, )", "an argument is missing before this )", ")"},
-    {"min(, a)", "\",\" stands where a value should be", ", a"},
+    {"min(, a)", "\",\" is not a value", ", a"},
     {"a < b < i", "comparisons do not chain; write a < b && b < c", "< i"},
     {"a == b == i", "comparisons do not chain", "== i"},
     {"a < b == m", "comparisons do not chain", "== m"},
     {"a ? b", "this ? has no : after it", "? b"},
     {"a : b", "this : has no ? before it", ": b"},
-    {"a &&& b", "\"&\" stands where a value should be", "& b"},
-    {"a /* b */", "\"*\" stands where a value should be", "* b"},
+    {"a &&& b", "\"&\" is not a value", "& b"},
+    {"a /* b */", "\"*\" is not a value", "* b"},
     /* arguments */
     {"gelu()", "gelu has 0 arguments; should have 1", "gelu"},
     {"gelu(a, b)", "gelu has more than 1 argument; should have 1", "gelu"},
@@ -126,23 +127,23 @@ static const row ROWS[] = {
     {"index(-1)", "dimension -1 of index should be 0 to 7", "-1"},
     {"index(0, 1)", "index has more than 1 argument", "index"},
     /* dtypes */
-    {"a & i", "& needs integers or bools, and has arguments of f32; cast as in i32(x)", "& i"},
-    {"~a", "~ needs integers or bools, and has an argument of f32", "~a"},
-    {"a << 1", "<< needs integers, and has arguments of f32", "<< 1"},
+    {"a & i", "& needs integers or bools, but has arguments of f32; cast as in i32(x)", "& i"},
+    {"~a", "~ needs integers or bools, but has an argument of f32", "~a"},
+    {"a << 1", "<< needs integers, but has arguments of f32", "<< 1"},
     {"m << m", "<< has no bool; cast it to an integer", "<< m"},
     {"z < 1", "< has no c64; take real(z), imag(z) or abs(z)", "< 1"},
     {"gelu(z)", "gelu has no c64", "gelu"},
-    {"imag(a)", "imag needs a complex number, and has f32", "imag"},
-    {"angle(a)", "angle needs a complex number, and has f32; write where(x < 0, pi, 0.0)", "angle"},
+    {"imag(a)", "imag needs a complex number, but has f32", "imag"},
+    {"angle(a)", "angle needs a complex number, but has f32; write where(x < 0, pi, 0.0)", "angle"},
     {"nextafter(h, h)", "nextafter has no f16; it has f32 and f64", "nextafter"},
     {"w + i", "+ of u64 and i32: these have no common dtype; cast one of them", "+ i"},
     {"q + a", "+ of f8e4m3 and f32: these have no common dtype", "+ a"},
     {"where(m, w, i)", "where of u64 and i32", "where"},
-    {"u + 300", "300 does not fit u8, the dtype of the other side", "+ 300"},
-    {"u + -300", "-300 does not fit u8", "+ -300"},
-    {"i + 3000000000", "3000000000 does not fit i32", "+ 3000"},
-    {"i8(1e9)", "1e+09 does not fit i8", "i8"},
-    {"i32(nan)", "nan does not fit i32", "i32"},
+    {"u + 300", "300 does not fit into u8, the dtype of the other operand", "+ 300"},
+    {"u + -300", "-300 does not fit into u8", "+ -300"},
+    {"i + 3000000000", "3000000000 does not fit into i32", "+ 3000"},
+    {"i8(1e9)", "1e+09 does not fit into i8", "i8"},
+    {"i32(nan)", "nan does not fit into i32", "i32"},
     {"i // 0", "an integer is divided by 0", "// 0"},
     {"i % (2 - 2)", "an integer is divided by 0", "% (2"},
     {"fmod(i, 0)", "an integer is divided by 0", "fmod"},
@@ -150,8 +151,8 @@ static const row ROWS[] = {
     {"i << 32", "i32 is shifted by 32; should be by 0 to 31", "<< 32"},
     {"u >> 8", "u8 is shifted by 8; should be by 0 to 7", ">> 8"},
     {"i << -1", "i32 is shifted by -1; should be by 0 to 31", "<< -1"},
-    {"i ** -2", "an integer to the power -2 is no integer", "** -2"},
-    {"2 ** -1", "an integer to the power -1 is no integer", "** -1"}};
+    {"i ** -2", "an integer to the power -2 is not an integer", "** -2"},
+    {"2 ** -1", "an integer to the power -1 is not an integer", "** -1"}};
 
 static void split(const char *message, char lines[3][AT_MESSAGE_CHARS], int *count) {
   *count = 0;
@@ -218,7 +219,7 @@ TEST(excerpts) {
   at_append(text, sizeof text, &at, "? ");
   for (int i = 0; i < 40; i++) at_append(text, sizeof text, &at, "+ b");
   FAILS(compile_mentioned(&e, LINE, text), ATTUNE_INVALID_ARGUMENT);
-  check_message("a long line", "stands where a value should be", "? + b");
+  check_message("a long line", "is not a value", "? + b");
   char lines[3][AT_MESSAGE_CHARS];
   int count;
   split(attune_last_message(), lines, &count);
@@ -243,7 +244,7 @@ TEST(sizes) {
   operands o;
   read_operands(&o, "f32 a");
   FAILS_SAYING(at_expression_create(&e, text, million, &o.signature), ATTUNE_INVALID_ARGUMENT,
-               "the expression has more than 16384 characters; should have at most so many");
+               "the expression has more than 16384 characters, the maximum");
   FAILS(at_expression_create(&e, text, 64, &o.signature), ATTUNE_INVALID_ARGUMENT);
   check_message("a long name", "this name has 64 characters; should have at most 63", "aaaa");
   FAILS(at_expression_create(&e, "a + \0b", 6, &o.signature), ATTUNE_INVALID_ARGUMENT);
@@ -287,7 +288,7 @@ TEST(too_many) {
   for (int i = 0; i < 1100; i++) at_append(text, sizeof text, &at, "%sa*%d.5", i ? "+" : "", i);
   FAILS(compile_mentioned(&e, LINE, text), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(
-      strstr(attune_last_message(), "operations and operands; should be at most 1024: make it two expressions"));
+      strstr(attune_last_message(), "operations and operands; should be at most 1024: split it into two expressions"));
   at = 0;
   for (int i = 0; i < 65; i++) at_append(text, sizeof text, &at, "%srand()", i ? "+" : "");
   FAILS(compile_mentioned(&e, LINE, text), ATTUNE_INVALID_ARGUMENT);
@@ -326,7 +327,7 @@ TEST(signatures) {
                                         {"f32 a, f32 f32", "the name of tensor 1, f32, is a dtype"},
                                         {"f32 a, f32 if", "is a reserved word"},
                                         {"f32 a, f32 2b", "the name of tensor 1 is \"2b\""},
-                                        {"f32 a, f32 b-c", "should be letters, digits and _"},
+                                        {"f32 a, f32 b-c", "should consist of at most"},
                                         {"x32 a", "the dtype of tensor a is 0"},
                                         {"; f32 a", "the dtype of scalar a is f32; should be f64, i64, bool or c128"},
                                         {"f32 a0,f32 a1,f32 a2,f32 a3,f32 a4,f32 a5,f32 a6,f32 a7,f32 a8,f32 a9,f32 "
