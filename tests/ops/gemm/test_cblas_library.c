@@ -300,6 +300,57 @@ static void test_gate_limit(void **unused) {
   }
 }
 
+/* A bound is kept, whether the threads got a slot or not. */
+static void test_gate_bound(void **unused) {
+  (void)unused;
+  static int wanted = 7;
+  pthread_t threads[COMERS];
+  wrong = 0;
+  setting = 7;
+  at_cblas_thread_setting_init(&gate, setting_get, setting_set);
+  at_cblas_thread_setting_bound(&gate, MOST);
+  for (int round = 0; round < 4; round++) {
+    if (round == 2) at_cblas_thread_setting_after_fork(&gate);
+    for (int i = 0; i < COMERS; i++)
+      assert_int_equal(pthread_create(&threads[i], NULL, come_in, &wanted), 0);
+    for (int i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+  }
+}
+
+enum { CROWD = 300 };
+
+static void *multiply(void *argument) {
+  enum { SIZE = 128 }; /* for which it uses its threads, and so keeps callers waiting inside */
+  at_cblas *library = argument;
+  float *a = calloc(SIZE * SIZE, sizeof *a), *d = calloc(SIZE * SIZE, sizeof *d);
+  for (int i = 0; a && d && i < 10; i++) {
+    if (!at_cblas_thread_setting_enter(&library->gate, library->default_threads)) break;
+    if (atomic_fetch_add(&present, 1) >= library->gate.most && library->gate.most) wrong++;
+    library->sgemm(102, 111, 111, SIZE, SIZE, SIZE, 1.0f, a, SIZE, a, SIZE, 0.0f, d, SIZE);
+    atomic_fetch_sub(&present, 1);
+    at_cblas_thread_setting_leave(&library->gate);
+  }
+  free(a);
+  free(d);
+  return NULL;
+}
+
+/* More threads than OpenBLAS has memory for, which crashes it. */
+static void test_cblas_crowd(void **unused) {
+  (void)unused;
+  static pthread_t threads[CROWD];
+  if (at_cblas_count() == 0) skip();
+  for (int k = 0; k < at_cblas_count(); k++) {
+    at_cblas *library = at_cblas_at(k);
+    if (strncmp(library->id, "openblas", 8) == 0) assert_in_range(library->gate.most, 1, 65535);
+    wrong = 0;
+    for (int i = 0; i < CROWD; i++) assert_int_equal(pthread_create(&threads[i], NULL, multiply, library), 0);
+    for (int i = 0; i < CROWD; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+  }
+}
+
 /* What a library shows is believed as long as it is what it says. */
 static void test_gate_believes_what_is_true(void **unused) {
   (void)unused;
@@ -321,6 +372,7 @@ static void test_gate_believes_what_is_true(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cblas_side_by_side),
+      cmocka_unit_test(test_cblas_crowd), /* before gates with lower bounds */
       cmocka_unit_test(test_gate_threads),
       cmocka_unit_test(test_gate_unset),
       cmocka_unit_test(test_gate_fork),
@@ -331,6 +383,7 @@ int main(void) {
       cmocka_unit_test(test_gate_changes_among_all),
       cmocka_unit_test(test_gate_limit),
       cmocka_unit_test(test_gate_believes_what_is_true),
+      cmocka_unit_test(test_gate_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
