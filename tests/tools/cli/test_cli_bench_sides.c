@@ -136,13 +136,13 @@ static void commands_of_one_side(void **state) {
   write_file(script, "#!/bin/sh\n");
   assert_int_equal(chmod(script, 0700), 0);
   expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true",
-             "--build", new, "--against", old, "--rounds", "1", "--samples", "1");
+             "--build", new, "--against", old, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
-             "--against", new, "--rounds", "1", "--samples", "1");
+             "--against", new, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_out("missing: only the base has it");
   expect_error("the head lacks the programs of 1 command: it is missing there");
   expect_run(2, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
-             "--against", old, "--rounds", "1", "--samples", "1");
+             "--against", old, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_error("none={build}/none\": neither build has this program; should be a file of \"");
   assert_string_equal(out_text, ""); /* nothing was timed */
 }
@@ -210,8 +210,8 @@ static void reports_say_what_the_exit_code_says(void **state) {
       const pid_t child =
           again
               ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
-              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--program", program, "--build",
-                                            new, "--against", old, "--junit", junit, "--json", "--save", results, NULL},
+              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--time", "0.001", "--program",
+                                            program, "--build", new, "--against", old, "--junit", junit, "--json", "--save", results, NULL},
                       out_path);
       expect_code(rows[i].code, child);
       char *text = read_file(junit), wanted[80];
@@ -238,6 +238,15 @@ static void too_few_rounds(void **state) {
   assert_null(strstr(out_text, "--rounds"));
 }
 
+/* Rounds are added until a verdict is possible, though no look can have one before that. */
+static void few_rounds_become_enough(void **state) {
+  (void)state;
+  const char *new = build("new", "a=time:1200"), *old = build("old", "a=time:1000");
+  expect_run(1, "bench", "--rounds", "4", "--samples", "2", "--time", "60", "--program", program, "--build", new,
+             "--against", old);
+  expect_out("1 slower");
+}
+
 /* A program's message of several lines is one in a table. */
 static void messages_are_one_line(void **state) {
   (void)state;
@@ -257,6 +266,7 @@ int main(void) {
       TEST(nothing_in_common),
       TEST(reports_say_what_the_exit_code_says),
       TEST(too_few_rounds),
+      TEST(few_rounds_become_enough),
       TEST(messages_are_one_line),
       TEST(folders_with_blanks),
       TEST(a_failed_case_fails_the_run),
