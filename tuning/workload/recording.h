@@ -15,6 +15,9 @@ bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *
 /* Writes what is not written yet. What cannot be written now stays for the next time, and the log says why. */
 void at_recording_flush(attune_tuner *tuner);
 
+/* The same where there is no next time: what cannot be written is lost, which is an error. */
+void at_recording_flush_last(attune_tuner *tuner);
+
 /* The same, if the latest time was a while ago. */
 void at_recording_flush_sometimes(attune_tuner *tuner);
 

@@ -365,8 +365,8 @@ static void mode_off_tells_what_is_stored(void **state) {
 static void a_file_that_cannot_be_written(void **state) {
   (void)state;
   char text[8192];
-  errors_of(ATTUNE_MODE_CACHED, "/nonexistent/profile.json", "warning", text, sizeof text);
-  expect(text, "attune: warning: the profile cannot be written to /nonexistent/profile.json: No such file");
+  errors_of(ATTUNE_MODE_CACHED, "/nonexistent/profile.json", "error", text, sizeof text);
+  expect(text, "attune: error: the profile cannot be written to /nonexistent/profile.json: No such file");
 }
 
 static int open_all(void **state) {
