@@ -78,6 +78,9 @@ static void overrides_name_what_is_set(void **state) {
   setenv("ATTUNE_OVERRIDE", "budget,mode", 1);
   OK(at_settings_read(&s));
   assert_true(s.override_mode && s.override_budget && !s.override_database);
+  setenv("ATTUNE_OVERRIDE", " budget,, mode ,", 1);
+  OK(at_settings_read(&s));
+  assert_true(s.override_mode && s.override_budget && !s.override_database);
   setenv("ATTUNE_OVERRIDE", "mode,db", 1);
   FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "ATTUNE_OVERRIDE has \"db\", but ATTUNE_DB is not set"));
