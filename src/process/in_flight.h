@@ -27,7 +27,8 @@ typedef struct at_visitor {
   at_in_flight_slot *slot;
 } at_visitor;
 
-/* A slot for the calling thread, kept until it ends. None where too many live, `most` or more, or the kernel cannot help. */
+/* A slot for the calling thread, kept until it ends. None where too many live, `most` or more, or the kernel cannot
+ * help. */
 void at_in_flight_ask(at_visitor *mine, int most);
 
 /* In `gate`, by this way, unless it turns out not to be free. */

@@ -106,7 +106,8 @@ static attune_status check_file(const char *path, at_store_access access) {
   struct stat info;
   if (lstat(path, &info) != 0) return fail_errno(path, "found", errno);
   if (S_ISLNK(info.st_mode))
-    return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link, which is followed only to read; give the path of the file itself", path);
+    return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link, which is followed only to read; give the path of the file itself",
+                   path);
   if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; give another path", path);
   if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0))
@@ -236,7 +237,8 @@ static attune_status look_behind(char **out, bool *out_there, const char *folder
   char *file = NULL;
   attune_status status = follow(&file, folder, name, access);
   char *slash = file ? strrchr(file, '/') : NULL;
-  if (status != ATTUNE_OK || !slash) return status == ATTUNE_OK ? look_in(out, out_there, folder, name, access, make) : status;
+  if (status != ATTUNE_OK) return status;
+  if (!slash) return look_in(out, out_there, folder, name, access, make);
   *slash = '\0';
   status = look_in(out, out_there, slash == file ? "/" : file, slash + 1, access, make);
   free(file);

@@ -106,8 +106,9 @@ static void flush(attune_tuner *tuner, bool last) {
     give_back_calls(&tuner->captured, &all, kept, all.count);
     if (status != ATTUNE_BUSY) at_tuner_database_is(tuner, status);
     const bool lost = last && tuner->unwritable == ATTUNE_OK; /* else that was reported when it was opened */
-    at_log(lost ? ATTUNE_LOG_ERROR : at_tuner_loss_level(tuner, status), "the calls of %zu problem%s are not recorded%s: %s",
-           all.count, all.count == 1 ? "" : "s", last ? "" : " yet", attune_last_message());
+    const attune_log_level level = lost ? ATTUNE_LOG_ERROR : at_tuner_loss_level(tuner, status);
+    at_log(level, "the calls of %zu problem%s are not recorded%s: %s", all.count, all.count == 1 ? "" : "s",
+           last ? "" : " yet", attune_last_message());
   } else if (all.count) {
     at_tuner_database_is(tuner, ATTUNE_OK);
   }

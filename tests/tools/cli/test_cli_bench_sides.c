@@ -211,7 +211,8 @@ static void reports_say_what_the_exit_code_says(void **state) {
           again
               ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
               : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--time", "0.001", "--program",
-                                            program, "--build", new, "--against", old, "--junit", junit, "--json", "--save", results, NULL},
+                                            program, "--build", new, "--against", old, "--junit", junit,
+                                            "--json", "--save", results, NULL},
                       out_path);
       expect_code(rows[i].code, child);
       char *text = read_file(junit), wanted[80];
