@@ -54,8 +54,8 @@ ATTUNE_API attune_status attune_tuner_profile(attune_tuner *tuner, attune_profil
 /* Writes the profile as JSON to the file `path`, replacing it; docs/formats.md describes the fields.
  * ATTUNE_PROFILE=FILE.json does this when a tuner is destroyed and when the process ends, for all tuners that ran
  * anything; "%p" in the name is replaced by the process ID. ATTUNE_PROFILE=stderr prints a table to standard error
- * instead. If the variable's file cannot be written, the log has a warning. Errors: INVALID_ARGUMENT, NOT_FOUND,
- * PERMISSION, IO_ERROR, OUT_OF_MEMORY. Any thread. */
+ * instead. Another value makes attune_tuner_create fail. If the variable's file cannot be written, the log has an
+ * error. Errors: INVALID_ARGUMENT, NOT_FOUND, PERMISSION, IO_ERROR, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path);
 
 #ifdef __cplusplus

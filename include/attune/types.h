@@ -26,6 +26,8 @@
  * - Fields that the library lacks must be zero, else the call fails with INVALID_ARGUMENT; in a result they are left
  *   unchanged.
  * - 0 means the struct of version 0.1: fields added later count only if size is set.
+ * A size smaller than the struct of version 0.1 is an error: INVALID_ARGUMENT where the call's problem is new; a call
+ * that is found among the remembered ones reads all fields of version 0.1 without a check.
  *
  * Structs without a size never gain fields, or only attune creates them (arguments of callbacks, results returned by
  * pointer) and may add fields at their end. */

@@ -227,7 +227,7 @@ static attune_status read_override(at_settings *out) {
   char copy[64], *rest = copy;
   out->override_mode = out->override_database = out->override_budget = false;
   attune_status status = read_text(copy, sizeof copy, "ATTUNE_OVERRIDE");
-  for (char *word; status == ATTUNE_OK && rest && *rest && (word = strsep(&rest, ","));)
+  for (char *word; status == ATTUNE_OK && rest && (word = strtok_r(rest, ", ", &rest));)
     status = override_one(out, word);
   return status;
 }

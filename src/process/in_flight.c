@@ -39,11 +39,13 @@ __attribute__((destructor)) static void stop(void) {
   if (atomic_exchange(&ready, false)) pthread_key_delete(key);
 }
 
-void at_in_flight_ask(at_visitor *mine) {
+/* The first slots go first, so where fewer than `most` threads live each has one of the first `most`. */
+void at_in_flight_ask(at_visitor *mine, int most) {
   mine->asked = true;
   pthread_once(&once, start);
-  if (ready && (mine->slot = pthread_getspecific(key)) != NULL) return; /* the thread's other visitor has asked */
-  for (int i = 0; i < SLOTS && ready; i++) {
+  at_in_flight_slot *const own = ready ? pthread_getspecific(key) : NULL; /* the thread's other visitor has asked */
+  if (own) mine->slot = own - slots < most ? own : NULL;
+  for (int i = 0; i < SLOTS && i < most && ready && !own; i++) {
     bool taken = false;
     if (!atomic_compare_exchange_strong(&slots[i].taken, &taken, true)) continue;
     int seen = atomic_load(&used);

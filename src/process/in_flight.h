@@ -27,8 +27,9 @@ typedef struct at_visitor {
   at_in_flight_slot *slot;
 } at_visitor;
 
-/* A slot for the calling thread, kept until it ends. None where too many live, or the kernel cannot help. */
-void at_in_flight_ask(at_visitor *mine);
+/* A slot for the calling thread, kept until it ends. None where too many live, `most` or more, or the kernel cannot
+ * help. */
+void at_in_flight_ask(at_visitor *mine, int most);
 
 /* In `gate`, by this way, unless it turns out not to be free. */
 static inline void at_in_flight_enter(at_visitor *mine, const void *gate) {

@@ -2,6 +2,7 @@
  * vendor.c: see vendor.h. A thread notes in its slot (in_flight.h) that it is inside; one without a slot is counted. */
 #include "src/process/vendor.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -96,7 +97,7 @@ static void __attribute__((noinline)) renew(void) {
 /* Counted first, so that it is seen at any time. */
 static void __attribute__((noinline)) enter_without_slot(at_visitor *mine) {
   atomic_fetch_add(&without_slot, 1);
-  if (!mine->asked) at_in_flight_ask(mine);
+  if (!mine->asked) at_in_flight_ask(mine, INT_MAX);
   if (!mine->slot) return;
   atomic_store(&mine->slot->vendor, INSIDE);
   atomic_fetch_sub(&without_slot, 1);

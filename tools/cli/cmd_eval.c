@@ -227,7 +227,7 @@ static void print_words(const evaluating *e) {
   const eval_times *t = &e->times;
   const double bytes = (double)attune_evaluation_bytes(e->evaluation), rate = gb_per_s(bytes, t->call_ns),
                copy = gb_per_s(t->copy_bytes, t->copy_ns);
-  char text[sizeof d->implementation + sizeof d->configuration + 128], call[CLI_CELL];
+  char text[512], call[CLI_CELL];
   cli_print_padded(stdout, e->options->words.expression, 0, false, false);
   printf(" on %s\n", attune_device_name(e->device));
   line("problem", attune_evaluation_problem(e->evaluation));

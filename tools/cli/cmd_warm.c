@@ -14,6 +14,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
   if (o->common.database)
     cli_bad_usage(state, "unexpected argument \"%s\"; warm takes one database, as FILE or by --db", argument);
+  if (!*argument) cli_bad_usage(state, "FILE is empty; should name a database");
   o->common.database = argument;
   return 0;
 }

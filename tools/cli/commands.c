@@ -294,7 +294,10 @@ static error_t parse_key(int key, char *argument, struct argp_state *state) {
   if (key == ARGP_KEY_INIT) cli_check_options(r->command, state);
   switch (key) {
   case 'j': r->common->json = true; return 0;
-  case 'b': r->common->database = argument; return 0;
+  case 'b':
+    if (!*argument) cli_bad_usage(state, "--db is empty; should name a database, or be :memory: to store nothing");
+    r->common->database = argument;
+    return 0;
   case 'd': r->common->device = argument; return 0;
   case CLI_OPTION_WIDE: r->common->wide = true; return 0;
   default: break;

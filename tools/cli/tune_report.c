@@ -3,6 +3,7 @@
 #include "tools/cli/tune_run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WINNER_WIDTH 12 /* of the winner, before a remark is cut */
@@ -36,9 +37,11 @@ static void write_remark(const tune_item *it, char *out, size_t size) {
 /* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
 static void print_winner(const tune_item *it, int room) {
   const attune_decision_info *d = &it->decision;
-  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 32];
-  write_remark(it, remark, sizeof remark);
-  snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
+  const size_t winner_size = strlen(d->implementation) + strlen(d->configuration) + 2;
+  const size_t remark_size = strlen(d->note) + 32;
+  char *winner = cli_alloc(winner_size, 1), *remark = cli_alloc(remark_size, 1);
+  write_remark(it, remark, remark_size);
+  snprintf(winner, winner_size, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
   const int whole = cli_width(winner), told = cli_width(remark);
   const int least = whole < WINNER_WIDTH ? whole : WINNER_WIDTH;
   const int winner_room = room - told > least ? room - told : least,
@@ -46,6 +49,8 @@ static void print_winner(const tune_item *it, int room) {
   fputs("  ", stdout);
   cli_print_padded(stdout, winner, room && winner_room < whole ? winner_room : 0, false, true);
   if (!room || left > 4) cli_print_padded(stdout, remark, room && left < told ? left : 0, false, true);
+  free(winner);
+  free(remark);
 }
 
 /* On a terminal a line fits: the name, the winner's configuration and the remark are cut. */

@@ -28,7 +28,7 @@ static attune_tuner *list;
 
 static void finish(attune_tuner *tuner) {
   const at_message kept = at_message_keep();
-  if (atomic_load(&tuner->mode) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
+  if (atomic_load(&tuner->mode) == ATTUNE_MODE_RECORD) at_recording_flush_last(tuner);
   at_profile_end(tuner);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }

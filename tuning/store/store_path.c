@@ -105,7 +105,8 @@ static attune_status check_folder(const char *folder, at_store_access access) {
 static attune_status check_file(const char *path, at_store_access access) {
   struct stat info;
   if (lstat(path, &info) != 0) return fail_errno(path, "found", errno);
-  if (S_ISLNK(info.st_mode)) return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link; name the file itself", path);
+  if (S_ISLNK(info.st_mode)) return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link, which is followed only to read; give the path of the file itself",
+                   path);
   if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; name another file", path);
   if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0))
@@ -210,6 +211,39 @@ static attune_status look_in(char **out, bool *out_there, const char *folder, co
   return status;
 }
 
+static bool is_link(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
+/* Of a database that is only read, and lies in a folder that is safe, its user's or root's link is followed to the file: that one's
+ * name is what SQLite needs, for the journal lies by it. To write the file itself must be named. *found: else NULL. */
+static attune_status follow(char **found, const char *folder, const char *name, at_store_access access) {
+  char *path = NULL;
+  *found = NULL;
+  attune_status status = access == AT_STORE_READ_ONLY ? join(&path, folder, name) : ATTUNE_OK;
+  if (path && is_link(path)) {
+    status = check_folder(folder, access);
+    if (status == ATTUNE_OK && !(*found = realpath(path, NULL))) status = fail_errno(path, "read", errno);
+  }
+  free(path);
+  return status;
+}
+
+/* `folder` is there, and resolved. */
+static attune_status look_behind(char **out, bool *out_there, const char *folder, const char *name,
+                                 at_store_access access, bool make) {
+  char *file = NULL;
+  attune_status status = follow(&file, folder, name, access);
+  char *slash = file ? strrchr(file, '/') : NULL;
+  if (status != ATTUNE_OK) return status;
+  if (!slash) return look_in(out, out_there, folder, name, access, make);
+  *slash = '\0';
+  status = look_in(out, out_there, slash == file ? "/" : file, slash + 1, access, make);
+  free(file);
+  return status;
+}
+
 /* `folder` and `name` are the two parts of the path. */
 static attune_status resolve(char **out, bool *out_there, char *folder, const char *name, at_store_access access,
                              bool make) {
@@ -217,7 +251,7 @@ static attune_status resolve(char **out, bool *out_there, char *folder, const ch
   if (status != ATTUNE_OK) return status;
   char *real = realpath(folder, NULL); /* SQLite must not follow links, so those above the file are followed here */
   if (real) {
-    status = look_in(out, out_there, real, name, access, make);
+    status = look_behind(out, out_there, real, name, access, make);
     free(real);
     return status;
   }

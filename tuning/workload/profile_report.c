@@ -254,14 +254,14 @@ static void end_in_file(const attune_tuner *tuner, char *text) {
   }
   pthread_once(&once, watch_forks);
   const size_t count = add_done(own, text, texts);
-  if (count && write_file(path, texts, count) != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
+  if (count && write_file(path, texts, count) != ATTUNE_OK) at_log(ATTUNE_LOG_ERROR, "%s", attune_last_message());
 }
 
 void at_profile_end(attune_tuner *tuner) {
   at_dispatch_stats usage;
   if (!tuner->profile) return;
   if (at_dispatch_stats_take(&usage, tuner) != ATTUNE_OK) {
-    at_log(ATTUNE_LOG_WARNING, "the profile is not written: %s", attune_last_message());
+    at_log(ATTUNE_LOG_ERROR, "the profile is not written: %s", attune_last_message());
     return;
   }
   const bool table = strcmp(tuner->profile, "stderr") == 0;

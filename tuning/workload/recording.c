@@ -91,7 +91,7 @@ static void give_back_calls(at_plan_table *table, const claims *all, size_t from
   pthread_mutex_unlock(&table->lock);
 }
 
-void at_recording_flush(attune_tuner *tuner) {
+static void flush(attune_tuner *tuner, bool last) {
   claims all = {NULL, 0, 0};
   if (!tuner->user) return;
   at_call_cache_collect(tuner->id);
@@ -104,10 +104,23 @@ void at_recording_flush(attune_tuner *tuner) {
   if (status != ATTUNE_OK) {
     give_back_calls(&tuner->plans, &all, 0, kept);
     give_back_calls(&tuner->captured, &all, kept, all.count);
-    at_log(at_tuner_loss_level(tuner, status), "the calls of %zu problem%s are not recorded yet: %s", all.count,
-           all.count == 1 ? "" : "s", attune_last_message());
+    if (status != ATTUNE_BUSY) at_tuner_database_is(tuner, status);
+    const bool lost = last && tuner->unwritable == ATTUNE_OK; /* else that was reported when it was opened */
+    const attune_log_level level = lost ? ATTUNE_LOG_ERROR : at_tuner_loss_level(tuner, status);
+    at_log(level, "the calls of %zu problem%s are not recorded%s: %s", all.count, all.count == 1 ? "" : "s",
+           last ? "" : " yet", attune_last_message());
+  } else if (all.count) {
+    at_tuner_database_is(tuner, ATTUNE_OK);
   }
   free(all.items);
+}
+
+void at_recording_flush(attune_tuner *tuner) {
+  flush(tuner, false);
+}
+
+void at_recording_flush_last(attune_tuner *tuner) {
+  flush(tuner, true);
 }
 
 void at_recording_flush_sometimes(attune_tuner *tuner) {
@@ -122,6 +135,7 @@ bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *
   if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return false;
   const attune_status status = at_store_record(tuner->user, fingerprint, problem, 1, FIRST_WAIT_MS);
   if (status == ATTUNE_OK) return true;
+  if (status != ATTUNE_BUSY) at_tuner_database_is(tuner, status);
   at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", problem, attune_last_message());
   return false;
 }

@@ -15,7 +15,10 @@ bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *
 /* Writes what is not written yet. What cannot be written now stays for the next time, and the log says why. */
 void at_recording_flush(attune_tuner *tuner);
 
-/* As above, if the last time was a while ago. */
+/* As above, where there is no next time: what cannot be written is lost, which is an error. */
+void at_recording_flush_last(attune_tuner *tuner);
+
+/* As at_recording_flush, if the last time was a while ago. */
 void at_recording_flush_sometimes(attune_tuner *tuner);
 
 #endif

@@ -154,6 +154,15 @@ static bool is_early_blis(const family *f, const char *id) {
   return strcmp(f->name, "blis") == 0 && strtol(id + sizeof "blis", NULL, 10) < 2;
 }
 
+/* OpenBLAS built for N threads has memory for 2 N threads and callers, of which its own threads take up to N - 1, and
+ * crashes when there are more: so N callers are safe. 0: the library has no bound. */
+static int built_for(const char *config) {
+  static const char key[] = "MAX_THREADS=";
+  const char *found = strstr(config, key);
+  const long threads = found ? strtol(found + sizeof key - 1, NULL, 10) : 0;
+  return threads > 0 && threads < 0xffff ? (int)threads : 0;
+}
+
 static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thread) {
   const char *(*version)(void) = NULL;
   int (*get_threads)(void) = NULL;
@@ -182,6 +191,7 @@ static bool load_one(at_cblas *out, const family *f, void *handle, bool one_thre
   at_cblas_thread_setting_init(&out->gate, get_threads, set_threads);
   const int *setting = f->setting ? dlsym(handle, f->setting) : NULL;
   if (setting) at_cblas_thread_setting_show(&out->gate, setting);
+  if (built_for(text) > 0) at_cblas_thread_setting_bound(&out->gate, built_for(text));
   if (f->end_threads) symbol(handle, f->end_threads, &end_threads[out - libraries]);
   caller_memory[out - libraries].bytes = f->thread_bytes;
   symbol(handle, "blas_memory_alloc", &caller_memory[out - libraries].allocate);

@@ -5,6 +5,8 @@
  * bars the gate to those of the short way waits for them to leave. */
 #include "ops/gemm/host/cblas_thread_setting.h"
 
+#include <limits.h>
+
 #include "src/process/cancel.h"
 #include "src/process/exit.h"
 #include "src/process/floating.h"
@@ -28,6 +30,7 @@
 enum { CALM = 1000 }; /* calls by the long way without a change, after which the short one is open again */
 
 static _Thread_local at_visitor visitor;
+static atomic_int slots_most = INT_MAX; /* the lowest `most` of the gates: threads whose slot lies behind it use none */
 
 static int one_thread(void) {
   return 1;
@@ -49,6 +52,11 @@ void at_cblas_thread_setting_init(at_cblas_thread_setting *gate, int (*get_threa
 void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most) {
   gate->most = most;
   atomic_store(&gate->state, LIMITED);
+}
+
+void at_cblas_thread_setting_bound(at_cblas_thread_setting *gate, int most) {
+  gate->most = most;
+  if (most < atomic_load(&slots_most)) atomic_store(&slots_most, most);
 }
 
 /* Opens a closed gate with `state`; only the thread that closed it calls this. Returns true when a thread waits for
@@ -154,12 +162,22 @@ static entry wait_to_enter(at_cblas_thread_setting *gate, int threads) {
   return result;
 }
 
+/* As long as each thread has one of `most` slots, no more than these are inside. The first thread without one makes all
+ * take the long way, after those of the short way have left. */
+static void ask_for_slot(at_cblas_thread_setting *gate) {
+  if (!visitor.asked) at_in_flight_ask(&visitor, atomic_load(&slots_most));
+  if (visitor.slot || !gate->most || visitor.calls > 1 || (atomic_load(&gate->state) & LIMITED)) return;
+  at_cblas_thread_setting_hold(gate);
+  atomic_fetch_or(&gate->state, LIMITED);
+  at_cblas_thread_setting_release(gate);
+}
+
 static at_visitor *enter_long(at_cblas_thread_setting *gate, int threads) {
+  ask_for_slot(gate);
   entry result = try_enter(gate, threads, CLOSED | HELD | WAITING);
   if (result == ENTERED_SIGNAL) signal_waiters(gate);
   if (result == REFUSED) result = wait_to_enter(gate, threads);
   if (result == OVER) visitor.calls--;
-  if (!visitor.asked) at_in_flight_ask(&visitor); /* the next time it goes the short way */
   return result != OVER ? &visitor : NULL;
 }
 

@@ -38,6 +38,10 @@ void at_cblas_thread_setting_show(at_cblas_thread_setting *gate, const volatile 
  * Before the first call. */
 void at_cblas_thread_setting_limit(at_cblas_thread_setting *gate, int most);
 
+/* The same limit, which costs nothing until more than `most` threads that live have called such libraries. Before the
+ * first call of any gate. */
+void at_cblas_thread_setting_bound(at_cblas_thread_setting *gate, int most);
+
 /* Between these the library runs with `threads` (1..65535); a gate without setter takes no notice of them. Any thread.
  * NULL: the process ends, the library must not be called, and there is nothing to leave. */
 struct at_visitor *at_cblas_thread_setting_enter(at_cblas_thread_setting *gate, int threads);

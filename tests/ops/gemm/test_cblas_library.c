@@ -33,6 +33,39 @@ TEST(test_cblas_side_by_side) {
   assert_string_equal(text, "nothing-none");
 }
 
+enum { CROWD = 300 };
+static _Atomic int wrong, present;
+
+static void *multiply(void *argument) {
+  enum { SIZE = 128 }; /* for which it uses its threads, and so keeps callers waiting inside */
+  at_cblas *library = argument;
+  float *a = calloc(SIZE * SIZE, sizeof *a), *d = calloc(SIZE * SIZE, sizeof *d);
+  for (int i = 0; a && d && i < 10; i++) {
+    if (!at_cblas_thread_setting_enter(&library->gate, library->default_threads)) break;
+    if (atomic_fetch_add(&present, 1) >= library->gate.most && library->gate.most) wrong++;
+    library->sgemm(102, 111, 111, SIZE, SIZE, SIZE, 1.0f, a, SIZE, a, SIZE, 0.0f, d, SIZE);
+    atomic_fetch_sub(&present, 1);
+    at_cblas_thread_setting_leave(&library->gate);
+  }
+  free(a);
+  free(d);
+  return NULL;
+}
+
+/* More threads than OpenBLAS has memory for, which crashes it. */
+TEST(test_cblas_crowd) {
+  static pthread_t threads[CROWD];
+  if (at_cblas_count() == 0) skip();
+  for (int k = 0; k < at_cblas_count(); k++) {
+    at_cblas *library = at_cblas_at(k);
+    if (strncmp(library->id, "openblas", 8) == 0) assert_in_range(library->gate.most, 1, 65535);
+    wrong = 0;
+    for (int i = 0; i < CROWD; i++) assert_int_equal(pthread_create(&threads[i], NULL, multiply, library), 0);
+    for (int i = 0; i < CROWD; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+  }
+}
+
 /* A library with one setting for the process, as the gate sees it. */
 static _Atomic int setting = 7;
 static int setting_get(void) {
@@ -42,7 +75,6 @@ static void setting_set(int threads) {
   setting = threads;
 }
 static at_cblas_thread_setting gate;
-static _Atomic int wrong;
 
 static void *visitor(void *arg) {
   int wanted = *(const int *)arg;
@@ -250,7 +282,6 @@ TEST(test_gate_changes_among_all) {
 /* ---- a library with memory for so many calls at once ---- */
 
 enum { MOST = 2, COMERS = 4 };
-static _Atomic int present;
 
 static void *come_in(void *arg) {
   const int wanted = *(const int *)arg;
@@ -283,6 +314,23 @@ TEST(test_gate_limit) {
     for (int i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
     assert_int_equal(wrong, 0);
     assert_int_equal(setting, 7);
+  }
+}
+
+/* A bound is kept, whether the threads got a slot or not. */
+TEST(test_gate_bound) {
+  static int wanted = 7;
+  pthread_t threads[COMERS];
+  wrong = 0;
+  setting = 7;
+  at_cblas_thread_setting_init(&gate, setting_get, setting_set);
+  at_cblas_thread_setting_bound(&gate, MOST);
+  for (int round = 0; round < 4; round++) {
+    if (round == 2) at_cblas_thread_setting_after_fork(&gate);
+    for (int i = 0; i < COMERS; i++)
+      assert_int_equal(pthread_create(&threads[i], NULL, come_in, &wanted), 0);
+    for (int i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
   }
 }
 

@@ -69,6 +69,9 @@ TEST(overrides_name_what_is_set) {
   setenv("ATTUNE_OVERRIDE", "budget,mode", 1);
   OK(at_settings_read(&s));
   assert_true(s.override_mode && s.override_budget && !s.override_database);
+  setenv("ATTUNE_OVERRIDE", " budget,, mode ,", 1);
+  OK(at_settings_read(&s));
+  assert_true(s.override_mode && s.override_budget && !s.override_database);
   setenv("ATTUNE_OVERRIDE", "mode,db", 1);
   FAILS_SAYING(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT, "ATTUNE_OVERRIDE has \"db\", but ATTUNE_DB is not set");
   setenv("ATTUNE_OVERRIDE", "all", 1);

@@ -131,13 +131,13 @@ TEST(commands_of_one_side) {
   write_file(script, "#!/bin/sh\n");
   assert_int_equal(chmod(script, 0700), 0);
   expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true",
-             "--build", new, "--against", old, "--rounds", "1", "--samples", "1");
+             "--build", new, "--against", old, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
-             "--against", new, "--rounds", "1", "--samples", "1");
+             "--against", new, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_out("missing: only the base has it");
   expect_error("the head lacks the programs of 1 command, so it is missing there");
   expect_run(2, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
-             "--against", old, "--rounds", "1", "--samples", "1");
+             "--against", old, "--rounds", "1", "--samples", "1", "--time", "0.001");
   expect_error("none={build}/none\": neither build has this program; should be a file in \"");
   assert_string_equal(out_text, ""); /* nothing was timed */
 }
@@ -201,8 +201,9 @@ TEST(reports_say_what_the_exit_code_says) {
       const pid_t child =
           again
               ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
-              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--program", program, "--build",
-                                            new, "--against", old, "--junit", junit, "--json", "--save", results, NULL},
+              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--time", "0.001", "--program",
+                                            program, "--build", new, "--against", old, "--junit", junit,
+                                            "--json", "--save", results, NULL},
                       out_path);
       expect_code(rows[i].code, child);
       char *text = read_file(junit), wanted[80];
@@ -226,6 +227,14 @@ TEST(too_few_rounds) {
   expect_out(
       "1 unsure case was timed in 1 round; with 1 case, no change can be certain in fewer than 11: give more --time.");
   assert_null(strstr(out_text, "--rounds"));
+}
+
+/* Rounds are added until a verdict is possible, though no look can have one before that. */
+TEST(few_rounds_become_enough) {
+  const char *new = build("new", "a=time:1200"), *old = build("old", "a=time:1000");
+  expect_run(1, "bench", "--rounds", "4", "--samples", "2", "--time", "60", "--program", program, "--build", new,
+             "--against", old);
+  expect_out("1 slower");
 }
 
 /* A program's message of several lines is one in a table. */

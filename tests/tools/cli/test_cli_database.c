@@ -164,7 +164,10 @@ TEST(no_home_is_refused) {
   expect_error("the tuning database has no default path");
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db",
              ":memory:"); /* who wants none gets none */
-  EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", "", "--budget", "1");
+  EXPECT_RUN(2, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", "", "--budget", "1");
+  expect_error("--db is empty");
+  EXPECT_RUN(2, "show", "--db", "");
+  EXPECT_RUN(2, "warm", "");
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8 strict", "--device", "host");
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host", "--db", database);
   assert_true(there(database));

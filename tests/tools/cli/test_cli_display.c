@@ -48,6 +48,8 @@ TEST_WITH(long_problems_are_told_apart, fresh, NULL) {
   shell("$A tune $W --db $D --device host --problem-budget 20 | cat");
   expect(LONG "1 ");
   expect(LONG "2 ");
+  shell("$A tune $W --db $D --device host --problem-budget 20 | grep -cE 'host_[a-z]+ [a-z]+( |$)'"); /* without = */
+  expect("0\n");
   terminal(80, "$A tune $W --db $D --device host --wide");
   expect(LONG "1 ");
   expect(LONG "2 ");

@@ -346,8 +346,8 @@ TEST(mode_off_tells_what_is_stored) {
 
 TEST(a_file_that_cannot_be_written) {
   char text[8192];
-  errors_of(ATTUNE_MODE_CACHED, "/nonexistent/profile.json", "warning", text, sizeof text);
-  expect(text, "attune: warning: the profile cannot be written to /nonexistent/profile.json: No such file");
+  errors_of(ATTUNE_MODE_CACHED, "/nonexistent/profile.json", "error", text, sizeof text);
+  expect(text, "attune: error: the profile cannot be written to /nonexistent/profile.json: No such file");
 }
 
 FIXTURE(open_all) {

@@ -170,10 +170,39 @@ TEST(what_could_not_be_written_comes_later) {
   assert_true(call(tuner, 4, 10));
   at_recording_flush(tuner);
   assert_int_equal(recorded(4), 10);
+  FAILS(attune_tuner_database_status(tuner), ATTUNE_PERMISSION);
   tuner->user = user;
   at_store_close(read_only);
+  at_recording_flush(tuner);
+  OK(attune_tuner_database_status(tuner));
   attune_tuner_destroy(tuner);
   assert_int_equal(recorded(4), 20);
+}
+
+static char lost[512];
+
+static void on_error(void *user, attune_log_level level, const char *line) {
+  (void)user;
+  if (level == ATTUNE_LOG_ERROR) (void)snprintf(lost, sizeof lost, "%s", line);
+}
+
+/* Each time is an error, for the program ends; the first one was another. */
+TEST(what_is_lost_at_the_end_is_an_error) {
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
+  assert_true(call(tuner, 4, 10));
+  at_recording_flush(tuner);
+  at_store *read_only = NULL;
+  OK(at_store_open(&read_only, database, AT_STORE_READ_ONLY));
+  at_store_close(tuner->user);
+  tuner->user = read_only;
+  attune_set_log(on_error, NULL, ATTUNE_LOG_WARNING);
+  assert_true(call(tuner, 4, 10));
+  at_recording_flush(tuner);
+  assert_non_null(strstr(lost, "not recorded yet: "));
+  lost[0] = '\0';
+  attune_tuner_destroy(tuner);
+  attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
+  assert_non_null(strstr(lost, "not recorded: "));
 }
 
 /* 1000 tiny products take less than 10 larger ones; a stored time of the default counts more than an estimate. */

@@ -3,6 +3,7 @@
 #include "tools/cli/bench/bench.h"
 #include "tools/cli/commands.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,14 +248,18 @@ static int measure(benching *b) {
   return cli_interrupted ? 128 + cli_interrupted : code;
 }
 
+static int open_results(benching *b) {
+  char *error = gate_file_open(&b->file, b->options->save, true);
+  return told(error, errno == ENOSPC ? CLI_FAILED : CLI_USAGE);
+}
+
 static int run(benching *b) {
   const gate_limits limits = {b->options->hang_s, &cli_interrupted};
   int code = check_workloads(b->options);
   if (code == CLI_DONE) code = check_device(b->options);
   if (code == CLI_DONE) code = compare_check(&b->options->reports); /* not after minutes */
   if (code == CLI_DONE) code = make_sides(b, &limits);
-  if (code == CLI_DONE && b->options->save && !b->options->list)
-    code = told(gate_file_open(&b->file, b->options->save, true), CLI_USAGE);
+  if (code == CLI_DONE && b->options->save && !b->options->list) code = open_results(b);
   if (code != CLI_DONE) return code;
   cli_catch_signals();
   const gate_schedule schedule = schedule_of(b, &limits);

@@ -83,7 +83,8 @@ const gate_case *gate_run_find(const gate_run *run, const gate_case *like);
 typedef struct gate_file gate_file;
 
 /* `write`: made when it is not there. A file that is no result file, of a newer version, or damaged is an error and stays
- * as it is. Two writers wait for each other's transactions. */
+ * as it is. Two writers wait for each other's transactions. After an error errno is ENOSPC where the file cannot grow, else 0; then
+ * one that was made by this is gone again. */
 char *gate_file_open(gate_file **out, const char *path, bool write);
 void gate_file_close(gate_file *file);
 

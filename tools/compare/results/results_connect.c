@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define APPLICATION_ID 1096045139
 #define TUNING_DATABASE_ID 1096041538 /* tuning/store/schema.sql */
@@ -211,14 +212,24 @@ static char *check_path(const char *path, bool write) {
   return check_header(path);
 }
 
+/* Could the file that SQLite made not grow? Then it goes again. */
+static bool is_full(const gate_file *file) {
+  const int code = file->db ? sqlite3_errcode(file->db) & 0xff : SQLITE_OK;
+  struct stat info;
+  if (!file->write || (code != SQLITE_FULL && code != SQLITE_IOERR)) return false;
+  if (file->made && stat(file->path, &info) == 0 && info.st_size == 0) (void)unlink(file->path);
+  return true;
+}
+
 char *gate_file_open(gate_file **out, const char *path, bool write) {
   *out = NULL;
   char *error = check_path(path, write);
+  errno = 0;
   if (error) return error;
   char *plain =
       *path == '/' ? gate_copy(path) : gate_say("./%s", path); /* "file:" and ":memory:" are names of files here */
   gate_file *file = gate_alloc(1, sizeof *file);
-  *file = (gate_file){.path = gate_copy(path), .write = write};
+  *file = (gate_file){.path = gate_copy(path), .write = write, .made = write && access(path, F_OK) != 0};
   /* Also to read: what a writer that died left half written must be undone. SQLite only reads where it may not write. */
   const int flags =
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_READWRITE | (write ? SQLITE_OPEN_CREATE : 0);
@@ -229,10 +240,12 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
     error = gate_say("%s cannot be written; check the permissions of the file and its folder", path);
   if (!error) error = identify(file);
   if (!error && write) error = gate_sql_run(file, "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;");
+  const bool full = error && is_full(file);
   if (error)
     gate_file_close(file);
   else
     *out = file;
+  errno = full ? ENOSPC : 0;
   return error;
 }
 

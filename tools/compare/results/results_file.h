@@ -14,7 +14,7 @@
 struct gate_file {
   sqlite3 *db;
   char *path;
-  bool write;
+  bool write, made; /* made: by opening it */
 };
 
 /* What SQLite's code means for the user. Never NULL. */

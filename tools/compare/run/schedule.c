@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * schedule.c: round after round, then the looks. */
 #include "tools/compare/run/schedule_parts.h"
+#include "tools/compare/ranks/rank_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,16 +181,30 @@ static bool judge(gate_rounds *r, gate_outcome *out) {
   return unsure;
 }
 
+static int twice(int rounds) {
+  return rounds < GATE_MOST_VALUES / 2 ? 2 * rounds : GATE_MOST_VALUES;
+}
+
+static size_t count_judged(const gate_outcome *out) {
+  size_t judged = 0;
+  for (size_t i = 0; i < out->count; i++) judged += out->judged[i].base_visits > 0 && out->judged[i].head_visits > 0;
+  return judged ? judged : 1;
+}
+
+/* A look at fewer rounds than any verdict needs takes nothing of alpha, and is none. */
 static char *judge_and_go_on(gate_rounds *r, gate_outcome *out) {
   const gate_judging *j = &r->schedule.judging;
   char *error = NULL;
   int rounds = r->schedule.rounds, next;
   double spent = 0;
+  int look = 0;
   out->judged = gate_alloc(r->count, sizeof *out->judged);
-  for (int look = 0; judge(r, out) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time;
-       look++, rounds = next) {
-    if (!(next = gate_next_look(rounds, &spent))) break;
-    error = some_rounds(r, rounds, next - rounds, look + 1, out);
+  for (; judge(r, out) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time; rounds = next) {
+    const bool could_tell = rounds >= gate_judge_least_rounds(&j->rule, count_judged(out), j->looks);
+    next = could_tell ? gate_next_look(rounds, &spent) : twice(rounds);
+    if (!next) break;
+    look += could_tell;
+    error = some_rounds(r, rounds, next - rounds, look > 0 ? look : 1, out);
   }
   return error;
 }
