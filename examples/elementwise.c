@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise.c: relu(alpha * x + bias), any expression, as one kernel on the best device here; the bias is broadcast. */
+ * elementwise.c: relu(alpha * x + bias), any expression, as one kernel on the best device here; the bias is
+ * broadcast. */
 #include <attune/attune.h>
 
 #include <stdio.h>

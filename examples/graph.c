@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c: a step of work captured once and replayed: memory from the graph's pool, fresh random numbers in each replay,
- * a matrix product, a function of the program. */
+ * graph.c: a step of work captured once and replayed: memory from the graph's pool, fresh random numbers in each
+ * replay, a matrix product, a function of the program. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -36,18 +36,18 @@ bool bench_cblas_has(const attune_gemm_problem *g) {
 }
 
 /* gemv as a program would call it. */
-#define RUN(NAME, TYPE, GEMM, GEMV)                                                                                   \
-  static void NAME(const bench_cblas *c, const attune_gemm_problem *g, const TYPE *a, const TYPE *b, TYPE *d,         \
-                   bool vectors) {                                                                                    \
-    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;   \
-    const int ta = g->trans_a ? TRANSPOSED : PLAIN, tb = g->trans_b ? TRANSPOSED : PLAIN;                             \
-    if (vectors && n == 1)                                                                                            \
-      c->GEMV(COLUMNS, ta, g->trans_a ? k : m, g->trans_a ? m : k, 1, a, lda, b, g->trans_b ? ldb : 1, 0, d, 1);      \
-    else if (vectors && m == 1)                                                                                       \
-      c->GEMV(COLUMNS, g->trans_b ? PLAIN : TRANSPOSED, g->trans_b ? n : k, g->trans_b ? k : n, 1, b, ldb, a,         \
-              g->trans_a ? 1 : lda, 0, d, ldd);                                                                       \
-    else                                                                                                              \
-      c->GEMM(COLUMNS, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, d, ldd);                                                \
+#define RUN(NAME, TYPE, GEMM, GEMV)                                                                                 \
+  static void NAME(const bench_cblas *c, const attune_gemm_problem *g, const TYPE *a, const TYPE *b, TYPE *d,       \
+                   bool vectors) {                                                                                  \
+    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd; \
+    const int ta = g->trans_a ? TRANSPOSED : PLAIN, tb = g->trans_b ? TRANSPOSED : PLAIN;                           \
+    if (vectors && n == 1)                                                                                          \
+      c->GEMV(COLUMNS, ta, g->trans_a ? k : m, g->trans_a ? m : k, 1, a, lda, b, g->trans_b ? ldb : 1, 0, d, 1);    \
+    else if (vectors && m == 1)                                                                                     \
+      c->GEMV(COLUMNS, g->trans_b ? PLAIN : TRANSPOSED, g->trans_b ? n : k, g->trans_b ? k : n, 1, b, ldb, a,       \
+              g->trans_a ? 1 : lda, 0, d, ldd);                                                                     \
+    else                                                                                                            \
+      c->GEMM(COLUMNS, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, d, ldd);                                              \
   }
 
 RUN(run_f32, float, sgemm, sgemv)

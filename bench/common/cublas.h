@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cublas.h: what the programs beside cuBLAS share: its types for a problem, its call, and samples of calls that are replayed as
- * graphs. What cannot go on ends the program with a message. */
+ * cublas.h: what the programs beside cuBLAS share: its types for a problem, its call, and samples of calls that are
+ * replayed as graphs. What cannot go on ends the program with a message. */
 #ifndef BENCH_CUBLAS_H
 #define BENCH_CUBLAS_H
 
@@ -39,8 +39,8 @@ typedef struct bench_windows {
   int count;
 } bench_windows;
 
-/* Captures `calls` calls of give(arg, set) over the sets from `first` on, of `sets` in all, round and round; NULL: it cannot be
- * captured. */
+/* Captures `calls` calls of give(arg, set) over the sets from `first` on, of `sets` in all, round and round; NULL: it
+ * cannot be captured. */
 cudaGraphExec_t bench_capture(cudaStream_t stream, bool (*give)(void *arg, int set), void *arg, int first, int calls,
                               int sets);
 void bench_windows_drop(bench_windows *windows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * problem.h: a GEMM of a workload as the programs beside vendors need it: every size explicit, where operands may lie, random
- * numbers for them. What cannot go on ends the program with a message. */
+ * problem.h: a GEMM of a workload as the programs beside vendors need it: every size explicit, where operands may lie,
+ * random numbers for them. What cannot go on ends the program with a message. */
 #ifndef BENCH_PROBLEM_H
 #define BENCH_PROBLEM_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tool.h: what every program here uses: options, ending with a message, the head and the tables of a report, the clock. */
+ * tool.h: what every program here uses: options, ending with a message, the head and the tables of a report, the
+ * clock. */
 #ifndef BENCH_TOOL_H
 #define BENCH_TOOL_H
 
@@ -31,9 +32,9 @@ typedef struct bench_option {
   double least, most; /* of a number */
 } bench_option;
 
-/* First of all in main: reads the options, ended by one without a name, and the words that are none, at most `most_words`, into
- * words[]; returns how many. --help prints `usage` and ends the program with 0, wrong usage prints what is wrong and ends it with
- * 2. Keeps the command line for bench_head. */
+/* First of all in main: reads the options, ended by one without a name, and the words that are none, at most
+ * `most_words`, into words[]; returns how many. --help prints `usage` and ends the program with 0, wrong usage prints
+ * what is wrong and ends it with 2. Keeps the command line for bench_head. */
 int bench_read_options(int argc, char **argv, const bench_option *options, const char *usage, const char **words,
                        int most_words);
 void bench_bad_usage(const char *what, const char *usage) __attribute__((noreturn));

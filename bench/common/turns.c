@@ -53,7 +53,8 @@ static double above(double x, double y) {
   return x - y;
 }
 
-/* The median of f(time of the way, other): that of way `of` in the round, or where it is negative `fixed`; f NULL: of the times. */
+/* The median of f(time of the way, other): that of way `of` in the round, or where it is negative `fixed`; f NULL: of
+ * the times. */
 static double median_of(const bench_turns *t, double (*f)(double, double), int way, int of, double fixed) {
   double values[BENCH_TURN_ROUNDS];
   for (int r = 0; r < t->rounds; r++) values[r] = f ? f(t->ns[way][r], of < 0 ? fixed : t->ns[of][r]) : t->ns[way][r];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * turns.h: ways to do the same that take turns, and what their times say: the one loop of the programs that `attune bench` cannot
- * run, because a sample of theirs is more than calls of a function. */
+ * turns.h: ways to do the same that take turns, and what their times say: the one loop of the programs that `attune
+ * bench` cannot run, because a sample of theirs is more than calls of a function. */
 #ifndef BENCH_TURNS_H
 #define BENCH_TURNS_H
 
@@ -13,8 +13,8 @@ typedef struct bench_turns {
 
 typedef enum bench_order { BENCH_ROTATED, BENCH_DRAWN } bench_order;
 
-/* Round after round: sample(arg, way, round) of each way, nanoseconds; each way comes first in turn, or the order is drawn anew.
- * Rounds below 0 warm up. */
+/* Round after round: sample(arg, way, round) of each way, nanoseconds; each way comes first in turn, or the order is
+ * drawn anew. Rounds below 0 warm up. */
 void bench_take_turns(bench_turns *out, int ways, int warmups, int rounds, bench_order order,
                       double (*sample)(void *arg, int way, int round), void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_calls.c: bench_elementwise_calls [--device NAME] [--markdown FILE]: host time of a call of attune_elementwise
- * and of a plan, for few elements. On CUDA beside the launch of an empty kernel; on the host, where the time includes the
- * work, beside a C loop over the same memory. All take turns in each round. */
+ * elementwise_calls.c: bench_elementwise_calls [--device NAME] [--markdown FILE]: host time of a call of
+ * attune_elementwise and of a plan, for few elements. On CUDA beside the launch of an empty kernel; on the host, where
+ * the time includes the work, beside a C loop over the same memory. All take turns in each round. */
 #include "bench/common/tool.h"
 #include "bench/common/turns.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_cuda.c: bench_elementwise_cuda: bytes a second of expressions on cuda:0, beside a copy of the same memory on
- * the device, interleaved. --sweep times every configuration that is worth a try, which orders the best guesses; --small those of few
- * elements in replayed graphs, each as a kernel that waits for the one in front and as dependent ones.
- * torch_elementwise.py measures PyTorch in the same way. */
+ * elementwise_cuda.c: bench_elementwise_cuda: bytes a second of expressions on cuda:0, beside a copy of the same memory
+ * on the device, interleaved. --sweep times every configuration that is worth a try, which orders the best guesses;
+ * --small those of few elements in replayed graphs, each as a kernel that waits for the one in front and as dependent
+ * ones. torch_elementwise.py measures PyTorch in the same way. */
 #include "bench/common/tool.h"
 #include "bench/common/turns.h"
 

@@ -93,7 +93,7 @@ static void compare_part(void *arg, const at_team *team) {
   for (int k = 0; k < w->ways; k++) w->part_worst[team->rank][k] = 0.0;
   for (int64_t i = from; i < to; i++) {
     const at_wide_value v[3] = {at_wide_value_load(w->dtype, w->x + (size_t)i * size),
-                           at_wide_value_load(w->dtype, w->y + (size_t)i * size)};
+                                at_wide_value_load(w->dtype, w->y + (size_t)i * size)};
     const long double exact = at_evaluate_real(w->s->function, computed, v).re;
     for (int k = 0; k < w->ways; k++) {
       const double off = ulp_units(w->dtype, at_wide_value_load(w->dtype, w->out[k] + (size_t)i * size).re, exact);
@@ -129,7 +129,7 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
   for (int64_t i = 0; i < w->n; i++)
     for (int k = 0; k < 2; k++)
       ulp_put_number(w->dtype, w->s->arguments, (k ? w->y : w->x) + (size_t)i * size, i,
-                 size == 2 && w->s->arguments == 1 ? (uint64_t)i : at_splitmix64(&state));
+                     size == 2 && w->s->arguments == 1 ? (uint64_t)i : at_splitmix64(&state));
   const at_operand_name names[2] = {{.name = "x", .dtype = (uint8_t)w->dtype},
                                     {.name = "y", .dtype = (uint8_t)w->dtype}};
   const at_signature signature = {.tensors = names, .tensor_count = w->s->arguments};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_ulp.h: distances in units in the last place, the inputs that find them, and what elementwise_ulp.c asks of a
- * CUDA device. */
+ * elementwise_ulp.h: distances in units in the last place, the inputs that find them, and what elementwise_ulp.c asks
+ * of a CUDA device. */
 #ifndef BENCH_ELEMENTWISE_ULP_H
 #define BENCH_ELEMENTWISE_ULP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * numpy_loops.c: a library for numpy_elementwise.py: times calls of C functions from C, so that Python's own cost is not in
- * them. Each returns ns of one call, the mean of `calls` in a row. */
+ * numpy_loops.c: a library for numpy_elementwise.py: times calls of C functions from C, so that Python's own cost is
+ * not in them. Each returns ns of one call, the mean of `calls` in a row. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>

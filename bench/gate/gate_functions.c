@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gate_functions.c: 52 small functions as cases for `attune bench`, to try the gate itself on: how often does it see a change
- * where there is none, or miss one that is there?
+ * gate_functions.c: 52 small functions as cases for `attune bench`, to try the gate itself on: how often does it see a
+ * change where there is none, or miss one that is there?
  *
  *   bench_gate_functions [--slow=FILE]
  *
- * Where FILE exists each of its lines CASE PERCENT names a case that really does so much more work. Two sides that differ
- * so, where folder `slow` has a file `which`, and folder `same` has none:
+ * Where FILE exists each of its lines CASE PERCENT names a case that really does so much more work. Two sides that
+ * differ so, where folder `slow` has a file `which`, and folder `same` has none:
  *   attune bench --program 'bench_gate_functions --slow={build}/which' --build slow --against same --save slower.db */
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gate_peers.c: three tools' rules, after their documentation and code:
  *
- * - Google Benchmark, tools/compare.py: Mann-Whitney's U test over the repetitions, p < 0.05, at least 9 repetitions for a
+ * - Google Benchmark, tools/compare.py: Mann-Whitney's U test over the repetitions, p < 0.05, at least 9 repetitions
+ * for a
  *   result that it calls reliable; any difference counts.
- * - asv (airspeed velocity), asv compare and continuous: the ratio of the medians above the factor 1.1, and Mann-Whitney's U test
+ * - asv (airspeed velocity), asv compare and continuous: the ratio of the medians above the factor 1.1, and
+ * Mann-Whitney's U test
  *   at 0.002.
- * - Criterion.rs: a bootstrap of the t statistic of the means under no change, p < 0.05, and the whole 95 % bootstrap interval
+ * - Criterion.rs: a bootstrap of the t statistic of the means under no change, p < 0.05, and the whole 95 % bootstrap
+ * interval
  *   of the relative change beyond the noise threshold of 1 %. 2,000 resamples here, 100,000 there. */
 #include "bench/gate/gate_peers.h"
 

@@ -3,11 +3,11 @@
  *
  *   bench_gate_rates [--slower PERCENT]... FILE...
  *
- * FILEs are result files with pairs of runs of a build with itself (attune bench --against): each "slower" there is false.
- * For misses the samples of one case at a time, of the head, are multiplied here by what --slower says (1.5 and 3), and the
- * whole comparison is judged again. Pairs whose head is labelled "slower:CASE" were slowed down for real: they are counted
- * apart. Several FILEs, parts of one campaign, are summed; a comparison that is in two of them (a copy) is refused. Prints a
- * Markdown table, and which file gave how many. */
+ * FILEs are result files with pairs of runs of a build with itself (attune bench --against): each "slower" there is
+ * false. For misses the samples of one case at a time, of the head, are multiplied here by what --slower says (1.5 and
+ * 3), and the whole comparison is judged again. Pairs whose head is labelled "slower:CASE" were slowed down for real:
+ * they are counted apart. Several FILEs, parts of one campaign, are summed; a comparison that is in two of them (a
+ * copy) is refused. Prints a Markdown table, and which file gave how many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * outside.c: bench_outside, a program as a user would write it: does what attune chose hold here too? It has memory,
- * streams and library handles of its own, lays operands out at several alignments and spacings, and compares attune_gemm
- * with the vendor's own call and with what tuning claimed. */
+ * streams and library handles of its own, lays operands out at several alignments and spacings, and compares
+ * attune_gemm with the vendor's own call and with what tuning claimed. */
 #include "bench/outside/outside.h"
 
 #include "bench/common/tool.h"

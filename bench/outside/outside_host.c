@@ -66,8 +66,8 @@ static double run(child *c, double ms) {
   return atof(answer);
 }
 
-/* Idle threads of a CBLAS spin for tens of milliseconds after its last call, on the CPUs that the other's team needs: no
- * program would pay for another's calls. */
+/* Idle threads of a CBLAS spin for tens of milliseconds after its last call, on the CPUs that the other's team needs:
+ * no program would pay for another's calls. */
 static double host_sample(outside_side *side, int way) {
   host_state *host = side->state;
   const long ns = (long)(1e6 * host->pause_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * outside_twice.c: how well does the outside agree with itself? A claim cannot be nearer to a measurement than that is to
- * its own repetition: all rows are measured again, in new processes, and both distances are told side by side. */
+ * outside_twice.c: how well does the outside agree with itself? A claim cannot be nearer to a measurement than that is
+ * to its own repetition: all rows are measured again, in new processes, and both distances are told side by side. */
 #include "bench/outside/outside.h"
 
 #include "bench/common/tool.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts.c: bench_parts: allocator, random numbers, graphs, the hot path and the host's interpreter beside their peers, in turns:
+ * parts.c: bench_parts: allocator, random numbers, graphs, the hot path and the host's interpreter beside their peers,
+ * in turns:
  *   attune bench --program build/release/bench/bench_parts --filter random/host --markdown random.md
  * By hand it lists the cases. */
 #include "bench/parts/parts.h"
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 /* A case as it was added: as long as the program. */
 typedef struct part {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts.h: bench_parts, the cases that attune's parts and their peers are for `attune bench`, a file a part. What cannot go
- * on before a case is opened ends the program with a message. */
+ * parts.h: bench_parts, the cases that attune's parts and their peers are for `attune bench`, a file a part. What
+ * cannot go on before a case is opened ends the program with a message. */
 #ifndef BENCH_PARTS_H
 #define BENCH_PARTS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts_blocked.c: every configuration of attune's own host_blocked beside OpenBLAS, both on one thread. What attune is held to is
- * the f32 product of 1024^3: the fastest at most 1.67 x OpenBLAS. It looks inside the library to run that one implementation. */
+ * parts_blocked.c: every configuration of attune's own host_blocked beside OpenBLAS, both on one thread. What attune is
+ * held to is the f32 product of 1024^3: the fastest at most 1.67 x OpenBLAS. It looks inside the library to run that
+ * one implementation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

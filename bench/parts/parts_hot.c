@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts_hot.c: what attune itself costs: a hit of attune_gemm and a plan run, in one thread and in several. The plan launches
- * nothing, so that only attune is measured: for that this file looks inside the library. */
+ * parts_hot.c: what attune itself costs: a hit of attune_gemm and a plan run, in one thread and in several. The plan
+ * launches nothing, so that only attune is measured: for that this file looks inside the library. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts_interpret.c: the host's interpreter of expressions beside memcpy of one operand (the first case): by one thread in its cache, and by all
- * threads in memory, through the caches and past them. */
+ * parts_interpret.c: the host's interpreter of expressions beside memcpy of one operand (the first case): by one thread
+ * in its cache, and by all threads in memory, through the caches and past them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

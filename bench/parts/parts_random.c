@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parts_random.c: random numbers on the host and on CUDA, beside a fill of the same memory and, on CUDA, cuRAND's Philox.
- * torch_random.py measures PyTorch's.
+ * parts_random.c: random numbers on the host and on CUDA, beside a fill of the same memory and, on CUDA, cuRAND's
+ * Philox. torch_random.py measures PyTorch's.
  *
  * What the kernels should reach on an H200: uniform and Bernoulli what a fill does, 4.5 TB/s. Normal f32 about 100
  * instructions for 16 bytes, of which Philox takes 39; wide multiplications, logic operations and conversions take two

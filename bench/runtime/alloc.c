@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc.c: memory that the caching allocator reserves on traces of a training step and of LLM serving, against the most that
- * was in use. The time of alloc + free is in parts_alloc.c.
+ * alloc.c: memory that the caching allocator reserves on traces of a training step and of LLM serving, against the most
+ * that was in use. The time of alloc + free is in parts_alloc.c.
  *   bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]
  * --traces also writes the traces there as text, "a ID BYTES" and "f ID", for torch_alloc.py to replay. */
 #include "bench/common/tool.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * collectives.c: bench_collectives [--markdown FILE] [--rounds N]: collectives of all GPUs of the machine: attune, NCCL
- * called directly on the same streams and memory, attune's copies. The ways take turns. A sample is calls one by one, each
- * waited for, or calls in a row and a wait at the end. torch_collectives.py has torch.cuda.comm's. */
+ * called directly on the same streams and memory, attune's copies. The ways take turns. A sample is calls one by one,
+ * each waited for, or calls in a row and a wait at the end. torch_collectives.py has torch.cuda.comm's. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_cuda.c: bench_graph [--markdown FILE]: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so
- * the same kernels; cublasGemmEx captured by hand. Two times each: on the device, from replay to replay, and of the
- * host's call. The ways are interleaved. Exits with 1 when attune's takes more than 1.05 times the one by hand. On the host:
- * parts_graph.c; torch_graph.py measures PyTorch's. */
+ * graph_cuda.c: bench_graph [--markdown FILE]: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured
+ * by hand with the CUDA API, so the same kernels; cublasGemmEx captured by hand. Two times each: on the device, from
+ * replay to replay, and of the host's call. The ways are interleaved. Exits with 1 when attune's takes more than 1.05
+ * times the one by hand. On the host: parts_graph.c; torch_graph.py measures PyTorch's. */
 #include <attune/graph.h>
 
 #include "bench/common/tool.h"
@@ -92,8 +92,8 @@ static void launch(scene *s, int way) {
     cuda(cudaGraphLaunch(s->by_hand[way], s->native), "cudaGraphLaunch");
 }
 
-/* The device's time from replay to replay; the host's time of a call goes into s->host. One replay goes first, so that the
- * device never waits for the host. */
+/* The device's time from replay to replay; the host's time of a call goes into s->host. One replay goes first, so that
+ * the device never waits for the host. */
 static double sample(void *arg, int way, int round) {
   scene *s = arg;
   float ms = 0.0f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hot_path.c: bench_hot_path: opening a tuner on a database with many winners, and the first look-up in it; on CUDA what
- * enqueuing a small call costs. The cost of attune alone is in parts_hot.c. */
+ * hot_path.c: bench_hot_path: opening a tuner on a database with many winners, and the first look-up in it; on CUDA
+ * what enqueuing a small call costs. The cost of attune alone is in parts_hot.c. */
 #include "bench/runtime/hot_path.h"
 
 #include "bench/common/tool.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hot_path_cuda.c: host time to enqueue a 64^3 bf16 GEMM: cublasGemmEx called by the program, attune_gemm and
- * attune_gemm_plan_run on cuBLAS and on the winner. All take turns in each round, in an order drawn anew, so that what one
- * costs above another is seen in pairs. The first way runs twice a round: what its second turn costs above its first is
- * noise. */
+ * attune_gemm_plan_run on cuBLAS and on the winner. All take turns in each round, in an order drawn anew, so that what
+ * one costs above another is seen in pairs. The first way runs twice a round: what its second turn costs above its
+ * first is noise. */
 #include "bench/runtime/hot_path.h"
 
 #include "bench/common/tool.h"

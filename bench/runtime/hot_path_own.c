@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hot_path_own.c: host time to enqueue a small GEMM by a kernel of attune's own, beside an empty kernel that the program
- * launches and cuBLAS called by the program. The kernel is the first that the family offers: which one would win does not
- * matter to what its launch costs. */
+ * hot_path_own.c: host time to enqueue a small GEMM by a kernel of attune's own, beside an empty kernel that the
+ * program launches and cuBLAS called by the program. The kernel is the first that the family offers: which one would
+ * win does not matter to what its launch costs. */
 #include "bench/runtime/hot_path.h"
 
 #include "bench/common/cublas.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * telemetry.c: bench_telemetry [--device D] [--calls N] [--markdown FILE]: how long a call takes that asks a device how busy,
- * warm and hungry it is, while nothing runs on the device and while work does; the first call of the process is told by itself. */
+ * telemetry.c: bench_telemetry [--device D] [--calls N] [--markdown FILE]: how long a call takes that asks a device how
+ * busy, warm and hungry it is, while nothing runs on the device and while work does; the first call of the process is
+ * told by itself. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -54,7 +55,8 @@ int main(int argc, char **argv) {
   bench_check(attune_alloc(&memory, stream, BYTES), "attune_alloc");
   bench_check(attune_stream_synchronize(stream), "attune_stream_synchronize");
   bench_markdown_open(markdown);
-  bench_head("Telemetry of a device", device, NULL, "calls of attune_device_get_telemetry one after another, all fields");
+  bench_head("Telemetry of a device", device, NULL,
+             "calls of attune_device_get_telemetry one after another, all fields");
   bench_table("| while the device is | least, us >| median >| 99 of 100 >| most >|");
   tell(device, NULL, NULL, calls, "idle");
   tell(device, stream, memory, calls, "busy with fills");

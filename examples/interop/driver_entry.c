@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_entry.c: functions of the driver, found by the runtime, on attune's stream, event and memory; the driver's context
- * is the one that attune works in. */
+ * driver_entry.c: functions of the driver, found by the runtime, on attune's stream, event and memory; the driver's
+ * context is the one that attune works in. */
 #include "examples/interop/interop.h"
 
 #include <cuda.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_edit.c: the inside of a graph that attune captured, edited by CUDA: order taken away and given, a node removed, memory
- * that nodes of the graph take and free, attributes of its kernels, and an executable with flags of the program's choice. */
+ * graph_edit.c: the inside of a graph that attune captured, edited by CUDA: order taken away and given, a node removed,
+ * memory that nodes of the graph take and free, attributes of its kernels, and an executable with flags of the
+ * program's choice. */
 #include "examples/interop/kernels.h"
 
 enum { COUNT = 1024, BYTES = COUNT * (int)sizeof(float), MOST = 16 };

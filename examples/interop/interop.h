@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interop.h: what the programs of this folder share. Each proves that some functions of CUDA's runtime work with attune's
- * handles and memory as they are. It exits with 0 if they do, with 1 if not, with 77 if the machine cannot show it. */
+ * interop.h: what the programs of this folder share. Each proves that some functions of CUDA's runtime work with
+ * attune's handles and memory as they are. It exits with 0 if they do, with 1 if not, with 77 if the machine cannot
+ * show it. */
 #ifndef INTEROP_H
 #define INTEROP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernels.h: kernels for the programs of this folder, as the text that nvcc -ptx makes of CUDA C, so that neither nvcc nor
- * NVRTC is needed. */
+ * kernels.h: kernels for the programs of this folder, as the text that nvcc -ptx makes of CUDA C, so that neither nvcc
+ * nor NVRTC is needed. */
 #ifndef INTEROP_KERNELS_H
 #define INTEROP_KERNELS_H
 
@@ -8,7 +8,8 @@
 
 #define KERNELS_HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 
-/* extern "C" __global__ void twice(float *p, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) p[i] += p[i]; } */
+/* extern "C" __global__ void twice(float *p, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) p[i] +=
+ * p[i]; } */
 #define KERNEL_TWICE                                                         \
   ".visible .entry twice(.param .u64 p, .param .u32 n)"                      \
   "{ .reg .pred %q; .reg .b32 %r<5>; .reg .f32 %f<2>; .reg .b64 %d<3>;"      \
@@ -19,8 +20,8 @@
   "  ld.f32 %f0, [%d2]; add.f32 %f1, %f0, %f0; st.f32 [%d2], %f1;"           \
   "done: ret; }\n"
 
-/* One thread a block. Each block writes its number + 1, all meet at the counter, and each writes what its neighbour wrote
- * into the second half: it ends only if all blocks run at the same time.
+/* One thread a block. Each block writes its number + 1, all meet at the counter, and each writes what its neighbour
+ * wrote into the second half: it ends only if all blocks run at the same time.
  * extern "C" __global__ void meet(float *p, unsigned *counter) {
  *   p[blockIdx.x] = blockIdx.x + 1; __threadfence(); atomicAdd(counter, 1);
  *   while (*(volatile unsigned *)counter < gridDim.x) {} __threadfence();

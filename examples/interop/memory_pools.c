@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory_pools.c: the driver's own pools of memory (cudaMallocAsync and its kin) on attune's stream, and attune's work on
- * their memory; and memory of the host that CUDA made. */
+ * memory_pools.c: the driver's own pools of memory (cudaMallocAsync and its kin) on attune's stream, and attune's work
+ * on their memory; and memory of the host that CUDA made. */
 #include "examples/interop/interop.h"
 
 enum { COUNT = 1 << 16, BYTES = COUNT * (int)sizeof(float) };

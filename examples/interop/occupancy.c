@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * occupancy.c: a kernel of the program's: its attributes, how many blocks fit, and its launch on attune's stream, between
- * work of attune and a call of the host's. */
+ * occupancy.c: a kernel of the program's: its attributes, how many blocks fit, and its launch on attune's stream,
+ * between work of attune and a call of the host's. */
 #include "examples/interop/kernels.h"
 
 #include <cuda.h>
 
-_Static_assert(_Generic((cudaFunction_t)NULL, CUfunction: 1, default: 0), "the driver's functions are the runtime's");
+_Static_assert(_Generic((cudaFunction_t)NULL, CUfunction : 1, default : 0), "the driver's functions are the runtime's");
 
 static void CUDART_CB count_call(void *user) {
   ++*(int *)user;

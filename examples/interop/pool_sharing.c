@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_sharing.c: a pool of the driver's, given to another process as a whole: attune fills memory of it here, and works on it
- * there; and who may use a pool. */
+ * pool_sharing.c: a pool of the driver's, given to another process as a whole: attune fills memory of it here, and
+ * works on it there; and who may use a pool. */
 #include "examples/interop/interop.h"
 
 #include <spawn.h>
@@ -31,7 +31,8 @@ static int other(const char *text) {
   void *memory = NULL;
   attune_stream *stream = interop_begin();
   read_text(&exported, sizeof exported, text);
-  CUDA(cudaMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)POOL_AT, cudaMemHandleTypePosixFileDescriptor, 0));
+  CUDA(
+      cudaMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)POOL_AT, cudaMemHandleTypePosixFileDescriptor, 0));
   const struct cudaMemAccessDesc access = {.location = {.type = cudaMemLocationTypeDevice, .id = 0},
                                            .flags = cudaMemAccessFlagsProtReadWrite};
   CUDA(cudaMemPoolSetAccess(pool, &access, 1));

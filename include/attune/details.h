@@ -13,7 +13,7 @@ extern "C" {
 /* Properties in addition to attune_device_properties. Numbers may be ATTUNE_NOT_KNOWN, strings "". 1 is yes, 0 is
  * no. */
 typedef struct attune_device_details {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                                             /* sizeof this struct, or 0 (types.h) */
   int64_t warp_size;                                       /* threads */
   int64_t threads_per_block, threads_per_processor;        /* at most */
   int64_t blocks_per_processor;                            /* at most */

@@ -48,7 +48,7 @@ typedef struct attune_scalar {
 
 /* Operands of one call. Set unused fields to zero, for example by `= {0}`. */
 typedef struct attune_elementwise_operands {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                  /* sizeof this struct, or 0 (types.h) */
   const attune_tensor *outputs; /* in the expression's order */
   int output_count;
   const attune_tensor *inputs; /* in any order, matched by name; the expression must use each */

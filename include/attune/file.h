@@ -36,11 +36,11 @@ typedef enum attune_file_way {
 
 /* Options for opening a file; start from ATTUNE_FILE_OPTIONS_INIT. */
 typedef struct attune_file_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;  /* sizeof this struct, or 0 (types.h) */
   int write;    /* nonzero: attune_file_save may write to it */
   int create;   /* nonzero, with write: created if missing, with mode 0666 less the umask */
   int truncate; /* nonzero, with write: truncated to 0 bytes */
-  int direct; /* nonzero: bypass the page cache (O_DIRECT) where the file system can; any offset, size and address is
+  int direct;   /* nonzero: bypass the page cache (O_DIRECT) where the file system can; any offset, size and address is
                  allowed */
   attune_file_way way;
 } attune_file_options;

@@ -40,7 +40,7 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;            /* sizeof this struct, or 0 (types.h) */
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 (complex: on the host only) */
   attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs */
   attune_layout layout;
@@ -54,17 +54,17 @@ typedef struct attune_gemm_problem {
 } attune_gemm_problem;
 
 /* f32, column-major, not transposed, one matrix, packed, strict; m, n and k are 0. */
-#define ATTUNE_GEMM_PROBLEM_INIT                                                                              \
-  {                                                                                                           \
-    sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, \
-        0, 1, 0, 0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                    \
+#define ATTUNE_GEMM_PROBLEM_INIT                                                                                      \
+  {                                                                                                                   \
+    sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, \
+        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                                     \
   }
 
 /* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element, or
- * to its real part. C may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d); otherwise no element
- * of D may share a byte with an element of A, B or C that is read. D may lie in their gaps: between columns that are ld
- * apart, or between the matrices of a batch. The scalars are converted to the accumulation type; only complex problems
- * read their imaginary parts. */
+ * to its real part. C may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d);
+ * otherwise no element of D may share a byte with an element of A, B or C that is read. D may lie in their gaps:
+ * between columns that are ld apart, or between the matrices of a batch. The scalars are converted to the accumulation
+ * type; only complex problems read their imaginary parts. */
 typedef struct attune_gemm_operands {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;

@@ -34,7 +34,7 @@ typedef enum attune_capture_mode {
 /* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. With neither `share` nor `pool` a graph creates a pool
  * of its own. */
 typedef struct attune_capture_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;         /* sizeof this struct, or 0 (types.h) */
   attune_graph *share; /* use this graph's pool; the two must never run at the same time. NULL: none */
   attune_capture_mode mode;
   int keep_graph;    /* nonzero: keep the captured graph, for attune_graph_debug_dump, attune_graph_native and
@@ -142,8 +142,8 @@ ATTUNE_API void *attune_graph_native(const attune_graph *graph);
 /* Returns the cudaGraphExec_t; NULL on the host, and if there is none. Borrowed as above. */
 ATTUNE_API void *attune_graph_native_executable(const attune_graph *graph);
 
-/* Stores in *out the pool that the graph's captures allocate from, created if there is none: for attune_pool_get_info, and
- * for captures of other graphs. The caller releases it with attune_pool_destroy; the graph keeps its own reference.
+/* Stores in *out the pool that the graph's captures allocate from, created if there is none: for attune_pool_get_info,
+ * and for captures of other graphs. The caller releases it with attune_pool_destroy; the graph keeps its own reference.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_graph_pool(attune_graph *graph, attune_pool **out);
 

@@ -18,7 +18,7 @@ typedef struct attune_graph_callable attune_graph_callable;
  * where the rules of graph.h for captures apply. A status other than OK ends attune_graph_callable_create, which
  * returns it. */
 typedef attune_status (*attune_graph_callable_fn)(void *user, attune_stream *stream, void *const *inputs,
-                                           void *const *outputs);
+                                                  void *const *outputs);
 
 /* Value of `warmups` for none. */
 #define ATTUNE_NO_WARMUPS (-1)
@@ -42,15 +42,16 @@ typedef struct attune_graph_callable_options {
  * The caller destroys it. options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and
  * attune_graph_capture_callback, and fn's own. Not allowed in capture. */
 ATTUNE_API attune_status attune_graph_callable_create(attune_graph_callable **out, attune_device *device,
-                                               const attune_graph_callable_options *options, attune_graph_callable_fn fn, void *user);
+                                                      const attune_graph_callable_options *options,
+                                                      attune_graph_callable_fn fn, void *user);
 
 /* Gives one run to `stream`, a stream of the device: copies inputs[i] to the graph's input, replays, and copies the
  * graph's output to outputs[i]; pointers are as for attune_copy. An element that is NULL, or the graph's own pointer
  * (attune_graph_callable_input, attune_graph_callable_output), is not copied; inputs or outputs NULL: none is copied.
  * Calls must not overlap; the caller ensures this. Calls on one stream never overlap. Errors: INVALID_ARGUMENT,
  * CAPTURING (the stream is in a capture), those of attune_copy and attune_graph_replay. */
-ATTUNE_API attune_status attune_graph_callable_call(attune_graph_callable *graphed, attune_stream *stream, const void *const *inputs,
-                                             void *const *outputs);
+ATTUNE_API attune_status attune_graph_callable_call(attune_graph_callable *graphed, attune_stream *stream,
+                                                    const void *const *inputs, void *const *outputs);
 
 /* Returns the graph's input buffer `index`, in device memory, which may be written directly instead of copied to, in
  * order with the calls. Borrowed; NULL if there is no such input. */

@@ -44,7 +44,7 @@ typedef struct attune_node {
   attune_node_kind kind;
   int enabled; /* 0: replays skip it */
   char name
-      [128]; /* the kernel's, truncated; "copy", "fill", "call", "graph", "empty", "record", "wait", "alloc", "free";
+      [128];    /* the kernel's, truncated; "copy", "fill", "call", "graph", "empty", "record", "wait", "alloc", "free";
                 "work" if it has none */
   void *native; /* the cudaGraphNode_t of the kept graph; NULL on the host */
 } attune_node;
@@ -74,10 +74,10 @@ typedef struct attune_node_parameters {
   void *user;
   unsigned grid[3], block[3]; /* KERNEL: blocks, threads per block, bytes of dynamic shared memory; 0 on the host */
   size_t shared_bytes;
-  void *arguments; /* KERNEL: the caller's buffer for the argument block, with every argument at its offset in the
+  void *arguments;       /* KERNEL: the caller's buffer for the argument block, with every argument at its offset in the
                       kernel's signature. The meaning is up to the kernel; attune's own kernels may change it between
                       versions */
-  size_t arguments_room;  /* size of the buffer; 0 with NULL: get only arguments_bytes */
+  size_t arguments_room; /* size of the buffer; 0 with NULL: get only arguments_bytes */
   size_t arguments_bytes; /* size of the argument block */
 } attune_node_parameters;
 

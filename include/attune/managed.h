@@ -17,7 +17,7 @@ extern "C" {
 /* Advice for managed memory; start from ATTUNE_MANAGED_OPTIONS_INIT. Devices are CUDA devices, or the host device for
  * the CPU. */
 typedef struct attune_managed_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                       /* sizeof this struct, or 0 (types.h) */
   attune_device *preferred;          /* preferred location of the pages; NULL: none */
   int read_mostly;                   /* 1: each reading device gets a copy of its own; a write discards the copies */
   attune_device *const *accessed_by; /* these keep it mapped wherever it is, so that their accesses do not fault */
@@ -45,7 +45,7 @@ ATTUNE_API attune_status attune_managed_prefetch(attune_stream *stream, void *po
 
 /* Current advice of memory. Devices are borrowed. */
 typedef struct attune_managed_state {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;               /* sizeof this struct, or 0 (types.h) */
   attune_device *preferred;  /* NULL: none, or not the same for the whole range */
   int read_mostly;           /* 1: the whole range is */
   attune_device *prefetched; /* last prefetch destination; NULL: none, or not the same for the whole range */

@@ -209,7 +209,7 @@ enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 }
 
 /* Statistics of the device's allocator. */
 typedef struct attune_memory_statistics {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                             /* sizeof this struct, or 0 (types.h) */
   attune_memory_figure allocation[3];      /* allocations that the program holds */
   attune_memory_figure allocated_bytes[3]; /* their blocks */
   attune_memory_figure requested_bytes[3]; /* as requested */

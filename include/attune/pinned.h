@@ -39,7 +39,7 @@ ATTUNE_API attune_status attune_pinned_unregister(void *pointer);
 
 /* Statistics of the cache of pinned memory. */
 typedef struct attune_pinned_statistics {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                          /* sizeof this struct, or 0 (types.h) */
   attune_memory_figure allocation;      /* held by the program */
   attune_memory_figure allocated_bytes; /* their blocks */
   attune_memory_figure active;          /* held, or freed but still in use by a stream */

@@ -16,7 +16,7 @@ typedef struct attune_pool attune_pool;
 
 /* Options of a pool; start from ATTUNE_POOL_OPTIONS_INIT. */
 typedef struct attune_pool_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;                       /* sizeof this struct, or 0 (types.h) */
   const attune_allocator *allocator; /* allocates the segments, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more memory, this pool serves the common pool's requests */
   int no_split;             /* 1: a block serves one request, however small */
@@ -51,7 +51,7 @@ ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *strea
 
 /* State of a pool. */
 typedef struct attune_pool_info {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;    /* sizeof this struct, or 0 (types.h) */
   uint64_t id[2]; /* {n, 0}: the n-th of attune_pool_create; {0, n}: the n-th created by a graph; as in snapshots */
   int holders;    /* references by handles, graphs and attune_pool_begin; 0: orphaned, its remaining memory serves other
                      requests */

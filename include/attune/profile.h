@@ -27,7 +27,7 @@ typedef struct attune_profile_entry {
 
 /* Totals over all problems of a tuner. */
 typedef struct attune_profile_totals {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;            /* sizeof this struct, or 0 (types.h) */
   uint64_t calls;         /* all */
   uint64_t untuned_calls; /* of untuned problems */
   uint64_t unknown_calls; /* of problems of unknown time */

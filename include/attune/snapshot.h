@@ -40,7 +40,7 @@ enum {
 
 /* Options of a history; start from ATTUNE_HISTORY_OPTIONS_INIT, or from zeros. */
 typedef struct attune_history_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;    /* sizeof this struct, or 0 (types.h) */
   size_t entries; /* number of latest events kept: about 100 bytes each, plus 8 per frame; 0: 100,000 */
   int frames;    /* 0 to 64: call stack frames kept with each event, innermost first; costs some microseconds per event.
                     Platforms without backtrace() record none. */

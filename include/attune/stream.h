@@ -125,7 +125,7 @@ ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_f
 
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
 typedef struct attune_event_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;      /* sizeof this struct, or 0 (types.h) */
   int no_timing;    /* nonzero: cheaper, but not valid for attune_event_elapsed_ns */
   int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: may be exported with attune_event_ipc_export; needs no_timing. CUDA only */

@@ -2,11 +2,11 @@
  * tools.h: calls for the command, benchmark programs and the bindings: cases for `attune bench`, elementwise calls
  * described by text, and a closer view of tuning. attune.h does not include it.
  *
- * libattune has them, not a library of their own: they stand on some sixty of its internal functions, which would become
- * an interface between two files. Instead their symbols have a version of their own, ATTUNE_TOOLS_0, and no promise of
- * stability: if a release changes one of them or its structs, it counts that version up. A program built for another
- * version does not start, and the loader names the version that it misses. Programs that use attune.h alone are not
- * affected. */
+ * libattune has them, not a library of their own: they stand on some sixty of its internal functions, which would
+ * become an interface between two files. Instead their symbols have a version of their own, ATTUNE_TOOLS_0, and no
+ * promise of stability: if a release changes one of them or its structs, it counts that version up. A program built for
+ * another version does not start, and the loader names the version that it misses. Programs that use attune.h alone are
+ * not affected. */
 #ifndef ATTUNE_TOOLS_H
 #define ATTUNE_TOOLS_H
 

@@ -128,7 +128,8 @@ typedef struct attune_search_options {
   int no_guess;
 } attune_search_options;
 /* The defaults. */
-#define ATTUNE_SEARCH_OPTIONS_INIT {sizeof(attune_search_options), 0, 0, 0.0, 0.0, 0, 0, 0.0, 0}
+#define ATTUNE_SEARCH_OPTIONS_INIT \
+  { sizeof(attune_search_options), 0, 0, 0.0, 0.0, 0, 0, 0.0, 0 }
 
 /* Sets this tuner's search settings, from the next search on; options NULL: the defaults. The initial settings come
  * from ATTUNE_SEARCH, as text: "rounds:9,warmup_ms:2", with guess:false for no_guess. attune_verify uses them too: set
@@ -227,10 +228,10 @@ typedef struct attune_decision_info {
   const char *problem; /* its text */
 } attune_decision_info;
 /* All zeros but for the size. */
-#define ATTUNE_DECISION_INFO_INIT                                                                                   \
-  {                                                                                                                 \
+#define ATTUNE_DECISION_INFO_INIT                                                                                    \
+  {                                                                                                                  \
     sizeof(attune_decision_info), NULL, NULL, 0, (attune_source)0, NULL, 0.0, 0.0, NULL, 0.0, NULL, NULL, 0.0, NULL, \
-        0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, NULL, 0.0, NULL, NULL                                                        \
+        0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, NULL, 0.0, NULL, NULL                                                         \
   }
 
 /* Fills *out. Its texts are borrowed until the decision is filled again or destroyed; those of a decision passed to a
@@ -239,7 +240,7 @@ ATTUNE_API attune_status attune_decision_get_info(const attune_decision *decisio
 
 /* Options of attune_tune; start from ATTUNE_TUNE_OPTIONS_INIT, or from zeros. */
 typedef struct attune_tune_options {
-  size_t size; /* sizeof this struct, or 0 (types.h) */
+  size_t size;      /* sizeof this struct, or 0 (types.h) */
   double budget_ms; /* for this problem; 0 or less: the tuner's */
   /* Above 0: maximum milliseconds in all, at most 1e12. A problem takes the time it needs; if that is more, steps are
    * shortened or skipped. A step that would end later is not begun; one that takes longer than expected ends within
@@ -253,7 +254,8 @@ typedef struct attune_tune_options {
   int no_wait;
 } attune_tune_options;
 /* The defaults: the tuner's budget; a winner that holds is kept. */
-#define ATTUNE_TUNE_OPTIONS_INIT {sizeof(attune_tune_options), 0, 0, 0, 0}
+#define ATTUNE_TUNE_OPTIONS_INIT \
+  { sizeof(attune_tune_options), 0, 0, 0, 0 }
 
 /* Tunes `problem` (its text) on `device` now, whatever the mode, stores the winner and fills `out` (may be NULL).
  * options NULL: the defaults. A stored winner that is complete and sure is returned without measuring, unless

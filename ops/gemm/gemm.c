@@ -4,8 +4,8 @@
 #include "ops/gemm/watch.h"
 #include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
-#include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/plan_handle.h"
+#include "tuning/dispatch/public_call.h"
 
 #include <string.h>
 
@@ -180,7 +180,7 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   return AT_UNLIKELY(at_instrumented()) ? at_gemm_run_watched(plan, g, &run, stream, swap)
-                                   : plan->launch(plan, &run, stream);
+                                        : plan->launch(plan, &run, stream);
 }
 
 static __attribute__((noinline)) attune_status run_swapped(const at_plan *plan, const at_gemm_operands *operands,
@@ -206,7 +206,9 @@ static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner,
   if (!o->a || !o->b || !o->d || (with_c && !o->c) || at_gemm_alpha_is_0(problem->dtype, o))
     return call(tuner, stream, problem, o);
   const uintptr_t bits = read | (uintptr_t)o->d | (with_c ? (uintptr_t)o->c : 0);
-  at_gemm_use use = {!with_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE,
+  at_gemm_use use = {!with_c        ? AT_C_NONE
+                     : o->c == o->d ? AT_C_INPLACE
+                                    : AT_C_SEPARATE,
                      at_alignment_on(stream->device, bits)};
   if (bits % attune_dtype_size(at_gemm_part(problem->dtype))) return call(tuner, stream, problem, o);
   const at_call_signature asked = signature_of_any(problem, use);
@@ -214,8 +216,8 @@ static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner,
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
 }
 
-/* What was asked from the problem's address last held another problem, or the operands need every check. A call that needs more
- * goes through call(), which also reports errors. */
+/* What was asked from the problem's address last held another problem, or the operands need every check. A call that
+ * needs more goes through call(), which also reports errors. */
 static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *operands) {
@@ -293,8 +295,9 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
   if (!o->a || !o->b || !o->d)
     return AT_INVALID("operands.%s is NULL; should point to the matrix", !o->a ? "a" : !o->b ? "b" : "d");
   if (c == AT_C_NONE && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o))
-    return AT_INVALID("operands.beta%s is %g, but the plan was created with beta = 0; create one with beta other than 0",
-                      o->beta != 0.0 ? "" : "_imag", o->beta != 0.0 ? o->beta : o->beta_imag);
+    return AT_INVALID(
+        "operands.beta%s is %g, but the plan was created with beta = 0; create one with beta other than 0",
+        o->beta != 0.0 ? "" : "_imag", o->beta != 0.0 ? o->beta : o->beta_imag);
   if (c != AT_C_NONE && (c == AT_C_INPLACE) != (o->c == o->d))
     return AT_INVALID("operands.c and operands.d are %s memory, but the plan was created for %s",
                       o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");

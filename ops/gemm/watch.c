@@ -6,16 +6,16 @@
 #include "tuning/dispatch/public_call.h"
 
 /* Columns of `rows` elements, ld apart, in matrices that are `stride` apart. */
-static at_operand_access matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
-                       int64_t stride, int64_t batch) {
+static at_operand_access matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols,
+                                int64_t ld, int64_t stride, int64_t batch) {
   const int64_t size = (int64_t)attune_dtype_size(dtype);
   return (at_operand_access){.operand = name,
-                    .data = data,
-                    .element = (size_t)(rows * size),
-                    .dims = 2,
-                    .counts = {cols, batch},
-                    .steps = {ld * size, stride * size},
-                    .reads = true};
+                             .data = data,
+                             .element = (size_t)(rows * size),
+                             .dims = 2,
+                             .counts = {cols, batch},
+                             .steps = {ld * size, stride * size},
+                             .reads = true};
 }
 
 void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o, bool swap, bool scaled) {

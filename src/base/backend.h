@@ -275,8 +275,8 @@ attune_status at_device_lacks(const attune_device *device, at_backend_table lack
 
 struct attune_device {
   at_backend backend; /* of its kind */
-  int ordinal; /* among its kind */
-  int index;   /* among all devices of the process */
+  int ordinal;        /* among its kind */
+  int index;          /* among all devices of the process */
   char name[16];
   char identity[64]; /* of the device itself, whatever its number in this process: a GPU's UUID, the host's boot */
   attune_device_properties properties;
@@ -299,15 +299,15 @@ struct at_stream_cache;
 
 struct attune_stream {
   attune_device *device;
-  struct at_capture *capture; /* under way by attune_graph_capture_begin; NULL: none */
-  void *native;               /* cudaStream_t */
-  void *state;                /* the backend's: host queue (NULL: inline), cuda handles and workspace */
-  bool owned;                 /* attune made `native` */
-  bool pooled;                /* stream_pool.c's: never closed */
-  bool doomed;                /* destroyed while it was part of a capture: closed at the capture's end */
-  int priority;               /* given when it is opened */
-  struct at_stream_cache *memory;    /* src/memory/'s; made at first use */
-  uint64_t watched;           /* src/check/'s; 0: it does not know the stream */
+  struct at_capture *capture;     /* under way by attune_graph_capture_begin; NULL: none */
+  void *native;                   /* cudaStream_t */
+  void *state;                    /* the backend's: host queue (NULL: inline), cuda handles and workspace */
+  bool owned;                     /* attune made `native` */
+  bool pooled;                    /* stream_pool.c's: never closed */
+  bool doomed;                    /* destroyed while it was part of a capture: closed at the capture's end */
+  int priority;                   /* given when it is opened */
+  struct at_stream_cache *memory; /* src/memory/'s; made at first use */
+  uint64_t watched;               /* src/check/'s; 0: it does not know the stream */
 };
 
 struct attune_event {

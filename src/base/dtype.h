@@ -52,9 +52,9 @@ static inline bool at_dtype_unsigned(attune_dtype dtype) {
          dtype == ATTUNE_BOOL;
 }
 
-/* The dtype of a name in `chars` bytes of text, in small letters or capitals: attune_dtype_name's, or one that C, NumPy or
- * torch has for it ("float32", "half", "torch.bfloat16", "int64_t"); 0: none. As in C and torch, "float" is f32, "int"
- * i32 and "long" i64. */
+/* The dtype of a name in `chars` bytes of text, in small letters or capitals: attune_dtype_name's, or one that C, NumPy
+ * or torch has for it ("float32", "half", "torch.bfloat16", "int64_t"); 0: none. As in C and torch, "float" is f32,
+ * "int" i32 and "long" i64. */
 attune_dtype at_dtype_from_text(const char *text, size_t chars);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * float8.h: the 8-bit floats of the OCP specification (OFP8) to and from f32 and f64, rounded once, to nearest even. NaN
- * stays NaN, with its sign. Overflow gives what torch gives: infinity in E5M2, NaN in E4M3, which has no infinity. */
+ * float8.h: the 8-bit floats of the OCP specification (OFP8) to and from f32 and f64, rounded once, to nearest even.
+ * NaN stays NaN, with its sign. Overflow gives what torch gives: infinity in E5M2, NaN in E4M3, which has no
+ * infinity. */
 #ifndef AT_FLOAT8_H
 #define AT_FLOAT8_H
 
@@ -25,8 +26,8 @@ static inline uint8_t at_f64_to_f8e5m2(double x) {
   return (uint8_t)((wide >> 8 & 0x80u) | (wide & 0x7fu));
 }
 
-/* The exponent that others keep for infinity holds numbers up to 448, which is 0x7e: rounding as if to a format with the
- * same mantissa and more exponents, and what is above becomes NaN. */
+/* The exponent that others keep for infinity holds numbers up to 448, which is 0x7e: rounding as if to a format with
+ * the same mantissa and more exponents, and what is above becomes NaN. */
 static inline uint8_t at_f64_to_f8e4m3(double x) {
   const uint8_t sign = (uint8_t)(at_bits_of_f64(x) >> 56 & 0x80u);
   const double magnitude = sign ? -x : x;

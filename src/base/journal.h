@@ -2,9 +2,9 @@
  * journal.h: does a rollback journal name another file? SQLite writes such a name, of a "super-journal", when one
  * transaction changes several databases, and deletes the file of that name once it has undone the transaction; attune
  * changes one database at a time and never writes one. So a journal that names a file was put there, or comes from
- * another program, and SQLite must not see it. The name lies at the journal's end: a page number (4 bytes), the name, its
- * length (4 bytes, big-endian), a checksum (4 bytes), and the 8 bytes that a journal also begins with. A write-ahead log
- * has no such name. */
+ * another program, and SQLite must not see it. The name lies at the journal's end: a page number (4 bytes), the name,
+ * its length (4 bytes, big-endian), a checksum (4 bytes), and the 8 bytes that a journal also begins with. A
+ * write-ahead log has no such name. */
 #ifndef AT_JOURNAL_H
 #define AT_JOURNAL_H
 
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True when it does, whatever the checksum says: then name[size] is it, cut where it is long. False too when there is no
- * journal, or it cannot be read: then SQLite cannot either. `journal` is not the database's own inode, for closing that
- * would drop the locks that this process has on it. */
+/* True when it does, whatever the checksum says: then name[size] is it, cut where it is long. False too when there is
+ * no journal, or it cannot be read: then SQLite cannot either. `journal` is not the database's own inode, for closing
+ * that would drop the locks that this process has on it. */
 static inline bool at_journal_names_file(const char *journal, char *name, size_t size) {
   enum { TAIL = 16 };
   static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};

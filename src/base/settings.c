@@ -13,9 +13,9 @@
 #define BUDGET_MS_DEFAULT 0.0
 
 static const char *const known_variables[] = {
-    "ATTUNE_ALLOC", "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",    "ATTUNE_COMPILE", "ATTUNE_DB",
-    "ATTUNE_LOG",   "ATTUNE_LOG_FILE",  "ATTUNE_MODE",      "ATTUNE_NVTX",     "ATTUNE_OVERRIDE", "ATTUNE_PROFILE",
-    "ATTUNE_SEARCH", "ATTUNE_SKIP",     "ATTUNE_TF32",      "ATTUNE_THREADS"};
+    "ATTUNE_ALLOC",  "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_CHECK",  "ATTUNE_COMPILE",  "ATTUNE_DB",
+    "ATTUNE_LOG",    "ATTUNE_LOG_FILE",  "ATTUNE_MODE",      "ATTUNE_NVTX",   "ATTUNE_OVERRIDE", "ATTUNE_PROFILE",
+    "ATTUNE_SEARCH", "ATTUNE_SKIP",      "ATTUNE_TF32",      "ATTUNE_THREADS"};
 static const char *const variables_of_others[] = {"CUDA_VISIBLE_DEVICES", "HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
                                                   "XDG_RUNTIME_DIR"};
 
@@ -122,9 +122,11 @@ typedef struct level_word {
   const char *word;
   attune_log_level level;
 } level_word;
-static const level_word level_words[] = {
-    {"off", ATTUNE_LOG_OFF}, {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING}, {"info", ATTUNE_LOG_INFO},
-    {"debug", ATTUNE_LOG_DEBUG}};
+static const level_word level_words[] = {{"off", ATTUNE_LOG_OFF},
+                                         {"error", ATTUNE_LOG_ERROR},
+                                         {"warning", ATTUNE_LOG_WARNING},
+                                         {"info", ATTUNE_LOG_INFO},
+                                         {"debug", ATTUNE_LOG_DEBUG}};
 
 /* NULL: no such word. */
 static const level_word *find_level(const char *word) {

@@ -12,18 +12,18 @@
 #define AT_SKIP_CHARS 1024
 
 typedef struct at_settings {
-  char database[4096];    /* ATTUNE_DB or the XDG default; "" when there is no home */
-  bool database_named;    /* by ATTUNE_DB: its folder must be there, that of the default is made */
-  char cache_dir[4096];   /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
-  attune_mode mode;       /* ATTUNE_MODE, else cached */
-  attune_compile compile; /* ATTUNE_COMPILE, else background */
-  char profile[4096];     /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
-  double budget_ms;       /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
+  char database[4096];          /* ATTUNE_DB or the XDG default; "" when there is no home */
+  bool database_named;          /* by ATTUNE_DB: its folder must be there, that of the default is made */
+  char cache_dir[4096];         /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
+  attune_mode mode;             /* ATTUNE_MODE, else cached */
+  attune_compile compile;       /* ATTUNE_COMPILE, else background */
+  char profile[4096];           /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
+  double budget_ms;             /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
   char search[AT_SEARCH_CHARS]; /* ATTUNE_SEARCH as it is; "": nothing */
   char skip[AT_SKIP_CHARS];     /* ATTUNE_SKIP as it is; "": nothing */
   /* ATTUNE_OVERRIDE: these count whatever the program sets. Their variables are set. */
   bool override_mode, override_database, override_budget;
-  int threads;            /* ATTUNE_THREADS, else 0: as many as there are */
+  int threads; /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
 
 #define AT_THREADS_MAX 4096

@@ -10,7 +10,6 @@
 
 #include <attune/status.h>
 
-
 #define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define AT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -22,10 +21,10 @@ attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2
 #define AT_INVALID(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
 /* Returns from the function with the status of a call that fails. */
-#define AT_TRY(call)                                     \
-  do {                                                   \
-    const attune_status tried = (call);                  \
-    if (AT_UNLIKELY(tried != ATTUNE_OK)) return tried;   \
+#define AT_TRY(call)                                   \
+  do {                                                 \
+    const attune_status tried = (call);                \
+    if (AT_UNLIKELY(tried != ATTUNE_OK)) return tried; \
   } while (0)
 
 /* Fails a public call where one of up to four arguments is NULL, with its name: "problem is NULL; should be given". */
@@ -33,12 +32,26 @@ attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2
   AT_REQUIRE_PICK(__VA_ARGS__, AT_REQUIRE_4, AT_REQUIRE_3, AT_REQUIRE_2, AT_REQUIRE_1, )(__VA_ARGS__)
 #define AT_REQUIRE_PICK(a, b, c, d, name, ...) name
 #define AT_REQUIRE_1(a) AT_REQUIRE_AS(a, "be given")
-#define AT_REQUIRE_2(a, b) do { AT_REQUIRE_1(a); AT_REQUIRE_1(b); } while (0)
-#define AT_REQUIRE_3(a, b, c) do { AT_REQUIRE_2(a, b); AT_REQUIRE_1(c); } while (0)
-#define AT_REQUIRE_4(a, b, c, d) do { AT_REQUIRE_2(a, b); AT_REQUIRE_2(c, d); } while (0)
+#define AT_REQUIRE_2(a, b) \
+  do {                     \
+    AT_REQUIRE_1(a);       \
+    AT_REQUIRE_1(b);       \
+  } while (0)
+#define AT_REQUIRE_3(a, b, c) \
+  do {                        \
+    AT_REQUIRE_2(a, b);       \
+    AT_REQUIRE_1(c);          \
+  } while (0)
+#define AT_REQUIRE_4(a, b, c, d) \
+  do {                           \
+    AT_REQUIRE_2(a, b);          \
+    AT_REQUIRE_2(c, d);          \
+  } while (0)
 /* With what it should be instead: AT_REQUIRE_AS(fn, "be a function"). */
-#define AT_REQUIRE_AS(argument, should) \
-  do { if (AT_UNLIKELY(!(argument))) return AT_INVALID(#argument " is NULL; should " should); } while (0)
+#define AT_REQUIRE_AS(argument, should)                                                    \
+  do {                                                                                     \
+    if (AT_UNLIKELY(!(argument))) return AT_INVALID(#argument " is NULL; should " should); \
+  } while (0)
 #define AT_REQUIRE_DEVICE(device) AT_REQUIRE_AS(device, "be a device from attune_device_get")
 #define AT_REQUIRE_GRAPH(graph) AT_REQUIRE_AS(graph, "be a graph from attune_graph_create")
 #define AT_REQUIRE_STREAM(stream) \

@@ -2,10 +2,10 @@
  * hooks.c: the race check: its public calls, and what the calls of attune report to it (src/trace/instrument.h). */
 #include <attune/check.h>
 
-#include "src/check/sync_state.h"
-#include "src/check/report.h"
-#include "src/process/fork.h"
 #include "src/base/settings.h"
+#include "src/check/report.h"
+#include "src/check/sync_state.h"
+#include "src/process/fork.h"
 #include "src/trace/instrument.h"
 
 #include <pthread.h>
@@ -165,7 +165,8 @@ static void note_wait(attune_stream *stream, attune_stream *other) {
   at_clock *clock = line && waited ? at_timeline_clock(line) : NULL;
   const at_clock *from = clock ? at_timeline_clock(waited) : NULL;
   bool good = from != NULL;
-  if (good && line != waited) good = line == at_timelines_host() ? at_timelines_host_joins(from) : at_clock_join(clock, from);
+  if (good && line != waited)
+    good = line == at_timelines_host() ? at_timelines_host_joins(from) : at_clock_join(clock, from);
   leave(good);
 }
 
@@ -264,7 +265,7 @@ static at_shadow_state *world_with(at_timeline *line, const at_span *span) {
 }
 
 void at_instrument_free(const char *call, attune_stream *stream, const void *pointer, size_t bytes,
-                   attune_stream *const *after, int count) {
+                        attune_stream *const *after, int count) {
   at_access access;
   at_clock clock = {0};
   if (!enter()) return;
@@ -389,10 +390,10 @@ attune_status attune_note_use(attune_stream *stream, const char *name, const att
   for (int i = 0; i < count; i++) {
     AT_TRY(check_use(&uses[i], i));
     all[i] = (at_operand_access){.operand = uses[i].name ? uses[i].name : "",
-                        .data = uses[i].pointer,
-                        .element = uses[i].bytes,
-                        .reads = (uses[i].access & ATTUNE_READS) != 0,
-                        .writes = (uses[i].access & ATTUNE_WRITES) != 0};
+                                 .data = uses[i].pointer,
+                                 .element = uses[i].bytes,
+                                 .reads = (uses[i].access & ATTUNE_READS) != 0,
+                                 .writes = (uses[i].access & ATTUNE_WRITES) != 0};
   }
   if (at_instrumented_races()) at_instrument_use(stream, name, all, count);
   return ATTUNE_OK;
@@ -402,7 +403,8 @@ attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
   AT_REQUIRE_AS(other, "be a stream");
   struct at_capture *in = stream ? stream->capture : NULL;
   if (in != other->capture)
-    return at_fail(ATTUNE_CAPTURING, "stream and other are not in the same capture; should be in one capture, or in none");
+    return at_fail(ATTUNE_CAPTURING,
+                   "stream and other are not in the same capture; should be in one capture, or in none");
   if (at_instrumented_races()) note_wait(stream, other);
   return ATTUNE_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shadow_state.c: see shadow_state.h. An access is dropped when a later one stands for it: whatever could race with the earlier one
- * races with the later one too, because that comes after it, touches all its bytes, and writes or both only read. One
- * that the host saw done can race with nothing. */
+ * shadow_state.c: see shadow_state.h. An access is dropped when a later one stands for it: whatever could race with the
+ * earlier one races with the later one too, because that comes after it, touches all its bytes, and writes or both only
+ * read. One that the host saw done can race with nothing. */
 #include "src/check/shadow_state.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static bool keep(at_shadow_state *world, const at_access *access) {
   return true;
 }
 
-bool at_shadow_state_access(at_shadow_state *world, const at_access *access, const at_clock *clock, at_race_found found) {
+bool at_shadow_state_access(at_shadow_state *world, const at_access *access, const at_clock *clock,
+                            at_race_found found) {
   at_interval *each = at_interval_find(world->accesses, access->span.start, access->span.end), *next = NULL;
   for (; each; each = next) {
     at_access *earlier = (at_access *)each;

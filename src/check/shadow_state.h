@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shadow_state.h: what was accessed, as far as a later access could still race with it. What runs has one world; each capture
- * has one of its own, for its work runs only later, in replays. All of this under the check's lock. */
+ * shadow_state.h: what was accessed, as far as a later access could still race with it. What runs has one world; each
+ * capture has one of its own, for its work runs only later, in replays. All of this under the check's lock. */
 #ifndef AT_CHECK_SHADOW_STATE_H
 #define AT_CHECK_SHADOW_STATE_H
 
 #include "src/check/interval.h"
-#include "src/check/timelines.h"
 #include "src/check/span.h"
+#include "src/check/timelines.h"
 
 #define AT_CALL_NAME 56
 #define AT_OPERAND_NAME 24
@@ -39,7 +39,8 @@ typedef void (*at_race_found)(const at_access *first, const at_access *second, c
 
 /* A piece of work of `line` at `position` accesses memory; `access` is copied. Whether earlier ones come before it is
  * asked of `clock`. False: no memory. */
-bool at_shadow_state_access(at_shadow_state *world, const at_access *access, const at_clock *clock, at_race_found found);
+bool at_shadow_state_access(at_shadow_state *world, const at_access *access, const at_clock *clock,
+                            at_race_found found);
 
 /* Memory begins its life on `line` (NULL: no stream's): what was there is over. */
 bool at_shadow_state_alloc(at_shadow_state *world, const at_access *access, const at_timeline *line);

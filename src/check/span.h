@@ -23,8 +23,8 @@ bool at_span_make(at_span *out, const at_operand_access *use);
 /* All bytes from start to end. */
 at_span at_span_bytes(uintptr_t start, size_t bytes);
 
-/* Is there a byte in both? Exact, except where the two are strided in different ways and over a million places would have
- * to be looked at: they are then taken as apart. */
+/* Is there a byte in both? Exact, except where the two are strided in different ways and over a million places would
+ * have to be looked at: they are then taken as apart. */
 bool at_span_meet(const at_span *a, const at_span *b);
 
 /* Is each byte of `b` in `a`? May say no where it is so. */

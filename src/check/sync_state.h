@@ -3,8 +3,8 @@
 #ifndef AT_CHECK_SYNC_STATE_H
 #define AT_CHECK_SYNC_STATE_H
 
-#include "src/stream/capture.h"
 #include "src/check/shadow_state.h"
+#include "src/stream/capture.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timelines.c: see timelines.h. A stream knows its line by a number: 0 for none, else the epoch in the high half and the index
- * plus 1 in the low one, so that a new check has new lines. */
+ * timelines.c: see timelines.h. A stream knows its line by a number: 0 for none, else the epoch in the high half and
+ * the index plus 1 in the low one, so that a new check has new lines. */
 #include "src/check/timelines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <string.h>
 
 #include "src/base/array.h"
 

@@ -44,7 +44,7 @@ typedef struct at_timeline {
   uint64_t host_seen; /* the host's version when `now` last took it in */
   at_clock now;
   struct at_shadow_state *world; /* of the capture that the stream is in; NULL: none */
-  at_clock captured;      /* in that */
+  at_clock captured;             /* in that */
   char name[AT_TIMELINE_NAME];
 } at_timeline;
 

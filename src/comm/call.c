@@ -4,8 +4,8 @@
 #include "src/comm/nccl_library.h"
 #include "src/trace/instrument.h"
 
-/* Up to here two peers broadcast or reduce sooner by copies than by NCCL, one by one and in a row; above, calls in a row are
- * NCCL's (bench_collectives). */
+/* Up to here two peers broadcast or reduce sooner by copies than by NCCL, one by one and in a row; above, calls in a
+ * row are NCCL's (bench_collectives). */
 #define PAIR_BYTES ((size_t)1 << 16)
 
 #define SUM ATTUNE_REDUCE_SUM /* also of calls that reduce nothing */
@@ -118,7 +118,7 @@ static attune_status run(attune_comm *comm, const call *c) {
   if (status != ATTUNE_OK || c->count == 0) return at_comm_end(comm, status);
   const bool named =
       at_instrumented() && at_instrument_name("%s %s %zu x %d on %d of %d", c->name, attune_dtype_name(c->data->dtype),
-                                    c->data->count, c->count, comm->local, comm->size);
+                                              c->data->count, c->count, comm->local, comm->size);
   status = at_comm_end(comm, give_all(comm, c));
   if (AT_LIKELY(!at_instrumented())) return status;
   status = end_watch(comm, c->streams, named, status);
@@ -200,8 +200,9 @@ static attune_status run_move(attune_comm *comm, const char *name, int root, att
   attune_status status = at_comm_check_streams(comm, root, streams);
   if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move.split);
   if (status != ATTUNE_OK) return at_comm_end(comm, status);
-  const bool named = at_instrumented() && at_instrument_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),
-                                                   split.outer, split.size, split.inner);
+  const bool named =
+      at_instrumented() && at_instrument_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(split.dtype),
+                                              split.outer, split.size, split.inner);
   status = at_comm_end(comm, give_move(comm, root, streams, &move));
   if (AT_LIKELY(!at_instrumented())) return status;
   status = end_watch(comm, streams, named, status);

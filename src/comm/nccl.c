@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nccl.c: collectives by NCCL. All own ranks of a call are one group: they start together. Elements that NCCL has no name
- * for are moved as bytes; complex numbers are reduced as pairs. */
+ * nccl.c: collectives by NCCL. All own ranks of a call are one group: they start together. Elements that NCCL has no
+ * name for are moved as bytes; complex numbers are reduced as pairs. */
 #include "src/comm/communicator.h"
 
 #include <attune/memory.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nccl_library.h: NCCL, opened at run time and absent without harm. Its few functions, types and numbers are declared here
- * as its interface defines them. A copy that the program has loaded is the one that is used. */
+ * nccl_library.h: NCCL, opened at run time and absent without harm. Its few functions, types and numbers are declared
+ * here as its interface defines them. A copy that the program has loaded is the one that is used. */
 #ifndef AT_COMM_NCCL_LIBRARY_H
 #define AT_COMM_NCCL_LIBRARY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * p2p.c: collectives by copies between the devices of a process, and attune's own reductions. A rank's memory is read and
- * written by its own stream, or by one that waits for it and that it waits for: whoever looks from outside sees each
- * stream in its order. */
+ * p2p.c: collectives by copies between the devices of a process, and attune's own reductions. A rank's memory is read
+ * and written by its own stream, or by one that waits for it and that it waits for: whoever looks from outside sees
+ * each stream in its order. */
 #include "src/comm/communicator.h"
 
 #include <attune/memory.h>
@@ -186,7 +186,8 @@ static attune_status reduce_pieces(const scene *s, const at_comm_task *task, con
   return status;
 }
 
-/* The elements from `start` on of all inputs, into the root's output. A piece at a time, so that little memory is enough. */
+/* The elements from `start` on of all inputs, into the root's output. A piece at a time, so that little memory is
+ * enough. */
 static attune_status reduce(const scene *s, const at_comm_task *task, const attune_comm_data *data, size_t start) {
   const size_t size = attune_dtype_size(data->dtype), others = (size_t)s->comm->local - 1;
   attune_stream *stream = s->streams[task->root];

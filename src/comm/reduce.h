@@ -9,8 +9,8 @@
 
 #define AT_REDUCE_INPUTS 64
 
-/* out[i] = in[0][i] + in[1][i] + ..., from left to right, or what the reduction has for +; `out` may be one of them. f16
- * and bf16 are reduced in f32 and rounded once; integers wrap. Of reduce.cu too. */
+/* out[i] = in[0][i] + in[1][i] + ..., from left to right, or what the reduction has for +; `out` may be one of them.
+ * f16 and bf16 are reduced in f32 and rounded once; integers wrap. Of reduce.cu too. */
 typedef struct at_reduce_call {
   void *out;
   unsigned long long count;
@@ -22,8 +22,8 @@ typedef struct at_reduce_call {
 #define AT_REDUCTIONS 5
 #define AT_REDUCE_TYPES 12 /* F64 to U64 */
 
-/* The type whose arithmetic reduces elements of `dtype`: one of the first AT_REDUCE_TYPES; 0: there is no such reduction.
- * Sums and products of signed integers have the bits of unsigned ones; complex numbers are pairs. */
+/* The type whose arithmetic reduces elements of `dtype`: one of the first AT_REDUCE_TYPES; 0: there is no such
+ * reduction. Sums and products of signed integers have the bits of unsigned ones; complex numbers are pairs. */
 attune_dtype at_reduce_as(attune_reduction reduction, attune_dtype dtype);
 
 static inline size_t at_reduce_parts(attune_dtype dtype) {

@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/settings.h"
 #include "src/process/fork.h"
 #include "src/process/process.h"
-#include "src/base/settings.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device_lease.h: one process measures on a device at a time. The lease is a lock on a file of the device that all
  * processes of this user share; the kernel releases it when its holder dies. A holder that does not renew it loses it:
- * one that is stopped (SIGSTOP, a debugger) to the first that has seen it so for AT_LEASE_STOPPED_MS, any other (a frozen
- * container) after AT_LEASE_LATE_MS. Waiting processes have an order; one that is stopped loses its place in it at
- * once, and one that is frozen after AT_LEASE_STOPPED_MS. Processes of other users are not kept away: what they disturb
- * shows in the samples. */
+ * one that is stopped (SIGSTOP, a debugger) to the first that has seen it so for AT_LEASE_STOPPED_MS, any other (a
+ * frozen container) after AT_LEASE_LATE_MS. Waiting processes have an order; one that is stopped loses its place in it
+ * at once, and one that is frozen after AT_LEASE_STOPPED_MS. Processes of other users are not kept away: what they
+ * disturb shows in the samples. */
 #ifndef AT_DEVICE_LEASE_H
 #define AT_DEVICE_LEASE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cufile.h: cuFile, opened at run time and absent without harm. Its few types and functions are declared in cufile.c as its
- * interface defines them. The device is current in calls that name memory. */
+ * cufile.h: cuFile, opened at run time and absent without harm. Its few types and functions are declared in cufile.c as
+ * its interface defines them. The device is current in calls that name memory. */
 #ifndef AT_FILE_CUFILE_H
 #define AT_FILE_CUFILE_H
 
@@ -8,8 +8,8 @@
 
 #include "src/base/support.h"
 
-/* Opens library and driver; the first call opens, later ones only say how that went. UNSUPPORTED: one of them is not here;
- * the message says which. */
+/* Opens library and driver; the first call opens, later ones only say how that went. UNSUPPORTED: one of them is not
+ * here; the message says which. */
 attune_status at_cufile_open(void);
 
 /* Whether its kernel driver is there: without it cuFile reads through memory of the host, as attune does. */

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <inttypes.h>
 
 #include "src/base/struct_size.h"
 #include "src/file/cufile.h"
@@ -196,8 +196,7 @@ attune_status at_file_fail_transfer(const at_transfer *t, int error) {
     return at_fail(ATTUNE_IO_ERROR, "%s the file at byte %" PRIu64 ": %s, after %zu of %zu bytes",
                    t->saves ? "writing" : "reading", at, strerror(error), t->moved, t->bytes);
   if (t->moved == 0)
-    return at_fail(ATTUNE_IO_ERROR, "the file ends before byte %" PRIu64 "; it should reach byte %" PRIu64, at,
-                   end);
+    return at_fail(ATTUNE_IO_ERROR, "the file ends before byte %" PRIu64 "; it should reach byte %" PRIu64, at, end);
   return at_fail(ATTUNE_IO_ERROR,
                  "the file ends at byte %" PRIu64 ", after %zu of %zu bytes; it should reach byte %" PRIu64, at,
                  t->moved, t->bytes, end);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_workers.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes one block
- * after the other: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache
- * is read by several of the pool's threads. A direct load has threads of its own, more than CPUs: they wait for the
- * disk, which wants several requests at a time, above all where the pages of a buffer lie scattered in memory, so that
- * a request is short. One writes: the system lets one thread at a time write to a file. */
+ * io_workers.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes one
+ * block after the other: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's
+ * cache is read by several of the pool's threads. A direct load has threads of its own, more than CPUs: they wait for
+ * the disk, which wants several requests at a time, above all where the pages of a buffer lie scattered in memory, so
+ * that a request is short. One writes: the system lets one thread at a time write to a file. */
 #include "src/file/file.h"
 
 #include <attune/pinned.h>
 
 #include <pthread.h>
 
-#include "src/process/floating.h"
 #include "src/host/threads.h"
+#include "src/process/floating.h"
 
 enum { LANES_MOST = 4, DIRECT_LANES_MOST = 8 };
 #define MIB ((size_t)1 << 20)

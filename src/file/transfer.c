@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "src/process/cancel.h"
-#include "src/file/cufile.h"
 #include "src/base/file_limit.h"
+#include "src/file/cufile.h"
+#include "src/process/cancel.h"
 #include "src/process/fork.h"
 #include "src/trace/instrument.h"
 
@@ -92,7 +92,8 @@ static attune_status move(at_transfer *t) {
 
 /* A save has seen all of the stream's work done. */
 static void tell(const at_transfer *t, const char *name) {
-  const at_operand_access use = at_instrument_bytes(t->saves ? "source" : "destination", t->memory, t->bytes, !t->saves);
+  const at_operand_access use =
+      at_instrument_bytes(t->saves ? "source" : "destination", t->memory, t->bytes, !t->saves);
   at_instrument_use(t->stream, name, &use, 1);
   if (t->saves) at_instrument_idle(t->stream);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 attune_status attune_graph_create(attune_graph **out, attune_device *device) {
   AT_REQUIRE_AS(out, "point to an attune_graph *");
   *out = NULL;
@@ -149,7 +148,8 @@ attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *st
   return ATTUNE_OK;
 }
 
-/* A replay is one piece of work to the check: it comes after all that it waits for, and its records come after all of it. */
+/* A replay is one piece of work to the check: it comes after all that it waits for, and its records come after all of
+ * it. */
 static void watch_externals(const attune_graph *graph, attune_stream *stream, bool records) {
   for (size_t i = 0; graph->externals && i < graph->externals->count; i++) {
     const struct at_external *e = &graph->externals->each[i];

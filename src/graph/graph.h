@@ -9,16 +9,16 @@
 
 struct attune_graph {
   attune_device *device;
-  struct attune_pool *pool;       /* counted; NULL until the first capture */
-  at_graph_generator *generators; /* owned */
-  at_capture *capture;            /* under way; NULL: none */
-  at_graph *made;                 /* the backend's: what was captured; NULL: nothing */
-  bool keep;                      /* of the latest capture: keep the captured graph as well as the executable */
-  bool instantiated;              /* `made` has an executable */
-  void *watched;                  /* src/check/'s: what a replay uses */
-  struct at_externals *externals; /* owned; NULL: none */
-  struct at_graph_calls *calls;   /* owned: what a replay counts as; NULL: nothing */
-  struct at_graph_user_data *extra;   /* graph_hooks.c's: hooks, held objects, noted inputs; NULL: none of them */
+  struct attune_pool *pool;         /* counted; NULL until the first capture */
+  at_graph_generator *generators;   /* owned */
+  at_capture *capture;              /* under way; NULL: none */
+  at_graph *made;                   /* the backend's: what was captured; NULL: nothing */
+  bool keep;                        /* of the latest capture: keep the captured graph as well as the executable */
+  bool instantiated;                /* `made` has an executable */
+  void *watched;                    /* src/check/'s: what a replay uses */
+  struct at_externals *externals;   /* owned; NULL: none */
+  struct at_graph_calls *calls;     /* owned: what a replay counts as; NULL: nothing */
+  struct at_graph_user_data *extra; /* graph_hooks.c's: hooks, held objects, noted inputs; NULL: none of them */
 };
 
 /* graph_hooks.c: calls the hooks of a moment. And when the work goes: tells the hooks, lets go of objects and inputs;

@@ -2,8 +2,8 @@
  * graph_callable.c: a function made into a graph with inputs and outputs of its own. */
 #include <attune/graph_callable.h>
 
-#include "src/base/support.h"
 #include "src/base/struct_size.h"
+#include "src/base/support.h"
 
 #include <stdlib.h>
 
@@ -26,7 +26,8 @@ static attune_status check_sizes(const char *name, size_t count, const size_t *b
   return ATTUNE_OK;
 }
 
-static attune_status check_create(const attune_device *device, const attune_graph_callable_options *o, attune_graph_callable_fn fn) {
+static attune_status check_create(const attune_device *device, const attune_graph_callable_options *o,
+                                  attune_graph_callable_fn fn) {
   AT_REQUIRE_DEVICE(device);
   AT_REQUIRE_AS(fn, "submit work to the stream");
   if (o->warmups < ATTUNE_NO_WARMUPS)
@@ -73,8 +74,9 @@ static attune_status make(attune_graph_callable *g, attune_device *device, const
   return status;
 }
 
-attune_status attune_graph_callable_create(attune_graph_callable **out, attune_device *device, const attune_graph_callable_options *options,
-                                    attune_graph_callable_fn fn, void *user) {
+attune_status attune_graph_callable_create(attune_graph_callable **out, attune_device *device,
+                                           const attune_graph_callable_options *options, attune_graph_callable_fn fn,
+                                           void *user) {
   attune_graph_callable_options full, *o = &full;
   AT_REQUIRE_AS(out, "point to an attune_graph_callable *");
   *out = NULL;
@@ -95,7 +97,7 @@ attune_status attune_graph_callable_create(attune_graph_callable **out, attune_d
 }
 
 attune_status attune_graph_callable_call(attune_graph_callable *g, attune_stream *stream, const void *const *inputs,
-                                  void *const *outputs) {
+                                         void *const *outputs) {
   if (!g) return AT_INVALID("graphed is NULL; should be a graphed function from attune_graph_callable_create");
   AT_REQUIRE_STREAM(stream);
   if (attune_stream_device(stream) != attune_graph_device(g->graph))

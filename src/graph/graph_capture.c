@@ -2,8 +2,8 @@
  * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
  * it is undone. */
 #include "src/base/struct_size.h"
-#include "src/stream/graph_calls.h"
 #include "src/graph/graph_user_data.h"
+#include "src/stream/graph_calls.h"
 #include "src/stream/stream.h"
 #include "src/trace/instrument.h"
 

@@ -67,7 +67,8 @@ void at_inputs_note(at_capture *capture, const at_operand_access *uses, int coun
   pthread_mutex_lock(&capture->lock);
   for (int i = 0; i < count && capture->inputs; i++) {
     at_allocation_watch one;
-    if (at_allocation_watch_note(&one, capture->stream->device, uses[i].data)) good = add(capture->inputs, &one) && good;
+    if (at_allocation_watch_note(&one, capture->stream->device, uses[i].data))
+      good = add(capture->inputs, &one) && good;
   }
   pthread_mutex_unlock(&capture->lock);
   if (!good) (void)at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to record the inputs of the graph");

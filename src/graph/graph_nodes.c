@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_nodes.c: the nodes and edges of a kept graph, and changes of them. Arguments are checked here, the backend does the
- * rest. */
+ * graph_nodes.c: the nodes and edges of a kept graph, and changes of them. Arguments are checked here, the backend does
+ * the rest. */
 #include <attune/graph_nodes.h>
 
 #include "src/base/struct_size.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_capacity.c: a thread on each CPU computes for a while; what they do together in the last part, beside what one CPU
- * does at its best, is how many CPUs there really are. Arithmetic throughput is compared, so two hardware threads of
- * one core count as the one core that products of matrices find there. */
+ * cpu_capacity.c: a thread on each CPU computes for a while; what they do together in the last part, beside what one
+ * CPU does at its best, is how many CPUs there really are. Arithmetic throughput is compared, so two hardware threads
+ * of one core count as the one core that products of matrices find there. */
 #include "src/host/cpu_capacity.h"
 
-#include "src/process/floating.h"
+#include "src/base/support.h"
 #include "src/host/cpu_count.h"
 #include "src/host/thread_times.h"
 #include "src/host/threads.h"
-#include "src/base/support.h"
+#include "src/process/floating.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -96,8 +96,8 @@ static void sleep_ns(int64_t ns) {
   while (nanosleep(&left, &left) != 0) continue;
 }
 
-/* The units a nanosecond of `count` threads together, beyond the burst, as if no other work had kept them waiting; 0 when
- * not all of them could be had. */
+/* The units a nanosecond of `count` threads together, beyond the burst, as if no other work had kept them waiting; 0
+ * when not all of them could be had. */
 static double rate_together(burner *burners, int count) {
   pthread_t threads[MOST_THREADS];
   _Atomic bool stop = false;

@@ -3,10 +3,10 @@
  * the program or ATTUNE_THREADS sets. */
 #include "src/host/cpu_count.h"
 
-#include "src/host/threads.h"
-#include "src/process/process.h"
 #include "src/base/settings.h"
 #include "src/base/support.h"
+#include "src/host/threads.h"
+#include "src/process/process.h"
 
 #include <attune/device.h>
 #include <pthread.h>

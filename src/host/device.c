@@ -8,12 +8,12 @@
 #include "src/host/host.h"
 #include "src/host/memory.h"
 #include "src/host/queue.h"
+#include "src/host/random/random_host.h"
 #include "src/host/record.h"
 #include "src/host/telemetry.h"
 #include "src/host/threads.h"
 #include "src/host/work.h"
 #include "src/process/process.h"
-#include "src/host/random/random_host.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

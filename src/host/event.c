@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "src/process/fork.h"
 #include "src/host/host.h"
 #include "src/host/record.h"
+#include "src/process/fork.h"
 
 typedef at_host_record record;
 
@@ -162,7 +162,8 @@ attune_status at_host_event_record(attune_event *handle, attune_stream *stream) 
   /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only
    * then: the allocator records events on streams that another thread gives work to. */
   at_queue_hold(queue);
-  if (!marks) { /* without a time nothing has to be done there: the allocator, which holds a lock, never waits for room */
+  /* without a time nothing has to be done there: the allocator, which holds a lock, never waits for room */
+  if (!marks) {
     (void)replace_record(event, (record){.queue = queue, .position = at_queue_end(queue)});
     return ATTUNE_OK;
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event.h: events of the host: the slots that host/device.c collects, and what replays of graphs do with external ones. */
+ * event.h: events of the host: the slots that host/device.c collects, and what replays of graphs do with external
+ * ones. */
 #ifndef AT_HOST_EVENT_H
 #define AT_HOST_EVENT_H
 
@@ -29,9 +30,9 @@ typedef struct at_host_record {
 void at_host_record_node(const void *args);
 void at_host_wait_node(const void *args);
 
-/* A replay that is to be given to the queue (NULL: runs at once) will record the event: its number. place: where the replay
- * lies, once that is known. happen: the replay comes to the record, which gives the time; once for each plan. The record is
- * reached with the whole replay. */
+/* A replay that is to be given to the queue (NULL: runs at once) will record the event: its number. place: where the
+ * replay lies, once that is known. happen: the replay comes to the record, which gives the time; once for each plan.
+ * The record is reached with the whole replay. */
 uint64_t at_host_event_plan(at_host_event *event, at_queue *queue);
 void at_host_event_place(at_host_event *event, uint64_t number, uint64_t position);
 void at_host_event_happen(at_host_event *event, uint64_t number);

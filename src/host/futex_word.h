@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* How long to spin is learned: twice what it took lately, and hardly at all when it takes longer than spinning pays, for
- * then the spinning only burns what the others need. Zeros are a gate. */
+/* How long to spin is learned: twice what it took lately, and hardly at all when it takes longer than spinning pays,
+ * for then the spinning only burns what the others need. Zeros are a gate. */
 typedef struct at_futex_word {
   atomic_uint word;
   atomic_uint sleepers;

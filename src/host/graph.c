@@ -2,10 +2,10 @@
  * graph.c: graphs of the host: a recording and its replays. */
 #include "src/host/graph.h"
 
-#include "src/process/fork.h"
 #include "src/host/event.h"
 #include "src/host/host.h"
 #include "src/host/work.h"
+#include "src/process/fork.h"
 
 #include <stdio.h>
 #include <stdlib.h>

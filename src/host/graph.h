@@ -17,7 +17,8 @@ size_t at_host_graph_nodes(const at_graph *graph);
 attune_status at_host_graph_clone(const at_graph *graph, at_graph **out);
 attune_status at_host_graph_dump(const at_graph *graph, FILE *file, bool brief);
 
-/* What replays run, counted: the graph holds it, and each replay given to a queue. Constant while more than one does. */
+/* What replays run, counted: the graph holds it, and each replay given to a queue. Constant while more than one
+ * does. */
 typedef struct at_host_steps {
   atomic_int references;
   at_recording recording;

@@ -9,7 +9,8 @@
 #define AT_HOST_ARGS_BYTES 704
 
 /* Runs fn(args) in stream order: inline and at once on the default stream, else on the stream's thread with a copy of
- * args[bytes], bytes <= AT_HOST_ARGS_BYTES, or any number in a capture. Allocates nothing; waits while the queue is full. */
+ * args[bytes], bytes <= AT_HOST_ARGS_BYTES, or any number in a capture. Allocates nothing; waits while the queue is
+ * full. */
 attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes);
 
 /* True when at_host_submit would run work inline and at once: then it may be done without it. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "src/process/process.h"
 #include "src/base/support.h"
+#include "src/process/process.h"
 
 static bool main_thread_gone(void) {
   char text[512];

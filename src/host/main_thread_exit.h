@@ -8,8 +8,8 @@
 /* How long a thread of attune sleeps before it looks. */
 #define AT_MAIN_THREAD_EXIT_LOOK_NS INT64_C(2000000000)
 
-/* If the main thread is gone, the calling thread of attune, which blocks all signals, lets those through that end a process
- * and that the program has not taken for itself: else nothing but SIGKILL might end it. */
+/* If the main thread is gone, the calling thread of attune, which blocks all signals, lets those through that end a
+ * process and that the program has not taken for itself: else nothing but SIGKILL might end it. */
 void at_main_thread_exit_look(void);
 
 #endif

@@ -15,13 +15,13 @@
  *   at_queue_wait(position) spins as long, then sleeps on `progress` until done >= position. */
 #include "src/host/queue.h"
 
-#include "src/process/cancel.h"
-#include "src/process/floating.h"
-#include "src/process/fork.h"
 #include "src/host/cpu_capacity.h"
 #include "src/host/host.h"
 #include "src/host/main_thread_exit.h"
 #include "src/host/spin.h"
+#include "src/process/cancel.h"
+#include "src/process/floating.h"
+#include "src/process/fork.h"
 
 #include <assert.h>
 #include <errno.h>

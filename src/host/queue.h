@@ -38,7 +38,8 @@ void at_queue_wait(at_queue *queue, uint64_t position);
 /* Waits for what all queues of this process were given before the call. */
 void at_queue_wait_all(void);
 
-/* Once, before the first queue and before any other handler that holds a lock over fork: a child has none of the queues.
+/* Once, before the first queue and before any other handler that holds a lock over fork: a child has none of the
+ * queues.
  */
 void at_queue_watch_fork(void);
 

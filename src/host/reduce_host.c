@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce_host.c: the reductions of reduce.h on the host. Pieces that stay in the first cache are reduced input after input. */
+ * reduce_host.c: the reductions of reduce.h on the host. Pieces that stay in the first cache are reduced input after
+ * input. */
 #include "src/comm/reduce.h"
 
 #include "src/base/half.h"

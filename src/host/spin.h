@@ -14,8 +14,8 @@ static inline void at_pause(void) {
 #endif
 }
 
-/* A spin of at most limit_ns. It does not offer the core to others in between (sched_yield): a Linux that takes time away
- * from who yields lets it wait for milliseconds afterwards, when it has work. */
+/* A spin of at most limit_ns. It does not offer the core to others in between (sched_yield): a Linux that takes time
+ * away from who yields lets it wait for milliseconds afterwards, when it has work. */
 typedef struct at_spin {
   int64_t limit_ns, start_ns;
   unsigned turns;

@@ -25,7 +25,8 @@ static int64_t scaled(int64_t value, int64_t by) {
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; held for a moment */
 static unsigned long long busy_before, all_before;            /* the CPUs' time at the latest look; 0: there was none */
 
-/* The first line of /proc/stat: user, nice, system, idle, waiting for disks, interrupts (two), taken by other machines. */
+/* The first line of /proc/stat: user, nice, system, idle, waiting for disks, interrupts (two), taken by other
+ * machines. */
 int64_t at_host_busy_percent(const char *path) {
   unsigned long long t[8] = {0};
   int64_t percent = ATTUNE_NOT_KNOWN;

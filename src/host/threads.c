@@ -7,13 +7,13 @@
  * the caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
 #include "src/host/threads.h"
 
-#include "src/process/floating.h"
-#include "src/process/fork.h"
+#include "src/base/support.h"
 #include "src/host/cpu_capacity.h"
 #include "src/host/cpu_count.h"
 #include "src/host/futex_word.h"
 #include "src/host/main_thread_exit.h"
-#include "src/base/support.h"
+#include "src/process/floating.h"
+#include "src/process/fork.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -24,13 +24,13 @@
 
 #define MEMBERS_MAX 1024
 
-/* Workers that came too late to every team for as long as a wake-up takes are not woken for a while: the first time, twice
- * as long each time that it happens again, at most the last. */
+/* Workers that came too late to every team for as long as a wake-up takes are not woken for a while: the first time,
+ * twice as long each time that it happens again, at most the last. */
 static const int64_t MISSED_NS = 300000, PAUSE_NS = 500000, PAUSE_MOST_NS = 16000000;
 
 typedef struct worker {
   alignas(64) at_futex_word start; /* changes when the worker has a team's share to do */
-  _Atomic uint64_t share;    /* of the team number `share / 2`; odd: taken */
+  _Atomic uint64_t share;          /* of the team number `share / 2`; odd: taken */
   int rank;
 } worker;
 
@@ -53,7 +53,7 @@ static struct {
   _Atomic unsigned teams;         /* that woke workers */
   alignas(64) atomic_int open;    /* shares not taken yet */
   alignas(64) atomic_int running; /* shares that are not done, but the caller's own */
-  at_futex_word finish;                 /* changes when a worker ends the team's last share */
+  at_futex_word finish;           /* changes when a worker ends the team's last share */
 } pool;
 
 static _Atomic int members[MEMBERS_MAX]; /* the workers' thread numbers, rank 1 first; 0: there is none */
@@ -118,7 +118,8 @@ static bool run_shares(int rank, void (*fn)(void *arg, const at_team *team), voi
 /* One of the workers is enough to look whether the process has come to its end. */
 static unsigned wait_for_team(worker *self, unsigned seen) {
   unsigned now;
-  while ((now = at_futex_word_wait(&self->start, seen, self->rank == 1 ? AT_MAIN_THREAD_EXIT_LOOK_NS : 0)) == seen) at_main_thread_exit_look();
+  while ((now = at_futex_word_wait(&self->start, seen, self->rank == 1 ? AT_MAIN_THREAD_EXIT_LOOK_NS : 0)) == seen)
+    at_main_thread_exit_look();
   return now;
 }
 

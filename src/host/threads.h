@@ -14,10 +14,10 @@ typedef struct at_team {
 } at_team;
 
 /* Cuts work into `wanted` shares: runs fn(arg, team) once for each rank, on as many threads at once, the caller's
- * included, and returns when all are done. Rank 0 is the caller's, which comes first there; a share whose thread does not
- * come in time runs on another thread of the team, so one share must never wait for another. `team->size` may be smaller
- * than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never allocates once the pool
- * has grown to `wanted`. Any thread; calls from inside fn get size 1. */
+ * included, and returns when all are done. Rank 0 is the caller's, which comes first there; a share whose thread does
+ * not come in time runs on another thread of the team, so one share must never wait for another. `team->size` may be
+ * smaller than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never allocates
+ * once the pool has grown to `wanted`. Any thread; calls from inside fn get size 1. */
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg);
 
 /* Is that thread, by its number, one of the pool? And how many teams woke threads of the pool so far (it may wrap). Any
@@ -25,7 +25,8 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
 bool at_in_pool(int thread);
 unsigned at_team_count(void);
 
-/* For how long callers of teams worked alone so far, since no other thread came in time or was worth waking. Any thread. */
+/* For how long callers of teams worked alone so far, since no other thread came in time or was worth waking. Any
+ * thread. */
 int64_t at_team_alone_ns(void);
 
 /* CPU threads that one operation may use: logical CPUs (affinity mask, cgroup quota rounded up), at most as many as

@@ -102,7 +102,7 @@ static attune_status run_copy(const char *call, attune_stream *stream, const att
 static attune_status run_fill(const char *call, attune_stream *stream, const attune_box_fill *fill, const box *to) {
   if (AT_LIKELY(!at_instrumented())) return stream->device->backend.memory->fill_box(stream, fill);
   const bool named = at_instrument_name("%s %zu x %zu x %zu elements of %zu bytes", call, fill->slices, fill->rows,
-                                   fill->count, fill->element_bytes);
+                                        fill->count, fill->element_bytes);
   attune_status status = stream->device->backend.memory->fill_box(stream, fill);
   status = at_instrument_end(named, stream, status);
   const at_operand_access use = touch(to, true);
@@ -167,7 +167,8 @@ attune_status attune_copy_3d(attune_stream *stream, const attune_box_copy *copy)
 
 /* ---- fills ---- */
 
-/* An element whose halves are the same is a smaller one, as long as the pitches allow; so zeros of any type are bytes. */
+/* An element whose halves are the same is a smaller one, as long as the pitches allow; so zeros of any type are
+ * bytes. */
 static void shrink(attune_box_fill *fill) {
   for (size_t half = fill->element_bytes / 2; half >= 1; half /= 2) {
     if (memcmp(fill->element, fill->element + half, half) != 0) return;

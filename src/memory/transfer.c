@@ -10,7 +10,7 @@ static attune_status watched_copy(attune_stream *stream, void *destination, cons
   attune_status status = stream->device->backend.memory->copy(stream, destination, source, bytes);
   status = at_instrument_end(named, stream, status);
   const at_operand_access uses[] = {at_instrument_bytes("destination", destination, bytes, true),
-                           at_instrument_bytes("source", source, bytes, false)};
+                                    at_instrument_bytes("source", source, bytes, false)};
   if (at_instrumented_races() && status == ATTUNE_OK) at_instrument_use(stream, "attune_copy", uses, 2);
   return status;
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "src/base/support.h"
 #include "src/process/fork.h"
 #include "src/process/loading.h"
-#include "src/base/support.h"
 
 #define MOST_CALLS 8
 #define NAP_SHORT_NS 20000

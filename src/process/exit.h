@@ -26,8 +26,8 @@ void at_exit_renew_inside(void);
  * a few milliseconds tell. */
 bool at_exit_took_over(void);
 
-/* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes no
- * lock that a thread could hold for long, and calls no CUDA. */
+/* exit() calls fn, once, before the destructors and exit functions of every library that is loaded by now. `fn` takes
+ * no lock that a thread could hold for long, and calls no CUDA. */
 void at_exit_call(void (*fn)(void));
 
 /* True from the moment when exit() begins to do so: what attune opens or measures from now on is of no use. */

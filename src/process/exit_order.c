@@ -62,8 +62,8 @@ static int register_both(void (*fn)(void *), void *arg, void *library) {
 }
 
 static bool is_vendor(const char *path) {
-  static const char *const names[] = {"libcuda", "libcublas", "libcufile", "libnccl", "libnvJitLink", "libnvidia-",
-                                      "libnvrtc"};
+  static const char *const names[] = {"libcuda",      "libcublas",  "libcufile", "libnccl",
+                                      "libnvJitLink", "libnvidia-", "libnvrtc"};
   const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
   for (size_t i = 0; i < AT_COUNT(names); i++)
     if (strncmp(file, names[i], strlen(names[i])) == 0) return true;
@@ -107,7 +107,7 @@ static void put_relocated(const struct dl_phdr_info *info, uintptr_t entry) {
     seen = 0;
 }
 
-static void hook(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic) {
+static void hook(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic) {
   const ElfW(Rela) *relocations = NULL;
   const ElfW(Sym) *symbols = NULL;
   const char *strings = NULL;

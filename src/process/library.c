@@ -2,8 +2,8 @@
  * library.c: shared libraries opened at run time. */
 #include "src/process/library.h"
 
-#include "src/process/floating.h"
 #include "src/base/support.h"
+#include "src/process/floating.h"
 
 #include <dlfcn.h>
 #include <link.h>

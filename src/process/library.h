@@ -20,7 +20,8 @@ typedef struct at_library {
  * along, so nothing is opened, here or elsewhere. The first call that finds so says it in the log. */
 bool at_library_none(void);
 
-/* Opens `file`, by the loader's own rules when it is no path. `flags` as dlopen's. False, with `out` empty: not here. */
+/* Opens `file`, by the loader's own rules when it is no path. `flags` as dlopen's. False, with `out` empty: not
+ * here. */
 bool at_library_open(at_library *out, const char *file, int flags);
 
 /* Opens what is loaded already, in the order of loading: the first library whose file's name (without its folder) is

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/support.h"
 #include "src/process/exit.h"
 #include "src/process/floating.h"
-#include "src/base/support.h"
 
 #define WAIT_NS 2000000000
 #define NAP_NS 100000
@@ -26,7 +26,7 @@ static int depth; /* of the holder's begins */
 /* A library's threads have the environment that it was opened with, for as long as they live. The holder's. */
 static at_floating floating;
 
-static bool cut;  /* by a fork: a library is half open for ever; the holder's */
+static bool cut; /* by a fork: a library is half open for ever; the holder's */
 
 static uint64_t this_thread(void) {
   return (uint64_t)getpid() << 32 | (uint32_t)gettid();

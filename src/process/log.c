@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * log.c: lines for whoever listens: the program's function, or standard error, as the environment wants it. */
-#include "src/process/fork.h"
 #include "src/base/settings.h"
 #include "src/base/support.h"
+#include "src/process/fork.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads a small file, or the start of a larger one, into out[size], always terminated; the bytes read, 0 when it cannot be read. */
+/* Reads a small file, or the start of a larger one, into out[size], always terminated; the bytes read, 0 when it cannot
+ * be read. */
 size_t at_read_small(const char *path, char *out, size_t size);
 
 /* Start time of a live process in clock ticks since boot; 0: no such process, or it is dead and only not yet waited

@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "src/base/support.h"
 #include "src/process/exit.h"
 #include "src/process/exit_order.h"
 #include "src/process/fork.h"
 #include "src/process/in_flight.h"
 #include "src/process/loading.h"
-#include "src/base/support.h"
 
 enum { OUTSIDE, INSIDE, WAITS };
 

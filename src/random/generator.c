@@ -2,8 +2,8 @@
  * generator.c: seed, offset and state of generators, and their part in graphs. */
 #include "src/random/generator.h"
 
-#include "src/stream/capture.h"
 #include "src/process/fork.h"
+#include "src/stream/capture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -90,9 +90,9 @@ AT_BOTH float at_log32(float u) {
 }
 
 /* -2 ln(u) of normal f32 samples, u = w / 2^32, by a table that the caller makes once: a row for each exponent and the
- * highest five bits of the fraction of (float)w, which selects c near u with u / c - 1 = r, |r| <= 1/64, and gives 1 / c
- * and -2 ln(c); c is 1 just below u = 1, so that what is near zero is exact. Relative error below 1.2e-6. On CUDA it lies
- * in shared memory: look-ups take few issue slots from the arithmetic. */
+ * highest five bits of the fraction of (float)w, which selects c near u with u / c - 1 = r, |r| <= 1/64, and gives 1 /
+ * c and -2 ln(c); c is 1 just below u = 1, so that what is near zero is exact. Relative error below 1.2e-6. On CUDA it
+ * lies in shared memory: look-ups take few issue slots from the arithmetic. */
 #define AT_LOG_SEGMENTS 32u
 #define AT_LOG_ROWS (64u * AT_LOG_SEGMENTS)
 typedef struct AT_ALIGN8 at_log_row {
@@ -113,8 +113,8 @@ static AT_ADDRESS_TABLE float at_log_segments[AT_LOG_SEGMENTS][2] = {
     {0x1.135efep-1f, -0x1.3d8b86p+0f}, {0x1.0ed1b4p-1f, -0x1.461444p+0f}, {0x1.0a6a52p-1f, -0x1.4e792cp+0f},
     {0x1.062702p-1f, -0x1.56bb6ep+0f}, {0x1.0p-1f, -0x1.62e43p+0f}};
 
-/* Row i: the lowest six bits of the exponent, which tell 0 (w = 1) to 32 (w rounded to 2^32) apart, and the segment. For
- * w = 0 the row of exponent 1 gives 46.6: u between 2^-33 and 2^-34. */
+/* Row i: the lowest six bits of the exponent, which tell 0 (w = 1) to 32 (w rounded to 2^32) apart, and the segment.
+ * For w = 0 the row of exponent 1 gives 46.6: u between 2^-33 and 2^-34. */
 AT_BOTH at_log_row at_make_log_row(at_u32 i) {
   const int high = (int)(i / AT_LOG_SEGMENTS), e = high == 63 ? 0 : high + 1;
   const float *segment = at_log_segments[i % AT_LOG_SEGMENTS];

@@ -83,8 +83,8 @@ attune_status at_capture_check_event(const attune_event *event);
 attune_status at_capture_record(attune_event *event, attune_stream *stream);
 void at_capture_forget_event(attune_event *event);
 
-/* graph_capture.c: what stream.c asks and tells. wait does the backend's part too. leave: the stream is being destroyed;
- * true: its capture's end will close it. */
+/* graph_capture.c: what stream.c asks and tells. wait does the backend's part too. leave: the stream is being
+ * destroyed; true: its capture's end will close it. */
 attune_status at_capture_wait(attune_stream *stream, attune_event *event);
 bool at_capture_leave(attune_stream *stream);
 

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-
 static bool runs_here(const attune_stream *stream) {
   return stream->device->backend.stream->runs_here(stream);
 }
@@ -138,7 +137,8 @@ attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void 
 attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
   AT_TRY(at_event_check_pair(stream, event));
   attune_status status = at_capture_wait(stream, event);
-  if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_instrument_wait(stream, event);
+  if (at_instrumented_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
+    at_instrument_wait(stream, event);
   return status;
 }
 

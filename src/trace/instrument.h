@@ -40,8 +40,8 @@ typedef struct at_operand_access {
   bool reads, writes;
 } at_operand_access;
 
-/* Work that `stream` was given, by the public function or the name `call` (copied). NULL: the calling thread itself. May
- * tell the program of races: no lock is held. */
+/* Work that `stream` was given, by the public function or the name `call` (copied). NULL: the calling thread itself.
+ * May tell the program of races: no lock is held. */
 void at_instrument_use(attune_stream *stream, const char *call, const at_operand_access *uses, int count);
 
 /* src/graph/graph_inputs.c: the captured work uses this. */
@@ -62,14 +62,15 @@ void at_instrument_device_idle(const attune_device *device);
 void at_instrument_event_gone(attune_event *event);
 void at_instrument_stream_gone(attune_stream *stream); /* its work is done, or part of a capture */
 
-/* A function to be run as work of `stream`: what it calls is not watched. In place of fn and user give what comes back. */
+/* A function to be run as work of `stream`: what it calls is not watched. In place of fn and user give what comes
+ * back. */
 void at_instrument_call(const attune_stream *stream, attune_call_fn *fn, void **user);
 
 /* Memory was handed out on `stream` (NULL: pinned memory), or is freed: it is used again after the work given so far to
  * the streams `after`. Under the allocator's lock: at_instrument_tell follows without it. */
 void at_instrument_alloc(attune_stream *stream, const void *pointer, size_t bytes);
 void at_instrument_free(const char *call, attune_stream *stream, const void *pointer, size_t bytes,
-                   attune_stream *const *after, int count);
+                        attune_stream *const *after, int count);
 void at_instrument_tell(void);
 
 /* A capture begins; it ends and its work is `graph`'s (or, with `kept` false, dropped); a replay; a graph that has

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace.c: NVTX's ranges, the program's and attune's own. The toolkit's header finds the profiler at run time; without one
- * every call is a jump over nothing. */
+ * trace.c: NVTX's ranges, the program's and attune's own. The toolkit's header finds the profiler at run time; without
+ * one every call is a jump over nothing. */
 #include <attune/trace.h>
 
+#include "src/base/backend.h"
 #include "src/base/settings.h"
 #include "src/trace/instrument.h"
-#include "src/base/backend.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -107,7 +107,8 @@ bool at_instrument_name(const char *format, ...) {
 
 attune_status at_instrument_end(bool named, attune_stream *stream, attune_status status) {
   if (named) pop();
-  if (status != ATTUNE_OK || !(at_instrumented() & AT_INSTRUMENT_BLOCKING) || at_stream_capturing(stream)) return status;
+  if (status != ATTUNE_OK || !(at_instrumented() & AT_INSTRUMENT_BLOCKING) || at_stream_capturing(stream))
+    return status;
   return stream->device->backend.stream->synchronize(stream);
 }
 

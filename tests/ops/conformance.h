@@ -47,7 +47,8 @@ static inline int conform_cases(const at_op_test *op_test, attune_device *device
   return seen;
 }
 
-/* ---- a call of the program that waits until it is told; or until its patience ends, so that a test never hangs ---- */
+/* ---- a call of the program that waits until it is told; or until its patience ends, so that a test never hangs
+ * ---- */
 
 typedef struct conform_gate {
   pthread_mutex_t lock;

@@ -29,8 +29,8 @@ static inline bool documented_in_manual(const char *manual, const char *column) 
   return false;
 }
 
-/* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK"; "i3=" of operand 3
- * is written as "i0=". What stands behind " : " is an expression, which has a page of its own. */
+/* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK"; "i3=" of
+ * operand 3 is written as "i0=". What stands behind " : " is an expression, which has a page of its own. */
 static inline bool documented_text(const at_op *op, const char *page, const char *text) {
   char own[64], words[AT_PROBLEM_CHARS], *rest = NULL;
   snprintf(own, sizeof own, "### Problem text of %s", op->name);

@@ -119,8 +119,9 @@ static void differences_are_found(void **state) {
   assert_int_equal(found.count, 3);
   assert_true(has(&found, "name") && has(&found, "op") && has(&found, "problems"));
   assert_int_equal(compare("(meant) a page", found, columns()), AT_WORKLOAD_COLUMNS - 2 + 4 + 1);
-  assert_int_equal(compare("(meant) a manual", lines_of(".B ATTUNE_DB\n.B ATTUNE_DBS\n", MANUAL_VARIABLE), variables(false)),
-                   variables(false).count);
+  assert_int_equal(
+      compare("(meant) a manual", lines_of(".B ATTUNE_DB\n.B ATTUNE_DBS\n", MANUAL_VARIABLE), variables(false)),
+      variables(false).count);
   assert_int_equal(compare("(meant) a header", lines_of(" * - poison: x\n * poisoned: y\n", HEADER_KEY), keys()),
                    keys().count - 1);
 }

@@ -2,8 +2,8 @@
  * test_last_message.c: a call that succeeds leaves the thread's message alone, also where something fails inside it: a
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
-#include "tests/support/decision.h"
 #include "tests/support/check.h"
+#include "tests/support/decision.h"
 #include "tests/support/folder.h"
 
 #include <attune/attune.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_public_call.c: a second operation uses what gemm uses: recent calls, also of a problem longer than the words they are told
- * by; calls by key; plans of callers, which no other operation runs. "toy" asks with a name of any length, adds up how
- * often it ran, and borrows gemm's normalised problem. */
+ * test_public_call.c: a second operation uses what gemm uses: recent calls, also of a problem longer than the words
+ * they are told by; calls by key; plans of callers, which no other operation runs. "toy" asks with a name of any
+ * length, adds up how often it ran, and borrows gemm's normalised problem. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 

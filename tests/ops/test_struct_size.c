@@ -342,9 +342,12 @@ typedef struct row {
 } row;
 
 #define NEEDS(type, member) (offsetof(type, member) + sizeof((type){0}.member))
-#define TAKES(type, call) {#type ", " #call, sizeof(type), sizeof(size_t), call, NULL, 0}
-#define TAKES_SET(type, member, call, set) {#type ", " #call, sizeof(type), NEEDS(type, member), call, set, 0}
-#define GIVES(type, call) {#type ", " #call, sizeof(type), sizeof(size_t), call, NULL, 1}
+#define TAKES(type, call) \
+  { #type ", " #call, sizeof(type), sizeof(size_t), call, NULL, 0 }
+#define TAKES_SET(type, member, call, set) \
+  { #type ", " #call, sizeof(type), NEEDS(type, member), call, set, 0 }
+#define GIVES(type, call) \
+  { #type ", " #call, sizeof(type), sizeof(size_t), call, NULL, 1 }
 
 static const row rows[] = {
     TAKES(attune_tuner_options, take_tuner_options),

@@ -3,8 +3,8 @@
  * search, database, dispatch, plans, recording, workloads, profile; in threads with a small stack; and an operation
  * that wants few plans in the table leaves memory flat. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 #include <attune/tools.h>

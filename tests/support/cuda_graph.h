@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/stream/capture.h"
 #include "src/cuda/context/cuda.h"
+#include "src/stream/capture.h"
 
 enum { SIDE = 128, COUNT = SIDE * SIDE };
 #define BYTES (COUNT * sizeof(float))

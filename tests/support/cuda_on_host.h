@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuda_on_host.h: the words of CUDA that generated kernels use, as C++ of the host: a test compiles kernels with it and runs
- * them block after block. A block's threads take turns at __syncthreads. */
+ * cuda_on_host.h: the words of CUDA that generated kernels use, as C++ of the host: a test compiles kernels with it and
+ * runs them block after block. A block's threads take turns at __syncthreads. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -15,9 +15,9 @@ typedef struct made {
   gate_roof roofs[MADE_ROOFS];
 } made;
 
-/* `count` cases: about one of ten is slower, one faster, one unsure; the eleventh of each hundred failed, the twelfth is missing
- * at head, the thirteenth at base. names[name_count]: the first cases' names in place of the made ones. `rounds` visits of
- * five samples a side. The same numbers each time. */
+/* `count` cases: about one of ten is slower, one faster, one unsure; the eleventh of each hundred failed, the twelfth
+ * is missing at head, the thirteenth at base. names[name_count]: the first cases' names in place of the made ones.
+ * `rounds` visits of five samples a side. The same numbers each time. */
 void made_create(made *out, size_t count, const char *const *names, size_t name_count, int rounds);
 void made_free(made *m);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm_on_host.h: the PTX of kernel.cuh as C++ of the host, for a test that compiles GEMM kernels with it and runs them. A
- * thread is a fiber; barriers of warps, teams, blocks and clusters wait for whom they should and nobody else. Copies into
- * shared memory come when they are waited for, not before. */
+ * gemm_on_host.h: the PTX of kernel.cuh as C++ of the host, for a test that compiles GEMM kernels with it and runs
+ * them. A thread is a fiber; barriers of warps, teams, blocks and clusters wait for whom they should and nobody else.
+ * Copies into shared memory come when they are waited for, not before. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], h
     host_begun;
 static unsigned long long host_slots[HOST_THREADS][8]; /* what a lane shows the others of its warp */
 static std::vector<host_coming> host_coming_copies;
-static place host_first;                               /* block */
+static place host_first; /* block */
 static void (*host_body)(const void *);
 static const void *host_argument;
 

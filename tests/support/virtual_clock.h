@@ -88,8 +88,8 @@ static inline void virtual_clock_pass(int64_t ns, double cpus) {
   virtual_cpu_ns += (int64_t)((double)ns * cpus);
 }
 
-/* So much time passes for this thread while it waits for its CPU: `others` of other programs are busy meanwhile, 0 where
- * it is this program that has the CPU. */
+/* So much time passes for this thread while it waits for its CPU: `others` of other programs are busy meanwhile, 0
+ * where it is this program that has the CPU. */
 static inline void virtual_clock_take(int64_t ns, double others) {
   virtual_ns += ns;
   virtual_taken_ns += ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sample.c: how a case is timed.
  *
- * A sample is a batch of calls between two looks at the clock or between two events of the stream. One call goes before it,
- * untimed: another process had the machine, and that one call finds other caches and a device that sleeps. On a stream
- * the timed calls are queued while that one runs, so that what launching the first of them costs does not show. Where
- * the caches are to be empty every call is a batch of its own, and they are emptied before it. */
+ * A sample is a batch of calls between two looks at the clock or between two events of the stream. One call goes before
+ * it, untimed: another process had the machine, and that one call finds other caches and a device that sleeps. On a
+ * stream the timed calls are queued while that one runs, so that what launching the first of them costs does not show.
+ * Where the caches are to be empty every call is a batch of its own, and they are emptied before it. */
 #include "tools/bench/sample.h"
 
 #include <math.h>
@@ -103,8 +103,8 @@ static attune_status time_batch(at_bench_timing *t, int64_t units, double *ns, d
   return status;
 }
 
-/* Threads that worked for a sample may spin on for a while, in wait for more, and so be in the way of what is timed next, here
- * or in another process. Waits until they sleep, but not for ever. */
+/* Threads that worked for a sample may spin on for a while, in wait for more, and so be in the way of what is timed
+ * next, here or in another process. Waits until they sleep, but not for ever. */
 static void settle(bool team) {
   enum { LOOKS = 150, NAP_NS = 400000 };
   for (int look = 0; look < LOOKS && team; look++) {
@@ -149,8 +149,8 @@ static attune_status capture_calls(void *user, attune_stream *stream) {
   return run_calls(t, stream, 0, t->unit);
 }
 
-/* A graph of some calls: one where the caches are emptied between replays, else as many as a part of a sample takes, and a
- * whole turn of the operands. Where that takes too long, the caches are emptied instead. */
+/* A graph of some calls: one where the caches are emptied between replays, else as many as a part of a sample takes,
+ * and a whole turn of the operands. Where that takes too long, the caches are emptied instead. */
 static attune_status make_graph(at_bench_timing *t, double once_ns, double sample_ns) {
   const at_bench_entry *entry = t->entry;
   const bool cold = entry->shown.flags & ATTUNE_BENCH_COLD;

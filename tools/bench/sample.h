@@ -29,8 +29,8 @@ typedef struct at_bench_timing {
   size_t flush_bytes;
 } at_bench_timing;
 
-/* Sets the case up and finds how many calls take about `sample_ns`. After a failure nothing is open; the message names the
- * function of the case that failed. */
+/* Sets the case up and finds how many calls take about `sample_ns`. After a failure nothing is open; the message names
+ * the function of the case that failed. */
 attune_status at_bench_open(at_bench_timing *out, const at_bench_entry *entry, double sample_ns, uint64_t seed);
 
 /* Calls of a sample. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * serve.c: the worker's side of protocol.h. An answer goes out whole, when all of it is measured: a runner that woke up in
- * between would be in the way. */
+ * serve.c: the worker's side of protocol.h. An answer goes out whole, when all of it is measured: a runner that woke up
+ * in between would be in the way. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

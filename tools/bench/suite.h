@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * suite.h: the inside of a list of cases. A case of a program is a function that is called in a loop; one of a workload has
- * a loop of its own, so that what calls it costs next to nothing. */
+ * suite.h: the inside of a list of cases. A case of a program is a function that is called in a loop; one of a workload
+ * has a loop of its own, so that what calls it costs next to nothing. */
 #ifndef AT_BENCH_SUITE_H
 #define AT_BENCH_SUITE_H
 
@@ -31,8 +31,8 @@ struct attune_bench {
   at_random *random;         /* what operands of workloads are filled with, made at first use; NULL: not yet */
 };
 
-/* Adds a copy of `entry`, whose name may be taken already: then " #2" or so follows it. The caller releases what it leads to
- * after a failure only. OUT_OF_MEMORY. */
+/* Adds a copy of `entry`, whose name may be taken already: then " #2" or so follows it. The caller releases what it
+ * leads to after a failure only. OUT_OF_MEMORY. */
 attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry);
 
 /* Takes the entries from `count` on away. */

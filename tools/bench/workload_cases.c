@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * workload_cases.c: a case for each problem of a workload: the operation's public function, called as a program calls it
- * (at_op.calls_*). Where an operation has no such calls, and where they may not be captured, it is the plan that the tuner
- * dispatches to, launched. */
+ * workload_cases.c: a case for each problem of a workload: the operation's public function, called as a program calls
+ * it (at_op.calls_*). Where an operation has no such calls, and where they may not be captured, it is the plan that the
+ * tuner dispatches to, launched. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,9 @@ static void seed(void *arg, uint64_t number) {
 /* ---- adding ---- */
 
 static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *entry) {
-  enum { SHORT = 62 }; /* where a row's own words are longer, the problem's text, which is one however a row writes it */
+  enum {
+    SHORT = 62
+  }; /* where a row's own words are longer, the problem's text, which is one however a row writes it */
   (void)at_copy_text(out, AT_BENCH_NAME_CHARS, strlen(entry->name) <= SHORT ? entry->name : entry->problem);
   at_one_line(out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
-#include "tools/cli/commands.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/commands.h"
 
 #include <stdlib.h>
 
@@ -120,8 +120,8 @@ static const cli_column implementation_columns[] = {{"device", false, false, 0},
                                                     {"version", true, false, 1},
                                                     {"configurations", true, false, 0}};
 
-/* The tuner only knows the implementations here: it needs no database. Without a problem too, for it tells what is wrong
- * in the environment. */
+/* The tuner only knows the implementations here: it needs no database. Without a problem too, for it tells what is
+ * wrong in the environment. */
 static attune_status open_tuner(attune_tuner **out) {
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = "";

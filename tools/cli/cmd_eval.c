@@ -311,7 +311,8 @@ static int open_tuner(evaluating *e) {
   return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
 }
 
-/* A stream of its own, since a default one cannot be captured; on the host the default one, which runs calls at once. */
+/* A stream of its own, since a default one cannot be captured; on the host the default one, which runs calls at
+ * once. */
 static int open_stream(evaluating *e) {
   attune_device_properties p = {0};
   attune_status status = attune_device_get_properties(e->device, &p);

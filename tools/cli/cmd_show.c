@@ -144,8 +144,7 @@ static int show_winner(void *user, const attune_decision *decision, const char *
   if (s->device && strcmp(d.device, s->device) != 0) return 0;
   if (!valid && !s->options->all) {
     s->elsewhere++;
-    s->report.other_threads +=
-        strncmp(d.changed, "CPU threads ", 12) == 0 && !strchr(d.changed, ';'); /* that alone */
+    s->report.other_threads += strncmp(d.changed, "CPU threads ", 12) == 0 && !strchr(d.changed, ';'); /* that alone */
     return 0;
   }
   const bool further = same_winner(s, &d, fingerprint);

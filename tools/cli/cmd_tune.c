@@ -102,10 +102,8 @@ static bool others_winner(tune_run *run, tune_item *it) {
 }
 
 static attune_status tune_one(tune_run *run, tune_item *it, double most_ms, bool force, attune_decision *out) {
-  const attune_tune_options options = {.budget_ms = run->options->problem_budget_ms,
-                                       .most_ms = most_ms > 0 ? most_ms : 0,
-                                       .force = force,
-                                       .no_wait = 1};
+  const attune_tune_options options = {
+      .budget_ms = run->options->problem_budget_ms, .most_ms = most_ms > 0 ? most_ms : 0, .force = force, .no_wait = 1};
   return attune_tune(run->tuner, run->device, it->entry->problem, &options, out);
 }
 

@@ -106,12 +106,12 @@ enum {
 extern const struct argp_option cli_help_option;
 bool cli_help(int key, const struct argp_state *state);
 
-/* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other key,
- * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
+/* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other
+ * key, and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
 
-/* text.c. Reads a decimal number; false: `text` is not one. The other two end the command with CLI_USAGE if the option's
- * value is not a number or out of bounds; `note` follows the bounds in the message. */
+/* text.c. Reads a decimal number; false: `text` is not one. The other two end the command with CLI_USAGE if the
+ * option's value is not a number or out of bounds; `note` follows the bounds in the message. */
 bool cli_read_number(const char *text, double *out);
 double cli_positive(const char *option, const char *text, const char *unit, double most,
                     const struct argp_state *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * eval_time.c: times of an expression's call and of a plain copy, in turns, so that both see the same machine. As the tuner
- * measures: on CUDA cold, with operands that rotate over more than twice the cache, and replayed as a graph; on the host
- * hot, by plain calls. */
+ * eval_time.c: times of an expression's call and of a plain copy, in turns, so that both see the same machine. As the
+ * tuner measures: on CUDA cold, with operands that rotate over more than twice the cache, and replayed as a graph; on
+ * the host hot, by plain calls. */
 #include "tools/cli/eval.h"
 
 #include <stdlib.h>

@@ -92,5 +92,6 @@ void cli_print_manual(FILE *out) {
   for (size_t i = 0; i < cli_command_count; i++)
     for (const cli_option *o = cli_commands[i].options; o->name; o++)
       if (!printed(i, o)) option(out, &cli_commands[i], o);
-  fprintf(out, ".TP\n.BR \\-%c \", \" \\-\\-help\nPrint help about the command and its options.\n", cli_help_option.key);
+  fprintf(out, ".TP\n.BR \\-%c \", \" \\-\\-help\nPrint help about the command and its options.\n",
+          cli_help_option.key);
 }

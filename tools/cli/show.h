@@ -10,20 +10,20 @@ typedef enum show_format { SHOW_TABLE, SHOW_JSON, SHOW_CSV } show_format;
 /* A problem and its winner. Texts are borrowed. */
 typedef struct show_row {
   const attune_decision_info *decision; /* of a problem that has no winner: what would run */
-  const char *name;                /* in the workload; "": none */
-  const char *written;             /* the problem as the workload has it */
-  const char *devices;             /* that the winner holds on, with blanks between */
-  const char *fingerprint;         /* "": not known */
-  bool tuned;                      /* there is a winner */
-  bool valid;                      /* it holds here */
-  int64_t calls;                   /* 0: not known */
-  double call_ns;                  /* about one call of the default; 0: not known */
+  const char *name;                     /* in the workload; "": none */
+  const char *written;                  /* the problem as the workload has it */
+  const char *devices;                  /* that the winner holds on, with blanks between */
+  const char *fingerprint;              /* "": not known */
+  bool tuned;                           /* there is a winner */
+  bool valid;                           /* it holds here */
+  int64_t calls;                        /* 0: not known */
+  double call_ns;                       /* about one call of the default; 0: not known */
 } show_row;
 
 typedef struct show_report {
   show_format format;
   bool wide, all;
-  bool of_problems; /* rows are those of a workload or of what was recorded, with a winner or without */
+  bool of_problems;     /* rows are those of a workload or of what was recorded, with a winner or without */
   const char *command;  /* that measures what is not tuned, or again */
   size_t other_threads; /* of the winners left out: those that differ in the number of CPU threads alone */
   cli_table table;

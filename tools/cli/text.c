@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * text.c: text from elsewhere (names, paths, problems) as a terminal may show it: what it would obey, reorder or not show
- * is written as an escape; how wide text is; padding and cutting. */
-#include "tools/cli/commands.h"
+ * text.c: text from elsewhere (names, paths, problems) as a terminal may show it: what it would obey, reorder or not
+ * show is written as an escape; how wide text is; padding and cutting. */
 #include "tools/cli/cli.h"
+#include "tools/cli/commands.h"
 
+#include <errno.h>
 #include <langinfo.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-#include <errno.h>
-#include <math.h>
 
 bool cli_utf8(void) {
   return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -27,14 +27,14 @@ typedef struct tune_item {
   const attune_workload_entry *entry;
   char *shown; /* its name, cut on a terminal so that it differs from the others; the item's */
   tune_outcome outcome;
-  bool begun;               /* it was this run's to measure */
-  bool told;                /* its line is printed */
-  double estimate_ns;       /* a call of the default, about; with a budget only */
-  bool too_large;           /* no budget is enough: the message says why; with a budget only */
-  double too_short_ms;      /* the longest share that did not do */
+  bool begun;          /* it was this run's to measure */
+  bool told;           /* its line is printed */
+  double estimate_ns;  /* a call of the default, about; with a budget only */
+  bool too_large;      /* no budget is enough: the message says why; with a budget only */
+  double too_short_ms; /* the longest share that did not do */
   attune_decision *held;
   attune_decision_info decision; /* what it says: of TUNED and STORED */
-  char message[256];        /* of FAILED and BUSY */
+  char message[256];             /* of FAILED and BUSY */
 } tune_item;
 
 typedef struct tune_run {

@@ -8,8 +8,8 @@
 /* The sentence, for the caller to print and free; never NULL. */
 char *gate_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* `text` in one line, for the caller to free: its lines joined by "; ", without blanks around them; those without a letter or
- * digit, like the caret below an expression, are left out. */
+/* `text` in one line, for the caller to free: its lines joined by "; ", without blanks around them; those without a
+ * letter or digit, like the caret below an expression, are left out. */
 char *gate_one_line(const char *text);
 
 /* Zeroed; never NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * deferred_decision.h: decisions that are made again later, because what a winner needs is not compiled yet: by one thread of low
- * priority, one problem after the other, while calls run the default. */
+ * deferred_decision.h: decisions that are made again later, because what a winner needs is not compiled yet: by one
+ * thread of low priority, one problem after the other, while calls run the default. */
 #ifndef AT_DEFERRED_DECISION_H
 #define AT_DEFERRED_DECISION_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * precompile.h: kernels compiled ahead of the problems that will be measured, by threads of low priority, and which problem
- * is measured next. attune/tools.h has the contract. */
+ * precompile.h: kernels compiled ahead of the problems that will be measured, by threads of low priority, and which
+ * problem is measured next. attune/tools.h has the contract. */
 #ifndef AT_PRECOMPILE_H
 #define AT_PRECOMPILE_H
 
@@ -35,6 +35,6 @@ void at_proven_free(at_proven *proven);
 /* precompile_list.c: the kernels that a search for the problem may want on the device, by rank, into *out, to be freed;
  * their number. `text` is the problem's, folded. Gives the device no work. */
 size_t at_precompile_list(at_precompile_kernel **out, const at_op *op, const void *problem, const char *text,
-                     attune_device *device, const at_proven *proven);
+                          attune_device *device, const at_proven *proven);
 
 #endif

@@ -6,8 +6,8 @@
 #include "tuning/tuner/winner.h"
 
 /* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards,
- * and *out is launched once, copied into a plan of the caller's, or handed to at_plan_lru_release. `as`: how the caller wrote
- * the problem, see at_problem_type.show.
+ * and *out is launched once, copied into a plan of the caller's, or handed to at_plan_lru_release. `as`: how the caller
+ * wrote the problem, see at_problem_type.show.
  * Errors: UNSUPPORTED (no implementation can do it), OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                                const at_plan **out);

@@ -45,8 +45,7 @@ static int look(void *user, const char *fingerprint, const attune_decision *row)
                     e->measure);
     parts++;
   }
-  if (parts == 0 && !lacks_threads(e->device, row, words, sizeof words))
-    return 0; /* valid here: logged elsewhere */
+  if (parts == 0 && !lacks_threads(e->device, row, words, sizeof words)) return 0; /* valid here: logged elsewhere */
   if (e->rows++ == 0 || parts < e->parts) {
     e->parts = parts;
     memcpy(e->words, words, sizeof words);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/dispatch.h"
+#include "tuning/dispatch/public_call.h"
 #include "tuning/plans/plan_lru.h"
 
 /* `plan` is first: at_plan_destroy frees the whole. */

@@ -2,8 +2,8 @@
  * public_call.c: a call by its key. */
 #include "tuning/dispatch/public_call.h"
 
-#include "tuning/dispatch/dispatch.h"
 #include "src/trace/instrument.h"
+#include "tuning/dispatch/dispatch.h"
 
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_
 }
 
 attune_status at_instrumented_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
-                                int as) {
+                                     int as) {
   char problem[AT_PROBLEM_CHARS] = "";
   bool named = false;
   if (at_instrumented() & AT_INSTRUMENT_NAMES) {

@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 public_call.h: the way of a call, for the public function of any operation. A
+/* SPDX-License-Identifier: Apache-2.0
+ * public_call.h: the way of a call, for the public function of any operation. A
  * call just like a recent one of its thread finds its plan at once: at_call_guessed, else at_call_searched; one that is
  * captured in a graph is noted there too. Others are checked and normalised by their operation into a key, and go on
  * with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_PUBLIC_CALL_H
 #define AT_PUBLIC_CALL_H
 
+#include "tuning/op/registry.h"
 #include "tuning/plans/call_cache.h"
 #include "tuning/tuner/tuner.h"
-#include "tuning/op/registry.h"
 
 /* The plan of a recent call, NULL: of none, and the call is counted. The entry's plan is read at each call, so that a
  * newer winner is used at once. */
@@ -24,8 +25,8 @@ AT_INLINE at_cached_call *at_call_guess(const void *from) {
   return AT_LIKELY(mine != NULL) ? at_call_cache_hinted_at(mine, at_call_cache_hint(mine, from)) : NULL;
 }
 
-AT_INLINE const at_plan *at_call_of_guess(at_cached_call *recent, const attune_tuner *tuner, const attune_stream *stream,
-                                          const at_call_signature *asked) {
+AT_INLINE const at_plan *at_call_of_guess(at_cached_call *recent, const attune_tuner *tuner,
+                                          const attune_stream *stream, const at_call_signature *asked) {
   return AT_LIKELY(!stream->capture) &&
                  AT_LIKELY(at_call_cache_like(recent, recent->hash, tuner->id, stream->device, asked))
              ? at_call_again(recent)
@@ -67,6 +68,6 @@ const at_plan_entry *at_call_entry_after_miss(attune_tuner *tuner, const at_key 
 /* While the calls are watched (src/trace/instrument.h). Launches the plan as the public function `call`; for profilers
  * the launch has a range that names the call, its problem and the implementation. `as`: see at_problem_type.show. */
 attune_status at_instrumented_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
-                                int as);
+                                     int as);
 
 #endif

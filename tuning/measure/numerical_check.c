@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * numerical_check.c: runs a plan between guard zones on poisoned output and compares every element with the trusted result; then
- * with special values in operands and scalars. */
+ * numerical_check.c: runs a plan between guard zones on poisoned output and compares every element with the trusted
+ * result; then with special values in operands and scalars. */
 #include "tuning/measure/numerical_check.h"
 
 #define XXH_INLINE_ALL

@@ -9,8 +9,8 @@ typedef struct at_numerical_check at_numerical_check;
 
 /* Makes guarded operands and the trusted result; used for every plan of one problem. `random` is fresh for each
  * verifier. */
-attune_status at_numerical_check_create(at_numerical_check **out, const at_op *op, const void *problem, attune_stream *stream,
-                                 at_random *random);
+attune_status at_numerical_check_create(at_numerical_check **out, const at_op *op, const void *problem,
+                                        attune_stream *stream, at_random *random);
 void at_numerical_check_destroy(at_numerical_check *verifier);
 
 /* Runs the plan on poisoned outputs between guard zones: with the usual scalars, with others, and with special values

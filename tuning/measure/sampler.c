@@ -281,7 +281,8 @@ static attune_status warm_host(at_sampler *profile, const at_timing_target *firs
   return status;
 }
 
-attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns, bool *good) {
+attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns,
+                               bool *good) {
   at_timer *profiler = profile->profiler;
   at_clock_state before = {0}, after = {0};
   profile->failed = NULL;

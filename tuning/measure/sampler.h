@@ -19,8 +19,8 @@ attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_
 void at_sampler_close(at_sampler *profile);
 
 /* Launches the plan twice (the first loads code and warms up) and notes how long the second took; on a GPU once, and
- * how long that took, where it is more than slow_ns. Once, too, where the thread's limit (src/process/limit.h) ends with it. A
- * plan that fails or leaves an error behind fails here. */
+ * how long that took, where it is more than slow_ns. Once, too, where the thread's limit (src/process/limit.h) ends
+ * with it. A plan that fails or leaves an error behind fails here. */
 attune_status at_sampler_try(at_sampler *profile, at_timing_target *subject, at_plan *plan, double slow_ns);
 
 /* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick
@@ -49,6 +49,7 @@ double at_sampler_others(const at_sampler *profile);
  * device was throttled or disturbed: discard the round. On the host a sample whose threads were kept from
  * the CPUs is thrown away and taken again; if that does not help, its subject is rough. Where a launch fails, the
  * status says why and profile->failed whose it was. */
-attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns, bool *good);
+attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns,
+                               bool *good);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const double LEAST_OF_SOME =
-    1.6; /* standard deviations that the least of 12 normal values lies below their mean */
+    1.6;          /* standard deviations that the least of 12 normal values lies below their mean */
 enum { FEW = 8 }; /* of fewer the median of the distances is often far too small by chance */
 
 static int by_value(const void *left, const void *right) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timing_target.h: what a profile is made of (see profile.h): the profiler of a device, the setting of one problem, the plans
- * that are timed in it; and the launches of one of them. */
+ * timing_target.h: what a profile is made of (see profile.h): the profiler of a device, the setting of one problem, the
+ * plans that are timed in it; and the launches of one of them. */
 #ifndef AT_TIMING_TARGET_H
 #define AT_TIMING_TARGET_H
 
 #include "tuning/measure/operand_set.h"
-#include "tuning/op/registry.h"
 #include "tuning/measure/search_settings.h"
+#include "tuning/op/registry.h"
 
 #define AT_ROUND_TARGETS 64
 
@@ -34,7 +34,7 @@ typedef struct at_timer {
   attune_status (*between)(void *user);
   void *between_user;
   attune_search_options settings; /* all 0: the usual ones */
-  double verify_ratio;         /* what verification took, of what was expected; 0: not known */
+  double verify_ratio;            /* what verification took, of what was expected; 0: not known */
 } at_timer;
 
 static inline attune_status at_timer_between(const at_timer *profiler) {
@@ -48,15 +48,15 @@ typedef struct at_sampler {
   bool cold, graph;
   bool graphs; /* what is short is measured in graphs */
   at_operand_set *operands;
-  int calls;                       /* of a graph or of one turn; set by at_sampler_calibrate */
-  int turns;                       /* of these in a sample: 1 for a quick look, more for a sure one */
-  double once_ns;                  /* what calibration took for a call's length */
-  int next_copy;                   /* where the next subject's rotation starts */
-  uint64_t seed;                   /* of the placements */
-  int placement;                   /* where the operands lie now: 0 to at_sampler_placements - 1 */
-  bool moved;                      /* since the latest round */
-  double ready_ns;                 /* what it takes to make a subject ready at a placement */
-  int disturbed;                   /* samples thrown away so far */
+  int calls;                             /* of a graph or of one turn; set by at_sampler_calibrate */
+  int turns;                             /* of these in a sample: 1 for a quick look, more for a sure one */
+  double once_ns;                        /* what calibration took for a call's length */
+  int next_copy;                         /* where the next subject's rotation starts */
+  uint64_t seed;                         /* of the placements */
+  int placement;                         /* where the operands lie now: 0 to at_sampler_placements - 1 */
+  bool moved;                            /* since the latest round */
+  double ready_ns;                       /* what it takes to make a subject ready at a placement */
+  int disturbed;                         /* samples thrown away so far */
   const struct at_timing_target *failed; /* whose launch failed in the latest round; NULL: none */
 
   /* Host: what other work did during the sample (src/host/cpu_preemption.h). */

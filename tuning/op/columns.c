@@ -41,7 +41,7 @@ attune_status at_fail_column(const at_op *const *ops, int count, const char *nam
 }
 
 attune_status at_columns_need(const char *operation, const at_column *fields, int count, const char *const *names,
-                             int name_count) {
+                              int name_count) {
   char all[256];
   for (int i = 0; i < name_count; i++) {
     bool there = false;
@@ -73,7 +73,7 @@ attune_status at_column_number(const at_column *field, const at_number *numbers,
 }
 
 attune_status at_column_word(const at_column *field, const char *name, const char *const *words, int count, int *out,
-                            bool *known) {
+                             bool *known) {
   char all[256];
   if (strcmp(field->name, name) != 0) return ATTUNE_OK;
   *known = true;
@@ -86,7 +86,8 @@ attune_status at_column_word(const at_column *field, const char *name, const cha
   return fail_field(field, all);
 }
 
-attune_status at_column_dtype(const at_column *field, const char *name, unsigned dtypes, attune_dtype *out, bool *known) {
+attune_status at_column_dtype(const at_column *field, const char *name, unsigned dtypes, attune_dtype *out,
+                              bool *known) {
   const char *names[AT_DTYPE_LAST];
   attune_dtype each[AT_DTYPE_LAST];
   int count = 0, found = -1;
@@ -123,10 +124,10 @@ attune_status at_column_contract(const at_column *field, at_contract *terms, boo
   static const char *const accuracies[] = {"strict", "equivalent", "reduced"}, *const no_or_yes[] = {"0", "1"};
   const char *value = field->value; /* spreadsheets write TRUE and FALSE */
   const at_column flag = {field->name,
-                         strcasecmp(value, "true") == 0    ? "1"
-                         : strcasecmp(value, "false") == 0 ? "0"
-                                                           : value,
-                         field->column};
+                          strcasecmp(value, "true") == 0    ? "1"
+                          : strcasecmp(value, "false") == 0 ? "0"
+                                                            : value,
+                          field->column};
   if ((*known = strcmp(field->name, "align") == 0)) return read_alignment(field, &terms->alignment);
   if ((*known = strcmp(field->name, "workspace") == 0)) return read_workspace(field, &terms->contract.workspace_cap);
   int word = (int)terms->contract.accuracy;

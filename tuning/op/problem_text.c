@@ -63,8 +63,8 @@ static const char *wrong_with(const char *word) {
   return NULL;
 }
 
-/* What would be right for a number of the last kind, "lda=5", whose value is wrong; NULL: no such word. Reading has failed
- * by then, so it does not matter what this reads. */
+/* What would be right for a number of the last kind, "lda=5", whose value is wrong; NULL: no such word. Reading has
+ * failed by then, so it does not matter what this reads. */
 static const char *wrong_value(reader *r, const char *word) {
   const size_t name = strcspn(word, "=");
   const at_word_kind *last = &r->kinds[r->count - 1];

@@ -6,8 +6,8 @@
 #define AT_PROBLEM_TEXT_H
 
 #include "src/base/dtype.h"
-#include "tuning/op/op.h"
 #include "tuning/op/contract.h"
+#include "tuning/op/op.h"
 
 /* ---- writing: true when it fitted, as at_append ---- */
 

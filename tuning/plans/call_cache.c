@@ -20,7 +20,7 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static at_call_cache *list;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* its value is the thread's recents, so that the end of a thread frees them */
+static pthread_key_t key;    /* its value is the thread's recents, so that the end of a thread frees them */
 static atomic_bool key_made; /* read at the exit too, while threads may go on */
 
 /* Adds to the entry what it does not have yet. The owner's lock is held. */
@@ -188,7 +188,8 @@ static void begin(at_cached_call *recent, uint64_t tuner, at_call_cache *mine) {
   pthread_mutex_unlock(&mine->lock);
 }
 
-void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry, const at_call_signature *asked) {
+void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry,
+                       const at_call_signature *asked) {
   at_call_cache *mine = NULL;
   at_rest *rest = asked->rest_bytes ? malloc(sizeof *rest + asked->rest_bytes) : NULL;
   at_cached_call *recent = rest || !asked->rest_bytes ? make_room(&mine, at_call_signature_hash(tuner, asked)) : NULL;

@@ -28,7 +28,8 @@
 /* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
  * a few instructions. */
 typedef struct at_call_signature {
-  at_signature_words words;    /* the caller's problem without its padding, or as much of it as there is room; zeros behind */
+  at_signature_words
+      words;         /* the caller's problem without its padding, or as much of it as there is room; zeros behind */
   uint64_t use;      /* of at_call_signature_use */
   uint64_t more;     /* for the hash alone, which sees the lower half of each word: what else often differs */
   const void *rest;  /* what of the problem words have no room for */
@@ -40,18 +41,18 @@ static inline uint64_t at_call_signature_use(int op, uint64_t bits, bool rest) {
   return bits | (uint64_t)(unsigned)op << 47 | (uint64_t)rest << 63;
 }
 
-/* Three cache lines. Changed by its thread only, under the lock of its at_call_cache, with two exceptions: `calls` counts
- * without the lock, and another thread may set `tuner` to 0 under it. */
+/* Three cache lines. Changed by its thread only, under the lock of its at_call_cache, with two exceptions: `calls`
+ * counts without the lock, and another thread may set `tuner` to 0 under it. */
 typedef struct at_cached_call {
   uint64_t hash;
   _Atomic uint64_t tuner; /* its id; 0: this one is free */
   const attune_device *device;
   const at_plan_entry *entry;
   _Atomic uint64_t calls;
-  uint64_t added;       /* of `calls`, those that entry->calls has; under the lock, by any thread */
-  uint64_t use;         /* as in at_call_signature; or a caller's plan's own number, and then there is no device */
-  struct at_rest *rest; /* what words had no room for, its own; NULL: nothing, or free to be used again */
-  at_signature_words words;       /* as in at_call_signature */
+  uint64_t added;           /* of `calls`, those that entry->calls has; under the lock, by any thread */
+  uint64_t use;             /* as in at_call_signature; or a caller's plan's own number, and then there is no device */
+  struct at_rest *rest;     /* what words had no room for, its own; NULL: nothing, or free to be used again */
+  at_signature_words words; /* as in at_call_signature */
 } at_cached_call;
 _Static_assert(sizeof(at_cached_call) == 192, "a recent call is three cache lines");
 
@@ -63,8 +64,8 @@ typedef struct at_call_cache {
   at_cached_call slots[AT_CALL_CACHE_SLOTS + AT_CALL_CACHE_WAYS - 1];
   pthread_mutex_t lock;
   struct at_call_cache *next, *previous; /* under the list's lock */
-  unsigned turn;                      /* which neighbour is given up next */
-  unsigned place;                     /* in at_call_cache_threads */
+  unsigned turn;                         /* which neighbour is given up next */
+  unsigned place;                        /* in at_call_cache_threads */
   /* Where it was found last, in bytes from `slots`: what was asked from an address, a plan that a caller holds. */
   uint16_t guesses[AT_CALL_CACHE_HINTS];
 } at_call_cache;
@@ -143,7 +144,8 @@ static inline uint16_t *at_call_cache_hint(at_call_cache *recents, const void *a
   return &recents->guesses[(address >> 6 ^ address >> 16) % AT_CALL_CACHE_HINTS];
 }
 
-_Static_assert(sizeof(at_cached_call) * (AT_CALL_CACHE_SLOTS + AT_CALL_CACHE_WAYS) <= UINT16_MAX, "a guess is any place in slots");
+_Static_assert(sizeof(at_cached_call) * (AT_CALL_CACHE_SLOTS + AT_CALL_CACHE_WAYS) <= UINT16_MAX,
+               "a guess is any place in slots");
 
 static inline at_cached_call *at_call_cache_hinted_at(at_call_cache *recents, const uint16_t *guess) {
   return (at_cached_call *)(void *)((char *)recents->slots + *guess);
@@ -153,8 +155,8 @@ static inline void at_call_cache_set_hint(at_call_cache *recents, uint16_t *gues
   *guess = (uint16_t)((const char *)found - (const char *)recents->slots);
 }
 
-AT_INLINE bool at_call_cache_is(const at_cached_call *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
-                            uint64_t use) {
+AT_INLINE bool at_call_cache_is(const at_cached_call *recent, uint64_t hash, uint64_t tuner,
+                                const attune_device *device, uint64_t use) {
   return recent->hash == hash && atomic_load_explicit(&recent->tuner, memory_order_relaxed) == tuner &&
          recent->device == device && recent->use == use;
 }
@@ -167,9 +169,10 @@ _Static_assert(AT_CALL_CACHE_SLOTS == 1 << 8, "at_call_cache_first takes eight b
 /* Is this the rest of its problem? By value: what is asked keeps no address, so that it stays in registers. */
 bool at_call_cache_rest_is(const at_cached_call *recent, const void *rest, size_t bytes);
 
-AT_INLINE bool at_call_cache_like(const at_cached_call *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
-                              const at_call_signature *asked) {
-  return at_call_cache_is(recent, hash, tuner, device, asked->use) && at_signature_words_equal(&recent->words, &asked->words) &&
+AT_INLINE bool at_call_cache_like(const at_cached_call *recent, uint64_t hash, uint64_t tuner,
+                                  const attune_device *device, const at_call_signature *asked) {
+  return at_call_cache_is(recent, hash, tuner, device, asked->use) &&
+         at_signature_words_equal(&recent->words, &asked->words) &&
          (asked->rest_bytes == 0 || at_call_cache_rest_is(recent, asked->rest, asked->rest_bytes));
 }
 
@@ -180,15 +183,15 @@ AT_INLINE uint64_t at_call_signature_hash(uint64_t tuner, const at_call_signatur
 
 /* The recent call that is just like this one, if it was found lately with a problem at the address `from`; NULL: look
  * on with at_call_cache_search. All of it in the caller's registers. */
-AT_INLINE at_cached_call *at_call_cache_hinted(at_call_cache *mine, uint64_t tuner, const attune_device *device, const void *from,
-                                       const at_call_signature *asked) {
+AT_INLINE at_cached_call *at_call_cache_hinted(at_call_cache *mine, uint64_t tuner, const attune_device *device,
+                                               const void *from, const at_call_signature *asked) {
   at_cached_call *recent = at_call_cache_hinted_at(mine, at_call_cache_hint(mine, from));
   return AT_LIKELY(at_call_cache_like(recent, recent->hash, tuner, device, asked)) ? recent : NULL;
 }
 
 /* The same by its hash: it is one of a few neighbours, and the next guess. NULL: none. */
-AT_INLINE at_cached_call *at_call_cache_search(at_call_cache *mine, uint64_t tuner, const attune_device *device, const void *from,
-                                      const at_call_signature *asked) {
+AT_INLINE at_cached_call *at_call_cache_search(at_call_cache *mine, uint64_t tuner, const attune_device *device,
+                                               const void *from, const at_call_signature *asked) {
   const uint64_t hash = at_call_signature_hash(tuner, asked);
   at_cached_call *recent = &mine->slots[at_call_cache_first(hash)];
   for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, recent++)
@@ -200,7 +203,8 @@ AT_INLINE at_cached_call *at_call_cache_search(at_call_cache *mine, uint64_t tun
 }
 
 /* Remembers a call that found its entry, counts it, and gives up another if it must. Without memory it only counts. */
-void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry, const at_call_signature *asked);
+void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry,
+                       const at_call_signature *asked);
 
 /* The same for a run of a plan that a caller holds. */
 void at_call_cache_put_plan(const at_plan *plan);

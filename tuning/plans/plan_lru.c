@@ -174,7 +174,7 @@ const at_plan *at_plan_lru_retain(at_plan_lru *overflow, const at_key *key, uint
 }
 
 attune_status at_plan_lru_put(at_plan_lru *overflow, const at_key *key, uint64_t hash, at_plan **plan,
-                                   const attune_decision *decision, bool keep, at_plan **unused) {
+                              const attune_decision *decision, bool keep, at_plan **unused) {
   slot *s = find(overflow, key, hash);
   if (s && keep) {
     *unused = *plan;

@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "tuning/store/decision.h"
-#include "tuning/plans/key.h"
 #include "tuning/op/registry.h"
+#include "tuning/plans/key.h"
+#include "tuning/store/decision.h"
 
 typedef struct at_plan_lru at_plan_lru;
 
@@ -30,7 +30,7 @@ const at_plan *at_plan_lru_retain(at_plan_lru *overflow, const at_key *key, uint
 /* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:
  * what the caller destroys without the lock. */
 attune_status at_plan_lru_put(at_plan_lru *overflow, const at_key *key, uint64_t hash, at_plan **plan,
-                                   const attune_decision *decision, bool keep, at_plan **unused);
+                              const attune_decision *decision, bool keep, at_plan **unused);
 
 bool at_plan_lru_decision(at_plan_lru *overflow, const at_key *key, uint64_t hash, attune_decision *out);
 void at_plan_lru_drop_hints(at_plan_lru *overflow);

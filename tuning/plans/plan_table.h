@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "tuning/store/decision.h"
 #include "tuning/plans/plan_lru.h"
+#include "tuning/store/decision.h"
 
 #define AT_PLANS_MOST ((size_t)32768) /* problems of one table */
 
@@ -107,7 +107,8 @@ void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_
 void at_plan_table_doubt(at_plan_table *table, const at_key *key, int64_t tuned_at, const char *why);
 
 /* Walks over the entries, the latest first, until `each` returns nonzero, which is returned; under the table's lock,
- * so `each` must not call the table. `calls` is exact after at_call_cache_collect, as far as calls had returned then. */
+ * so `each` must not call the table. `calls` is exact after at_call_cache_collect, as far as calls had returned
+ * then. */
 typedef int (*at_plan_table_each_fn)(void *user, at_plan_entry *entry, uint64_t calls);
 int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user);
 

@@ -26,8 +26,8 @@ typedef struct rounds {
   bool failed;   /* the contender, not the default, was what could not be run */
 } rounds;
 
-static attune_status sample(rounds *r, at_sampler *profile, at_timing_target *subject, int turn, double slice_ns, double *ns,
-                            bool *good) {
+static attune_status sample(rounds *r, at_sampler *profile, at_timing_target *subject, int turn, double slice_ns,
+                            double *ns, bool *good) {
   if (!r->restless) r->restless = !at_sampler_rest();
   return at_sampler_alone(profile, subject, turn % at_sampler_placements(profile), slice_ns, ns, good);
 }
@@ -88,7 +88,7 @@ static attune_status measure_one(at_confirmation *out, at_race *race, at_candida
 }
 
 attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
-                               int64_t until_ns) {
+                                 int64_t until_ns) {
   at_candidate *const incumbent = at_race_incumbent(race);
   at_confirmation standard = {.rounds = 0};
   *out = (at_confirmation){.least = 1.0};

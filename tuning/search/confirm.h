@@ -23,7 +23,8 @@ typedef struct at_confirmation {
  * another. Nothing begins after `until_ns`; what is under way is finished. No rounds where the race is steady, where
  * there is no time, and where the settings want too few. The default and a contender that stays in its race whatever
  * happens must run: else the status says why. */
-attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns, int64_t until_ns);
+attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
+                                 int64_t until_ns);
 
 /* It is slower than the incumbent. */
 bool at_confirm_doubtful(const at_confirmation *claim);

@@ -4,11 +4,11 @@
 #ifndef AT_SEARCH_PARTS_H
 #define AT_SEARCH_PARTS_H
 
-#include "tuning/search/confirm.h"
-#include "tuning/search/candidate_build.h"
-#include "tuning/search/search.h"
 #include "tuning/measure/numerical_check.h"
+#include "tuning/search/candidate_build.h"
+#include "tuning/search/confirm.h"
 #include "tuning/search/race.h"
+#include "tuning/search/search.h"
 
 /* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default;
  * and until which fraction of it each stage may go on. */
@@ -25,8 +25,8 @@ typedef struct at_search_state {
   const at_op *op;
   const void *problem;
   attune_device *device;
-  at_candidate_build making;       /* kernels of candidates, while others are measured */
-  at_configuration *room; /* AT_SEARCH_CONFIGURATIONS of them */
+  at_candidate_build making; /* kernels of candidates, while others are measured */
+  at_configuration *room;    /* AT_SEARCH_CONFIGURATIONS of them */
   const at_schedule *times;
   double budget_ns, most_ns;
   double reserve_ns; /* of most_ns, for what has to be verified still */
@@ -37,7 +37,7 @@ typedef struct at_search_state {
   double *stage_ms;              /* the result's */
   const attune_decision *known;  /* the winner so far; NULL: none */
   const at_candidate *known_one; /* its place in the race; NULL: none */
-  at_confirmation claim;                /* what the winner gains alone */
+  at_confirmation claim;         /* what the winner gains alone */
   double claim_most_ns;          /* and how long that may take: each time, but of a budget that was set all together */
   double claimed_ns;             /* how long it took so far */
   int broken;                    /* those that failed or were wrong when what they had dropped came back last */

@@ -17,9 +17,9 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE
 
 /* Opens `path`. A database that may be written and is not there yet is empty; the first write makes it (0600, its
  * folders 0700). Refuses what is not ours, with a status and a message that names the path and the remedy: a directory,
- * another program's file, another version's, unsafe owner or mode, a symbolic link (to write), a damaged file, a folder that is
- * not there or cannot be written. Waits no longer than `wait_ms` for a locked database. BUSY: *out is there all the
- * same (else NULL), and connects when it is used and the database is free; the caller closes it. */
+ * another program's file, another version's, unsafe owner or mode, a symbolic link (to write), a damaged file, a folder
+ * that is not there or cannot be written. Waits no longer than `wait_ms` for a locked database. BUSY: *out is there all
+ * the same (else NULL), and connects when it is used and the database is free; the caller closes it. */
 attune_status at_store_open_within(at_store **out, const char *path, at_store_access access, int wait_ms);
 void at_store_close(at_store *store);
 

@@ -79,19 +79,19 @@ struct at_store {
   pthread_mutex_t lock;
   sqlite3 *db; /* NULL: the database is not there yet */
   sqlite3_stmt *statements[AT_SQL_COUNT];
-  int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */
-  int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
+  int64_t deadline_ns;          /* until when SQLite itself may wait for another connection's lock; 0: not at all */
+  int64_t steps_left;           /* what a statement may still do before it is taken for a walk in a damaged tree */
   bool locks_known, locks_work; /* on the filesystem; looked at when it seems locked */
-  bool damaged;        /* SQLite met damage: nothing is written any more */
-  bool moved;          /* the file is not at its path any more, as a write found out: to be reopened */
-  bool false_row;      /* a row was met that does not match its checksum */
-  bool false_row_told; /* and the log says so */
-  bool made;           /* the database was made new, and that is not logged yet */
-  bool leased;         /* a lease was taken: closing drops what is left */
-  at_lease *leases;    /* held */
+  bool damaged;                 /* SQLite met damage: nothing is written any more */
+  bool moved;                   /* the file is not at its path any more, as a write found out: to be reopened */
+  bool false_row;               /* a row was met that does not match its checksum */
+  bool false_row_told;          /* and the log says so */
+  bool made;                    /* the database was made new, and that is not logged yet */
+  bool leased;                  /* a lease was taken: closing drops what is left */
+  at_lease *leases;             /* held */
   at_stopped stopped[4];
   unsigned next_stopped; /* whose place the next one takes */
-  int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
+  int batch;             /* rows in the next transaction: one after a failure, so that retries stay cheap */
 
   pthread_mutex_t queue_lock; /* guards the fields below; taken alone or after `lock`. Rows are freed under both. */
   at_store_row *first;

@@ -99,7 +99,8 @@ static int read_holder(at_store *store, void *user) {
   code = sqlite3_step(statement);
   if (code == SQLITE_ROW) {
     const bool own = sqlite3_column_int64(statement, 0) == token_of(store);
-    if (own ? find_held(store, request->fingerprint, request->problem) != NULL : holder_lives(store, request, statement))
+    if (own ? find_held(store, request->fingerprint, request->problem) != NULL
+            : holder_lives(store, request, statement))
       request->holder = sqlite3_column_int64(statement, 2);
   }
   return at_store_step_end(statement, code);
@@ -123,7 +124,8 @@ static int clear_dead(at_store *store, const lease_request *request) {
   if (code != SQLITE_OK) return code;
   while (count < CLEARED_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     const int64_t token = sqlite3_column_int64(statement, 0);
-    if (token == token_of(store) ? !own_left_behind(store, statement) : holder_lives(store, request, statement)) continue;
+    if (token == token_of(store) ? !own_left_behind(store, statement) : holder_lives(store, request, statement))
+      continue;
     dead_row *row = &rows[count];
     row->fingerprint = sqlite3_column_int64(statement, 5);
     row->token = token;
@@ -205,8 +207,8 @@ static at_lease *lease_new(const char *fingerprint, const char *problem) {
 }
 
 /* Who waits asks again and again, so the question alone writes nothing. */
-attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
-                                     int64_t lifetime_ms, int wait_ms) {
+attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms,
+                                     int wait_ms) {
   AT_TRY(check_request(store, fingerprint, problem, lifetime_ms));
   lease_request request = {.fingerprint = fingerprint, .problem = problem, .now_ms = wall_ms()};
   request.expires_ms = request.now_ms + lifetime_ms;

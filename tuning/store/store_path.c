@@ -105,8 +105,9 @@ static attune_status check_folder(const char *folder, at_store_access access) {
 static attune_status check_file(const char *path, at_store_access access) {
   struct stat info;
   if (lstat(path, &info) != 0) return fail_errno(path, "found", errno);
-  if (S_ISLNK(info.st_mode)) return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link, which is followed only to read; give the path of the file itself",
-                   path);
+  if (S_ISLNK(info.st_mode))
+    return at_fail(ATTUNE_PERMISSION,
+                   "%s is a symbolic link, which is followed only to read; give the path of the file itself", path);
   if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
   if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; name another file", path);
   if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0))
@@ -216,8 +217,9 @@ static bool is_link(const char *path) {
   return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0);
 }
 
-/* Of a database that is only read, and lies in a folder that is safe, its user's or root's link is followed to the file: that one's
- * name is what SQLite needs, for the journal lies by it. To write the file itself must be named. *found: else NULL. */
+/* Of a database that is only read, and lies in a folder that is safe, its user's or root's link is followed to the
+ * file: that one's name is what SQLite needs, for the journal lies by it. To write the file itself must be named.
+ * *found: else NULL. */
 static attune_status follow(char **found, const char *folder, const char *name, at_store_access access) {
   char *path = NULL;
   *found = NULL;
@@ -284,8 +286,8 @@ attune_status at_store_path(char **out, bool *out_there, const char *path, at_st
   return status;
 }
 
-/* By a file without a name, where the filesystem can have one; else by one that is gone at once. Not by the database: to
- * close that would drop the locks that this process has on it. */
+/* By a file without a name, where the filesystem can have one; else by one that is gone at once. Not by the database:
+ * to close that would drop the locks that this process has on it. */
 bool at_store_locks_work(const char *path) {
   char name[PATH_MAX + 16];
   size_t at = 0;

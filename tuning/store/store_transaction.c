@@ -4,10 +4,11 @@
 
 #include <time.h>
 
-#include "src/process/cancel.h"
 #include "src/base/file_limit.h"
+#include "src/process/cancel.h"
 
-/* Deleted, or moved away: then the journal of its name may be another database's by now, and reads may fail in any way. */
+/* Deleted, or moved away: then the journal of its name may be another database's by now, and reads may fail in any
+ * way. */
 static bool has_moved(const at_store *store) {
   int moved = 0;
   return sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;

@@ -89,8 +89,8 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   const at_candidate *base = r->race.contenders[0], *winner = r->winner;
   out->samples = winner->count;
   out->time_ns = r->claim.rounds ? r->claim.time_ns : at_race_time(winner, NULL);
-  /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune, and no faster.
-   * */
+  /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune, and no
+   * faster. */
   const bool chosen = winner != base && winner != r->standard;
   out->speedup = winner == base || (!chosen && winner->speedup > 1.0) ? 1.0 : winner->speedup;
   out->error = winner == base ? 0.0 : winner->error;

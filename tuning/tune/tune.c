@@ -9,15 +9,15 @@
 #include <time.h>
 
 #include "src/base/struct_size.h"
-#include "src/process/cancel.h"
 #include "src/device/device_lease.h"
+#include "src/process/cancel.h"
 #include "src/process/exit.h"
 #include "src/process/limit.h"
-#include "tuning/store/fingerprint.h"
 #include "tuning/plans/guard.h"
-#include "tuning/tuner/other_threads.h"
 #include "tuning/search/search.h"
+#include "tuning/store/fingerprint.h"
 #include "tuning/tune/single_flight.h"
+#include "tuning/tuner/other_threads.h"
 
 enum {
   COMMIT_WAIT_MS = 5000,
@@ -178,9 +178,8 @@ static void commit(job *j, const attune_decision *winner) {
   }
   attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
   if (status == ATTUNE_OK)
-    status =
-        at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count,
-                     j->call ? CALL_WAIT_MS : COMMIT_WAIT_MS);
+    status = at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count,
+                          j->call ? CALL_WAIT_MS : COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
     at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s", winner->problem,
@@ -253,8 +252,8 @@ static attune_status bound_budget(job *j) {
   return ATTUNE_OK;
 }
 
-/* Until when it may wait for others: for as long as its budget, and no longer than the caller's limit and what is left of
- * the tuner's whole budget. */
+/* Until when it may wait for others: for as long as its budget, and no longer than the caller's limit and what is left
+ * of the tuner's whole budget. */
 static int64_t wait_until(const job *j) {
   double wait_ns = j->budget_ns > 0.0 ? j->budget_ns : j->tuner->budget_ns;
   const double call_ns = CALL_WAIT_MS * 1e6, spent_ns = (double)atomic_load(&j->tuner->spent_ns),

@@ -9,8 +9,8 @@
 #include "tuning/tuner/winner.h"
 
 /* Searches for the problem (folded for the device) now and commits the winner, unless a complete one is known and not
- * `force`. budget_ns 0: the tuner's. A budget, given or the tuner's, is also the longest to wait for others that measure:
- * then BUSY. `out` may be NULL. */
+ * `force`. budget_ns 0: the tuner's. A budget, given or the tuner's, is also the longest to wait for others that
+ * measure: then BUSY. `out` may be NULL. */
 attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               double budget_ns, bool force, attune_decision *out);
 

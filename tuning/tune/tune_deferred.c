@@ -21,8 +21,8 @@ static attune_status list_keys(at_plan_table *table, const at_key ***out, size_t
 
 static bool has_winner(attune_tuner *tuner, const at_key *key) {
   attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
-  const bool is = decision && at_plan_table_decision(&tuner->plans, key, decision) &&
-                  decision->source > ATTUNE_SOURCE_NEIGHBOUR;
+  const bool is =
+      decision && at_plan_table_decision(&tuner->plans, key, decision) && decision->source > ATTUNE_SOURCE_NEIGHBOUR;
   free(decision);
   return is;
 }

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "src/process/fork.h"
-#include "tuning/plans/plan_table.h"
 #include "tuning/measure/sampler.h"
+#include "tuning/plans/plan_table.h"
 #include "tuning/store/store.h"
 
 #define AT_MAX_DEVICES 64
@@ -36,10 +36,11 @@ struct attune_tuner {
   at_store *_Atomic system;
   attune_status database_status; /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
-  attune_status unwritable;           /* constant once opened: why `user` is only read, with the message above; OK: it is written */
-  atomic_bool loss_told;              /* that what the mode asks for cannot be stored */
-  pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
-  char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
+  attune_status
+      unwritable;        /* constant once opened: why `user` is only read, with the message above; OK: it is written */
+  atomic_bool loss_told; /* that what the mode asks for cannot be stored */
+  pthread_mutex_t lock;  /* a leaf, held for a moment; the tables' locks too */
+  char *fingerprints[AT_MAX_DEVICES];            /* by device index, made once; under lock */
   _Atomic int64_t locked_until_ns;               /* until then no call waits for a database that was locked */
   _Atomic int64_t busy_until_ns[AT_MAX_DEVICES]; /* by device index: until then no call waits for its turn to tune */
   /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are
@@ -47,7 +48,7 @@ struct attune_tuner {
   at_timer *profilers[AT_MAX_DEVICES];
   at_fork_watch fork;
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
-  attune_search_options search;     /* how it searches; under lock */
+  attune_search_options search;  /* how it searches; under lock */
   char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
   attune_tuner *next, *previous; /* tuner_create.c's, as the one below */
   bool ending;

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 attune_status at_csv_fail(const at_csv *csv, int line, int column, const char *format, ...) {
   char text[400];
   va_list arguments;

@@ -7,8 +7,8 @@
 
 #include "src/base/struct_size.h"
 #include "src/process/exit.h"
-#include "tuning/store/decision.h"
 #include "tuning/plans/call_cache.h"
+#include "tuning/store/decision.h"
 
 typedef struct collection {
   at_dispatch_stats *usage;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dispatch_stats.h: a copy of what a tuner dispatched so far, made of its plan tables and of what its databases know. */
+ * dispatch_stats.h: a copy of what a tuner dispatched so far, made of its plan tables and of what its databases
+ * know. */
 #ifndef AT_DISPATCH_STATS_H
 #define AT_DISPATCH_STATS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recording.h: mode record: every call is counted where calls are counted anyway (call_cache.h), and what is new is written
- * to the recorded workload at a miss now and then, and at the end. Nothing is written twice. */
+ * recording.h: mode record: every call is counted where calls are counted anyway (call_cache.h), and what is new is
+ * written to the recorded workload at a miss now and then, and at the end. Nothing is written twice. */
 #ifndef AT_RECORDING_H
 #define AT_RECORDING_H
 

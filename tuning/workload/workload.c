@@ -5,8 +5,8 @@
 #include "src/base/array.h"
 #include "src/base/backend.h"
 #include "tuning/measure/operand_set.h"
-#include "tuning/workload/csv.h"
 #include "tuning/op/columns.h"
+#include "tuning/workload/csv.h"
 #include "tuning/workload/recording.h"
 #include "tuning/workload/workload.h"
 

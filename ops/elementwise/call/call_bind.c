@@ -41,8 +41,7 @@ static attune_status check_tensor(const attune_tensor *t, bool output, int i) {
   if (!output && !t->name)
     return AT_INVALID("input %d has no name; should be the name of an operand of the expression", i);
   if (!attune_dtype_size(t->dtype))
-    return AT_INVALID("the dtype of %s is %d; should be an attune_dtype", name_of(t, output, i, name),
-                      (int)t->dtype);
+    return AT_INVALID("the dtype of %s is %d; should be an attune_dtype", name_of(t, output, i, name), (int)t->dtype);
   if (t->dims < 0 || t->dims > AT_DIMS)
     return AT_INVALID("%s has %d dimensions; should be 0 to %d", name_of(t, output, i, name), t->dims, AT_DIMS);
   if (t->dims == 0 && t->sizes[0] != 0 && t->sizes[0] != 1)
@@ -183,8 +182,8 @@ static attune_status finish(at_call_binding **out, at_call_binding *p, bool usef
   return status;
 }
 
-attune_status at_call_binding_create(at_call_binding **out, bool *empty, const attune_device *device, const at_formula *formula,
-                                 const attune_elementwise_operands *o) {
+attune_status at_call_binding_create(at_call_binding **out, bool *empty, const attune_device *device,
+                                     const at_formula *formula, const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
   *empty = false;
@@ -198,7 +197,8 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
   return finish(out, p, !*empty, status);
 }
 
-attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula, const attune_elementwise_operands *o) {
+attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula,
+                                       const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
   AT_TRY(check_counts(o));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * call_binding.h: a call made ready: expression compiled, operands checked and laid out, the problem normalised. What is left
- * for a later call just like it are addresses, the scalars' values and the generator. */
+ * call_binding.h: a call made ready: expression compiled, operands checked and laid out, the problem normalised. What
+ * is left for a later call just like it are addresses, the scalars' values and the generator. */
 #ifndef AT_ELEMENTWISE_CALL_BINDING_H
 #define AT_ELEMENTWISE_CALL_BINDING_H
 
@@ -10,8 +10,8 @@
 typedef struct at_formula {
   const char *text;
   struct at_user_function *function; /* NULL: text is an expression */
-  bool checked;            /* its graph before any rewriting is kept: plain.h */
-  bool verified;           /* it is compiled only if rewriting changes no result: at_plain_check */
+  bool checked;                      /* its graph before any rewriting is kept: plain.h */
+  bool verified;                     /* it is compiled only if rewriting changes no result: at_plain_check */
 } at_formula;
 
 /* How a tensor of a call lies, for comparison with later calls. */
@@ -77,7 +77,7 @@ void at_call_binding_view(at_view *out, const attune_tensor *tensor);
  * `views` are in the expression's order. device NULL: see at_call_binding_describe. Errors: as at_elementwise_make,
  * OUT_OF_MEMORY. */
 attune_status at_call_binding_lay_out(at_call_binding *prepared, const at_view *views, const attune_device *device,
-                                  const attune_elementwise_operands *operands);
+                                      const attune_elementwise_operands *operands);
 
 void at_call_binding_destroy(at_call_binding *prepared);
 
@@ -91,7 +91,8 @@ attune_status at_call_binding_fail_unlike(const at_call_binding *prepared, const
 bool at_call_binding_has_kinds(const at_call_binding *prepared, const attune_elementwise_operands *operands);
 
 /* The operands of a launch, of a call that is like the prepared one. */
-void at_call_binding_bind(at_call_binding *prepared, const attune_elementwise_operands *operands, at_elementwise_operands *out);
+void at_call_binding_bind(at_call_binding *prepared, const attune_elementwise_operands *operands,
+                          at_elementwise_operands *out);
 
 /* Whether such a call's outputs lie apart from all else, or in an input as the prepared one's do: told by the address
  * ranges alone. False: at_call_binding_check must look. */
@@ -107,7 +108,8 @@ static inline bool at_call_binding_accuracy_is_one(const attune_elementwise_oper
 attune_status at_call_binding_accuracy_fail(const attune_elementwise_operands *operands);
 
 /* INVALID_ARGUMENT where a scalar of such a call is of another kind than the prepared one's. */
-attune_status at_call_binding_check_scalars(const at_call_binding *prepared, const attune_elementwise_operands *operands);
+attune_status at_call_binding_check_scalars(const at_call_binding *prepared,
+                                            const attune_elementwise_operands *operands);
 
 /* Whether the first elements that are walked as one piece lie at multiples of `least`, and each tensor at one of what
  * its dtype needs. */
@@ -115,7 +117,7 @@ bool at_call_binding_aligned(const at_call_binding *prepared, const attune_eleme
 
 /* INVALID_ARGUMENT, naming the first operand that does not, where that is false. */
 attune_status at_call_binding_fail_aligned(const at_call_binding *prepared, const attune_elementwise_operands *operands,
-                                       int least);
+                                           int least);
 
 /* All that may be wrong with such a call's addresses. Errors: INVALID_ARGUMENT. */
 attune_status at_call_binding_check(const at_call_binding *prepared, const attune_elementwise_operands *operands);
@@ -131,6 +133,6 @@ attune_status at_call_binding_create(at_call_binding **out, bool *empty, const a
 /* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must
  * be an element. */
 attune_status at_call_binding_describe(at_call_binding **out, const at_formula *formula,
-                                   const attune_elementwise_operands *operands);
+                                       const attune_elementwise_operands *operands);
 
 #endif

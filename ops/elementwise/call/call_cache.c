@@ -24,7 +24,7 @@ typedef struct calls {
 
 static _Thread_local calls *mine;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* its value is `mine`, so that the end of a thread frees it */
+static pthread_key_t key;    /* its value is `mine`, so that the end of a thread frees it */
 static atomic_bool key_made; /* read at the exit too, while threads may go on */
 
 static void empty(at_call_slot *slot) {
@@ -126,8 +126,9 @@ static uint8_t *guess_of(calls *c, const at_formula *formula, const attune_eleme
 }
 _Static_assert(SLOTS == 1 << 6, "guess_of takes six bits");
 
-bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
-                   const at_formula *formula, const attune_elementwise_operands *o) {
+bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner,
+                                    const attune_stream *stream, const at_formula *formula,
+                                    const attune_elementwise_operands *o) {
   calls *c = calls_of_thread();
   *slot = NULL;
   *bound = false;
@@ -172,8 +173,9 @@ static bool keep_text(at_call_slot *s, const at_formula *formula, const attune_e
   return true;
 }
 
-void at_elementwise_call_cache_put(at_call_slot *slot, at_call_binding *prepared, const at_plan_entry *entry, uint64_t tuner,
-                  const attune_device *device, const at_formula *formula, const attune_elementwise_operands *o) {
+void at_elementwise_call_cache_put(at_call_slot *slot, at_call_binding *prepared, const at_plan_entry *entry,
+                                   uint64_t tuner, const attune_device *device, const at_formula *formula,
+                                   const attune_elementwise_operands *o) {
   uint8_t *low = slot->low;
   at_call_binding_destroy(slot->prepared);
   slot->prepared = NULL;

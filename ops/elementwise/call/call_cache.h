@@ -21,14 +21,16 @@ typedef struct at_call_slot {
   const at_plan *plan;        /* for which prepared->kept is; only compared */
 } at_call_slot;
 
-/* A call like this one: true, with its slot; *bound: it may run as small.h says, and `small` is set. Else false, with the
- * slot for at_elementwise_call_cache_put, or NULL: it cannot be remembered. `operands` are not checked yet. */
-bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
-                   const at_formula *formula, const attune_elementwise_operands *operands);
+/* A call like this one: true, with its slot; *bound: it may run as small.h says, and `small` is set. Else false, with
+ * the slot for at_elementwise_call_cache_put, or NULL: it cannot be remembered. `operands` are not checked yet. */
+bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner,
+                                    const attune_stream *stream, const at_formula *formula,
+                                    const attune_elementwise_operands *operands);
 
 /* The call that was just looked for, made ready; `prepared` is the slot's from now on. */
-void at_elementwise_call_cache_put(at_call_slot *slot, at_call_binding *prepared, const at_plan_entry *entry, uint64_t tuner,
-                  const attune_device *device, const at_formula *formula, const attune_elementwise_operands *operands);
+void at_elementwise_call_cache_put(at_call_slot *slot, at_call_binding *prepared, const at_plan_entry *entry,
+                                   uint64_t tuner, const attune_device *device, const at_formula *formula,
+                                   const attune_elementwise_operands *operands);
 
 /* The plan that the call is about to run with: what was kept for another is forgotten. */
 void at_elementwise_call_cache_note_plan(at_call_slot *slot, const at_plan *plan);

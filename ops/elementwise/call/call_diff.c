@@ -8,7 +8,8 @@
 enum { NAME_CHARS = 96, NUMBERS_CHARS = 200 };
 
 /* "output 0", "input 1 (b)": the caller's operand k, outputs first. */
-static const char *name_of(char out[NAME_CHARS], const at_call_binding *p, const attune_elementwise_operands *o, int k) {
+static const char *name_of(char out[NAME_CHARS], const at_call_binding *p, const attune_elementwise_operands *o,
+                           int k) {
   const bool output = k < p->output_count;
   const int number = output ? k : k - p->output_count;
   const char *name = (output ? o->outputs : o->inputs)[number].name;

@@ -60,7 +60,7 @@ static void find_in_place(at_elementwise_use *use, const at_expression *e, const
 }
 
 attune_status at_call_binding_lay_out(at_call_binding *p, const at_view *views, const attune_device *device,
-                                  const attune_elementwise_operands *o) {
+                                      const attune_elementwise_operands *o) {
   const at_expression *e = p->expression;
   const at_view *outputs = views, *inputs = views + e->output_count;
   at_elementwise_use use = {.accuracy = o->accuracy == ATTUNE_REDUCED && !e->raw ? ATTUNE_REDUCED : ATTUNE_STRICT};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * copy_converted.c: a copy that converts, wherever the two sides lie. The device converts in its own memory; a side that
- * lies elsewhere goes there, or comes from there, by a plain copy. */
+ * copy_converted.c: a copy that converts, wherever the two sides lie. The device converts in its own memory; a side
+ * that lies elsewhere goes there, or comes from there, by a plain copy. */
 #include <attune/pointer.h>
 #include <attune/tensor.h>
 

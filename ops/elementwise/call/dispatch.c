@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-#include "ops/elementwise/call/call_cache.h"
 #include "ops/elementwise/call/call_binding.h"
+#include "ops/elementwise/call/call_cache.h"
 #include "ops/elementwise/call/small_fast_path.h"
 #include "src/process/limit.h"
 #include "src/trace/instrument.h"
-#include "tuning/dispatch/public_call.h"
 #include "tuning/dispatch/plan_handle.h"
+#include "tuning/dispatch/public_call.h"
 
 /* The plan for the problem of a call, by its key. */
 static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem,
@@ -44,8 +44,8 @@ attune_status at_run_launch(const at_plan *plan, at_call_binding *prepared, cons
   return plan->launch(plan, &bound, stream);
 }
 
-/* `prepared` goes to a slot, or is released. The slot is looked for at the end: a choice may take long and be logged, and
- * the log's function may make calls of its own, which take slots too. */
+/* `prepared` goes to a slot, or is released. The slot is looked for at the end: a choice may take long and be logged,
+ * and the log's function may make calls of its own, which take slots too. */
 static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, const at_formula *formula,
                                   const attune_elementwise_operands *operands, at_call_binding *prepared) {
   const at_plan *plan = NULL;
@@ -54,9 +54,10 @@ static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, co
   bool bound;
   attune_status status = find_plan(tuner, stream, prepared->problem, &plan);
   if (status == ATTUNE_OK) status = at_run_launch(plan, prepared, operands, stream);
-  if (status == ATTUNE_OK && !at_elementwise_call_cache_find(&slot, &small, &bound, tuner->id, stream, formula, operands) && slot)
-    at_elementwise_call_cache_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device, formula,
-                 operands);
+  if (status == ATTUNE_OK &&
+      !at_elementwise_call_cache_find(&slot, &small, &bound, tuner->id, stream, formula, operands) && slot)
+    at_elementwise_call_cache_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device,
+                                  formula, operands);
   else
     at_call_binding_destroy(prepared);
   return status;

@@ -6,8 +6,8 @@
 #include "ops/elementwise/call/call_binding.h"
 #include "tuning/op/registry.h"
 
-/* attune_elementwise. A call like one that the thread made before is found in calls.c and needs its addresses only; others
- * are made ready by call_bind.c. */
+/* attune_elementwise. A call like one that the thread made before is found in calls.c and needs its addresses only;
+ * others are made ready by call_bind.c. */
 attune_status at_run(attune_tuner *tuner, attune_stream *stream, const at_formula *formula,
                      const attune_elementwise_operands *operands);
 

@@ -62,7 +62,8 @@ static attune_status check_run(const attune_plan *plan, const at_call_binding *p
                         "with these operands");
   }
   const int least = at_alignment_least(plan->device, prepared->problem->alignment);
-  if (!at_call_binding_aligned(prepared, operands, least)) return at_call_binding_fail_aligned(prepared, operands, least);
+  if (!at_call_binding_aligned(prepared, operands, least))
+    return at_call_binding_fail_aligned(prepared, operands, least);
   return at_call_binding_check_generator(prepared->expression, operands->generator);
 }
 

@@ -5,16 +5,17 @@
 
 #include <attune/tools.h>
 
-#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/call/call_binding.h"
+#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/problem/spec.h"
 
-/* Buffers are those of at_elementwise_buffers: outputs, then inputs in the expression's order that are no output's memory. */
+/* Buffers are those of at_elementwise_buffers: outputs, then inputs in the expression's order that are no output's
+ * memory. */
 struct attune_evaluation {
   char *expression;
   at_spec spec;
   at_call_binding *prepared; /* of the described layout */
-  at_wide_value *plain;       /* values of the nodes of the text as it is written */
+  at_wide_value *plain;      /* values of the nodes of the text as it is written */
   char problem[ATTUNE_PROBLEM_CHARS];
   attune_stream *stream; /* NULL: no memory yet */
   attune_generator *generator;

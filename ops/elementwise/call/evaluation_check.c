@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/call/evaluation.h"
+#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/reference/tolerance.h"
 #include "src/base/backend.h"
 #include "src/process/floating.h"
 
 enum { ENDS = 64 }; /* elements at the start and at the end that every sample has */
 
-/* A buffer's bytes in host memory: into *room, which is made at the first time; on the host those that are there, unless
- * the call will overwrite them. */
+/* A buffer's bytes in host memory: into *room, which is made at the first time; on the host those that are there,
+ * unless the call will overwrite them. */
 static attune_status fetch(const attune_evaluation *e, int buffer, bool keep, char **room) {
   const bool host = attune_stream_device(e->stream)->properties.kind == ATTUNE_DEVICE_HOST;
   const size_t bytes = e->buffers[buffer].bytes;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * small_fast_path.h: calls of few elements on the host, whose tensors are all packed: looked at in one pass, and run at once. The
- * look is quick, not complete: where it says no, the usual way finds out what is wrong, if anything is. */
+ * small_fast_path.h: calls of few elements on the host, whose tensors are all packed: looked at in one pass, and run at
+ * once. The look is quick, not complete: where it says no, the usual way finds out what is wrong, if anything is. */
 #ifndef AT_ELEMENTWISE_SMALL_FAST_PATH_H
 #define AT_ELEMENTWISE_SMALL_FAST_PATH_H
 
 #include <stddef.h>
 #include <string.h>
 
-#include "ops/elementwise/host/host_call.h"
 #include "ops/elementwise/call/call_binding.h"
+#include "ops/elementwise/host/host_call.h"
 #include "src/host/host.h"
 
 /* What such a run takes, in the expression's order. */
@@ -59,8 +59,8 @@ AT_INLINE bool at_small_suits(const at_call_binding *p, const at_small_quick_cal
 
 /* Can the call be run at once, being one output and one input or two, in one dimension, without strides, apart from
  * each other, by one loop? Then *c is set. False: it may be right all the same. */
-AT_INLINE bool at_small_quick(const at_call_binding *p, const attune_stream *stream, const attune_elementwise_operands *o,
-                              at_small_quick_call *c) {
+AT_INLINE bool at_small_quick(const at_call_binding *p, const attune_stream *stream,
+                              const attune_elementwise_operands *o, at_small_quick_call *c) {
   const at_small *s = &p->small;
   if (AT_UNLIKELY(!s->straight || !at_host_inline(stream))) return false;
   if (AT_UNLIKELY(o->output_count != 1 || o->input_count != p->input_count || o->scalar_count != 0 || !o->outputs ||

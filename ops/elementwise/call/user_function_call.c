@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "ops/elementwise/call/dispatch.h"
 #include "ops/elementwise/ir/canonical.h"
 #include "ops/elementwise/ir/user_function.h"
-#include "ops/elementwise/call/dispatch.h"
 #include "src/base/backend.h"
 #include "src/base/struct_size.h"
 

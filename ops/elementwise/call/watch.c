@@ -5,17 +5,18 @@
 #include "src/trace/instrument.h"
 #include "tuning/dispatch/public_call.h"
 
-_Static_assert(AT_INSTRUMENT_DIMS >= ATTUNE_DIMS && AT_INSTRUMENT_USES >= ATTUNE_ELEMENTWISE_INPUTS + ATTUNE_ELEMENTWISE_OUTPUTS,
+_Static_assert(AT_INSTRUMENT_DIMS >= ATTUNE_DIMS &&
+                   AT_INSTRUMENT_USES >= ATTUNE_ELEMENTWISE_INPUTS + ATTUNE_ELEMENTWISE_OUTPUTS,
                "every operand of a call can be told");
 
 static at_operand_access touch_of(const attune_tensor *t, const char *unnamed, bool writes) {
   const int64_t size = (int64_t)attune_dtype_size(t->dtype);
   at_operand_access touch = {.operand = t->name ? t->name : unnamed,
-                    .data = t->data,
-                    .element = (size_t)size,
-                    .dims = t->dims,
-                    .reads = !writes,
-                    .writes = writes};
+                             .data = t->data,
+                             .element = (size_t)size,
+                             .dims = t->dims,
+                             .reads = !writes,
+                             .writes = writes};
   int64_t packed = size;
   for (int d = t->dims - 1; d >= 0; d--) {
     touch.counts[d] = t->sizes[d];

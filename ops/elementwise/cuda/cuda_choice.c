@@ -69,10 +69,10 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
   return form->supports(p, c);
 }
 
-/* Up to 16 million elements a kernel takes little more than what lies between two kernels. One that begins while the one
- * before it ends has less of that: the first choices once more so, behind the very first. They let the next kernel begin
- * when they have waited, not before: what reads early, and trusts that only the kernel in front of it is not done, is
- * right to. */
+/* Up to 16 million elements a kernel takes little more than what lies between two kernels. One that begins while the
+ * one before it ends has less of that: the first choices once more so, behind the very first. They let the next kernel
+ * begin when they have waited, not before: what reads early, and trusts that only the kernel in front of it is not
+ * done, is right to. */
 static int with_dependent(const at_cuda_problem *p, int capability, at_cuda_choice *out, int count, int max) {
   enum { TWINS = 6, MOST_ELEMENTS = 1 << 24 };
   at_cuda_choice twins[TWINS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuda_elementwise.c: elementwise on CUDA by a kernel made of the expression. The configuration is one of cuda_choice.c. */
+ * cuda_elementwise.c: elementwise on CUDA by a kernel made of the expression. The configuration is one of
+ * cuda_choice.c. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -107,7 +107,8 @@ attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *problem, 
 void at_cuda_bind_tensors(at_cuda_launch *launch, const at_cuda_problem *problem, void *const *tensors);
 void at_cuda_bind_scalars(at_cuda_launch *launch, const at_expression *expression, const at_constant *scalars);
 
-/* The stretch of the generator: what at_generator_take gave for the problem's words. `state` is NULL outside of graphs. */
+/* The stretch of the generator: what at_generator_take gave for the problem's words. `state` is NULL outside of
+ * graphs. */
 void at_cuda_bind_random(at_cuda_launch *launch, uint64_t seed, uint64_t offset, const uint64_t *state);
 
 #endif

@@ -10,8 +10,8 @@
 typedef at_string_builder at_writer;
 #define at_write at_string_builder_add
 
-/* The kernel's argument, described once for both sides: as members of a struct in the text, if there is one, and as words
- * of a launch, if there is one. */
+/* The kernel's argument, described once for both sides: as members of a struct in the text, if there is one, and as
+ * words of a launch, if there is one. */
 typedef struct at_arguments {
   at_writer *source;
   at_cuda_launch *launch;
@@ -35,8 +35,8 @@ int at_cuda_tensor_count(const at_cuda_problem *p); /* outputs and inputs: opera
 const char *at_cuda_tag(attune_dtype dtype);
 const char *at_cuda_value(attune_dtype dtype);
 
-/* Elements of a vector: as many as the widest dtype of those that are accessed so (all tensors but those that lie still)
- * has in `bytes`; 0 when that is less than one. */
+/* Elements of a vector: as many as the widest dtype of those that are accessed so (all tensors but those that lie
+ * still) has in `bytes`; 0 when that is less than one. */
 int at_cuda_width(const at_cuda_problem *p, int bytes);
 bool at_cuda_moves(const at_cuda_problem *p, int k); /* some stride is not 0 */
 /* Tensor k, contiguous along a dimension, may be accessed in vectors of `width` elements along it, as far as its first
@@ -58,8 +58,8 @@ attune_status at_generate_element(at_writer *s, const at_cuda_problem *p);
 bool at_generate_slots(at_cuda_launch *out, const at_expression *e);
 
 /* generate_draws.c: what the expression draws for an element, members r of at_in. For N elements that follow each other
- * as arrays r, from the text of the first one's number (`first`: of the first of all, where N is a multiple of 4), and from these
- * into x; or for the one element whose number x has. */
+ * as arrays r, from the text of the first one's number (`first`: of the first of all, where N is a multiple of 4), and
+ * from these into x; or for the one element whose number x has. */
 void at_generate_draw_members(at_writer *s, const at_expression *e);
 void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element, const char *first);
 void at_generate_draw_take(at_writer *s, const at_expression *e);
@@ -67,7 +67,8 @@ void at_generate_draw_one(at_writer *s, const at_expression *e, const char *x);
 /* rand() < bound without the number; false: `node` is nothing of the kind. */
 bool at_generate_draw_below(at_writer *s, const at_expression *e, const at_node *node);
 
-/* generate_user_function.c: the source of a function of the program's own, and the function that calls it for one element. */
+/* generate_user_function.c: the source of a function of the program's own, and the function that calls it for one
+ * element. */
 void at_generate_raw_text(at_writer *s, const at_cuda_problem *p);
 void at_generate_raw_element(at_writer *s, const at_cuda_problem *p);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device.cuh: what every generated kernel begins with: element types as they lie in memory and as they are computed with,
- * conversions, loads and stores of several elements with cache hints, division by multiplication.
+ * device.cuh: what every generated kernel begins with: element types as they lie in memory and as they are computed
+ * with, conversions, loads and stores of several elements with cache hints, division by multiplication.
  *
  * Half and 8-bit floats are computed with as f32. A value on its way to memory is "unrounded": an f32 that at_encode
- * rounds once; what comes from f64 or a wide integer gets there by rounding to odd, so that the second rounding is right.
- * Compiled at run time; a test compiles the same text for the host, where there is no PTX. */
+ * rounds once; what comes from f64 or a wide integer gets there by rounding to odd, so that the second rounding is
+ * right. Compiled at run time; a test compiles the same text for the host, where there is no PTX. */
 #if !defined(__CUDACC__) && !defined(AT_ON_HOST)
 #error "device.cuh is for CUDA"
 #endif
@@ -440,7 +440,8 @@ template <class D> AT_INLINE typename D::value at_load_one(const char *at) {
 
 /* ---- arguments ---- */
 
-/* A scalar in the dtype of its node: bits of a real number or integer in the first word, an imaginary part in the second. */
+/* A scalar in the dtype of its node: bits of a real number or integer in the first word, an imaginary part in the
+ * second. */
 struct at_scalar {
   at_u64 w[2];
 };
@@ -456,8 +457,8 @@ template <class D> AT_INLINE typename D::value at_scalar_value(const at_scalar &
 }
 
 /* A kernel that is DEPENDENT may be started before the one in front of it in the stream is done. It does what needs no
- * memory; then every thread waits, before it touches memory or ends. Where it lets the next one start: 1 first of all, so
- * that several wait, 2 when it has waited. */
+ * memory; then every thread waits, before it touches memory or ends. Where it lets the next one start: 1 first of all,
+ * so that several wait, 2 when it has waited. */
 AT_INLINE void at_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && DEPENDENT == 1
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

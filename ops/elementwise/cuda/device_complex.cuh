@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_complex.cuh: the functions of functions.def on complex numbers, written out. Sums and products are rounded one by
- * one; quotients and roots are scaled, so that no square overflows. Strict functions of c64 are computed in c128. */
+ * device_complex.cuh: the functions of functions.def on complex numbers, written out. Sums and products are rounded one
+ * by one; quotients and roots are scaled, so that no square overflows. Strict functions of c64 are computed in c128. */
 AT_INLINE at_c128 at_widen(at_c64 x) {
   return at_c128{(double)x.re, (double)x.im};
 }

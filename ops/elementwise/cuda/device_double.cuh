@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_double.cuh: strict functions of f64, before device_math.cuh in kernels that compute with f64. A pair of doubles
- * carries what one cannot hold; what magnifies an error of its argument is computed in pairs from the start. Each
- * result is within one unit in the last place, most within 0.6. */
+ * device_double.cuh: strict functions of f64, before device_math.cuh in kernels that compute with f64. A pair of
+ * doubles carries what one cannot hold; what magnifies an error of its argument is computed in pairs from the start.
+ * Each result is within one unit in the last place, most within 0.6. */
 
 /* For what is used more than once or long: compiling it takes longer than calling it. */
 #define AT_CALLED static __device__ __noinline__
@@ -90,8 +90,8 @@ AT_CALLED at_signature_pair at_exp_rest(at_signature_pair x, int &n) {
 AT_INLINE double at_power_of_2(int n) {
   return __longlong_as_double((long long)(n + 1023) << 52);
 }
-/* exp(x) / scale; the scale keeps it a normal number where exp(x) is none. Below -800 it is exp(-800), which is 0; up to
- * 700. */
+/* exp(x) / scale; the scale keeps it a normal number where exp(x) is none. Below -800 it is exp(-800), which is 0; up
+ * to 700. */
 AT_INLINE at_signature_pair at_exp_pair(at_signature_pair x, double &scale) {
   int n;
   const at_signature_pair rest = at_exp_rest(x.high < -800.0 ? at_signature_pair{-800.0, 0.0} : x, n);

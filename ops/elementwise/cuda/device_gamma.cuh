@@ -59,8 +59,8 @@ AT_CALLED at_signature_pair at_lgamma_large(double x) {
   const double more = 0x1p-20 * y * at_polynomial(coefficients, y * y);
   return at_plus(at_plus(main, at_signature_pair{x * -0x1p-20, 0.0}), at_sum(0x1.d67f1c864beb5p-21, more));
 }
-/* Of x in (-20, 1), not a whole number: its gamma is 1 / (p (1 + rest)), p = x (x + 1) ... Near x = 1 what p is short of 1
- * is exact. */
+/* Of x in (-20, 1), not a whole number: its gamma is 1 / (p (1 + rest)), p = x (x + 1) ... Near x = 1 what p is short
+ * of 1 is exact. */
 AT_CALLED double at_lgamma_left(double x) {
   const at_signature_pair rest = at_gamma_rest_of(x), one = {1.0, 0.0};
   if (x > 0.0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device_math.cuh: the functions of functions.def, fn_ and the id in small letters, on real numbers, integers and bool.
- * P says how exact: AT_STRICT, 2 units in the last place, no contraction of what was written apart; AT_NARROW, a relative
- * error below 2^-14, for what ends in a half or 8-bit float; AT_REDUCED, the fast instructions of the device. Only f32
- * has the last two. */
+ * P says how exact: AT_STRICT, 2 units in the last place, no contraction of what was written apart; AT_NARROW, a
+ * relative error below 2^-14, for what ends in a half or 8-bit float; AT_REDUCED, the fast instructions of the device.
+ * Only f32 has the last two. */
 #define AT_STRICT 0
 #define AT_NARROW 1
 #define AT_REDUCED 2
@@ -230,8 +230,9 @@ template <int P, class T> AT_INLINE bool fn_greater(T x, T y) {
 template <int P, class T> AT_INLINE bool fn_greater_equal(T x, T y) {
   return x >= y;
 }
-/* Integers of 8 and 16 bits are chosen between as 32 bits, in words that the compiler cannot make narrower: ptxas of CUDA
- * 13.0 takes a minimum of 16 bits and its comparison with one of the two together, and answers for the wrong half. */
+/* Integers of 8 and 16 bits are chosen between as 32 bits, in words that the compiler cannot make narrower: ptxas of
+ * CUDA 13.0 takes a minimum of 16 bits and its comparison with one of the two together, and answers for the wrong
+ * half. */
 template <class T> constexpr bool at_is_short = at_is_integer<T> && sizeof(T) < 4;
 template <class T> AT_INLINE T at_lesser_short(T x, T y) {
 #ifdef __CUDA_ARCH__

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_neural.cuh: the functions of neural networks on real numbers, after device_math.cuh. Written so that neither tail
- * loses its relative accuracy. */
+ * device_neural.cuh: the functions of neural networks on real numbers, after device_math.cuh. Written so that neither
+ * tail loses its relative accuracy. */
 template <int P, class T> AT_INLINE T at_exp(T x) {
   return fn_exp<P, T>(x);
 }
@@ -65,8 +65,8 @@ AT_FUNCTION1(fn_softplus) {
 AT_FUNCTION1(fn_softsign) {
   return x / ((T)1 + at_abs(x));
 }
-/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of e = exp(-|x|): left of 0 n is e (e + 2), right of it the quotient
- * is (1 + 2 e) / (1 + 2 e + 2 e^2). */
+/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of e = exp(-|x|): left of 0 n is e (e + 2), right of it the
+ * quotient is (1 + 2 e) / (1 + 2 e + 2 e^2). */
 AT_INLINE float at_mish(float x) {
   float scale;
   const at_two e = at_exp_two(fabsf(x), scale);
@@ -142,8 +142,8 @@ AT_FUNCTION1(fn_hardswish) {
   return x * (at_ramp(x) / (T)6);
 }
 
-/* gelu(x) is max(x, 0) - a times the normal distribution's share above a = |x|. That share is 2^(-a^2 / (2 ln 2)) times a
- * function that a polynomial in t = 1 / (a + 4) gives, so the left tail of gelu keeps its relative accuracy. Every
+/* gelu(x) is max(x, 0) - a times the normal distribution's share above a = |x|. That share is 2^(-a^2 / (2 ln 2)) times
+ * a function that a polynomial in t = 1 / (a + 4) gives, so the left tail of gelu keeps its relative accuracy. Every
  * instruction counts: an H200 has time for 56 an element when it reads and writes f32. */
 AT_INLINE float at_gelu(float x) {
   const float a = fminf(fabsf(x), 14.4f); /* beyond, the result is x or -0 */
@@ -172,8 +172,8 @@ AT_INLINE float at_gelu(float x) {
   e = __fmaf_rn(e, f, 0x1.c6afa2p-5f);
   e = __fmaf_rn(e, f, 0x1.ebfbep-3f);
   e = __fmaf_rn(e, f, 0x1.62e43p-1f) * f;
-  /* The share is 2^(n + 24) (p + rest). The last step alone rounds where the result is below the normal numbers. x times
-   * 0 is NaN for -inf, as x (1 + erf(x)) / 2 has it. */
+  /* The share is 2^(n + 24) (p + rest). The last step alone rounds where the result is below the normal numbers. x
+   * times 0 is NaN for -inf, as x (1 + erf(x)) / 2 has it. */
   const float rest = __fmaf_rn(p, e, __fmaf_rn(p_low, e, p_low));
   const float scaled = a * __uint_as_float(__float_as_uint(shifted) << 23);
   return __fmaf_rn(x, x > 0.0f ? 1.0f : 0.0f, -__fmaf_rn(scaled, p, scaled * rest));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_operators.cuh: complex numbers as a program's own functions write them: operators, and a few functions under their
- * usual names. */
+ * device_operators.cuh: complex numbers as a program's own functions write them: operators, and a few functions under
+ * their usual names. */
 #define AT_COMPLEX_OPERATORS(C, R)                                                                                \
   AT_INLINE C operator-(C x) { return fn_negate<AT_STRICT>(x); }                                                  \
   AT_INLINE bool operator==(C x, C y) { return fn_equal<AT_STRICT>(x, y); }                                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_single.cuh: f32, before device_math.cuh: the device's fast instructions, and strict functions that carry what f32
- * cannot hold in a second f32, so that nothing of f64 is needed. */
+ * device_single.cuh: f32, before device_math.cuh: the device's fast instructions, and strict functions that carry what
+ * f32 cannot hold in a second f32, so that nothing of f64 is needed. */
 AT_INLINE float at_fast_reciprocal(float x) {
 #ifdef __CUDA_ARCH__
   float y;

@@ -1,6 +1,7 @@
 
-/* device_tile.cuh: a tile of a turned input in shared memory: a line for each column of the tile, in which its rows lie.
- * A line is longer than its TILE elements by one word, so that the lines' words at one row lie in different banks. */
+/* device_tile.cuh: a tile of a turned input in shared memory: a line for each column of the tile, in which its rows
+ * lie. A line is longer than its TILE elements by one word, so that the lines' words at one row lie in different
+ * banks. */
 template <class D> struct at_tile {
   static constexpr int word = D::bytes < 4 ? 4 : D::bytes, line = TILE * D::bytes + word;
   static constexpr int access = D::bytes < 4 ? 4 : D::bytes;

@@ -132,10 +132,10 @@ static void add_inputs(at_writer *s, const at_cuda_problem *p, bool kept, bool l
 
 static void add_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
-  at_write(
-      s,
-      "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
-      "                                        at_u32 column, const at_sync_state<N> &kept, const at_batch<N> &batch) {\n");
+  at_write(s,
+           "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
+           "                                        at_u32 column, const at_sync_state<N> &kept, const at_batch<N> "
+           "&batch) {\n");
   for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
   const int number = at_contiguous_number(p);
   if (number >= 0) {
@@ -184,7 +184,8 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
   add_inputs(s, p, true, false);
   at_write(s, "};\ntemplate <int N> struct at_batch {\n");
   add_inputs(s, p, false, false);
-  at_write(s, "};\ntemplate <int N> AT_INLINE void at_keep(const at_arguments &a, at_u32 column, at_sync_state<N> &to) {\n");
+  at_write(
+      s, "};\ntemplate <int N> AT_INLINE void at_keep(const at_arguments &a, at_u32 column, at_sync_state<N> &to) {\n");
   add_inputs(s, p, true, true);
   at_write(s, "}\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_row &at, at_u32 column,\n"
               "                                       at_batch<N> &to) {\n");

@@ -1,7 +1,7 @@
 
-/* form_rows.cuh: rows along the innermost dimension, in which every operand is contiguous or one element. `lanes` threads
- * stand side by side in a row, the others below; a thread has LOADS rows in flight at one place, for which what all rows
- * share is loaded once. */
+/* form_rows.cuh: rows along the innermost dimension, in which every operand is contiguous or one element. `lanes`
+ * threads stand side by side in a row, the others below; a thread has LOADS rows in flight at one place, for which what
+ * all rows share is loaded once. */
 template <int N>
 AT_INLINE void at_place(const at_arguments &a, const at_once &once, at_u32 row, at_u32 step, at_u32 column) {
   at_sync_state<N> kept;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * form_vector.c: kernels for operands that are contiguous or one element: what form_vector.cuh calls, and its numbers. */
+ * form_vector.c: kernels for operands that are contiguous or one element: what form_vector.cuh calls, and its
+ * numbers. */
 #include "ops/elementwise/cuda/cuda_source.h"
 #include "ops/elementwise/cuda/form_contiguous.h"
 

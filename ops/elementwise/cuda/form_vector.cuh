@@ -1,6 +1,6 @@
 
-/* form_vector.cuh: all tensors contiguous, or one element. A block takes tiles of LOADS vectors a thread, whose loads are
- * all in flight before the first is used. The first block also does what is left before and after the vectors. */
+/* form_vector.cuh: all tensors contiguous, or one element. A block takes tiles of LOADS vectors a thread, whose loads
+ * are all in flight before the first is used. The first block also does what is left before and after the vectors. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
 #if !PERSISTENT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * generate_draws.c: random numbers in a kernel's text: made for all elements of a vector at once where these follow each
- * other, else for each alone. */
+ * generate_draws.c: random numbers in a kernel's text: made for all elements of a vector at once where these follow
+ * each other, else for each alone. */
 #include "ops/elementwise/cuda/cuda_source.h"
 
 static const char *kind_of(const at_expression *e, int draw) {

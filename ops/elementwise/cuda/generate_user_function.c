@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * generate_user_function.c: a function of the program's own in a kernel's text. This is the one place where a caller's words get
- * there. They stand behind what all kernels begin with. */
+ * generate_user_function.c: a function of the program's own in a kernel's text. This is the one place where a caller's
+ * words get there. They stand behind what all kernels begin with. */
 #include "ops/elementwise/cuda/cuda_source.h"
 #include "ops/elementwise/ir/user_function.h"
 #include "ops/elementwise/language/user_function_expression.h"

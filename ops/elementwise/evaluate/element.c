@@ -16,9 +16,9 @@ int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked) 
 }
 
 /* What an operand holds that cannot change a result (plain.h): bits of anything. */
-static const unsigned char any[64] = {0x3d, 0x91, 0x42, 0xc0, 0x17, 0x5b, 0xe3, 0x3f, 0x80, 0x0c, 0x66, 0x41, 0xa9,
-                                      0x72, 0x04, 0xbe, 0xf5, 0x2c, 0x8b, 0x40, 0x6d, 0x13, 0xd8, 0xc2, 0x01, 0xe7,
-                                      0x55, 0x43, 0x9a, 0x3b, 0xff, 0x3e};
+static const unsigned char any[64] = {0x3d, 0x91, 0x42, 0xc0, 0x17, 0x5b, 0xe3, 0x3f, 0x80, 0x0c, 0x66,
+                                      0x41, 0xa9, 0x72, 0x04, 0xbe, 0xf5, 0x2c, 0x8b, 0x40, 0x6d, 0x13,
+                                      0xd8, 0xc2, 0x01, 0xe7, 0x55, 0x43, 0x9a, 0x3b, 0xff, 0x3e};
 
 /* All that the expression reads of element `walked`. */
 static void find(at_element *out, const at_elements *all, int64_t walked) {
@@ -57,7 +57,7 @@ void at_elements_compute(const at_elements *all, const uint8_t *dtypes, at_wide_
       const int64_t at = at_element_offset(all->layout, i, w) * (int64_t)attune_dtype_size(dtype);
       const int node = e->outputs[i];
       at_wide_value_store(dtype, (char *)all->tensors[i] + at,
-                     at_wide_value_cast(dtype, (attune_dtype)e->nodes[node].dtype, values[node]));
+                          at_wide_value_cast(dtype, (attune_dtype)e->nodes[node].dtype, values[node]));
     }
   }
 }

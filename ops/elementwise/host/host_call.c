@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/stream/capture.h"
 #include "src/host/host.h"
 #include "src/random/generator.h"
+#include "src/stream/capture.h"
 
-/* A packed call: tensors, scalars, then the layout as in a problem. A capture keeps it with its graph, however long it is. */
+/* A packed call: tensors, scalars, then the layout as in a problem. A capture keeps it with its graph, however long it
+ * is. */
 typedef struct packed {
   at_host_plan *plan; /* the state and the problem are the tuner's, also where the caller's plan is gone */
   const at_elementwise *problem;

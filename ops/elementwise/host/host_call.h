@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_call.h: a call on the host in stream order: its operands and layout travel by value to the thread that runs it, and
- * into the graphs that it is captured in. */
+ * host_call.h: a call on the host in stream order: its operands and layout travel by value to the thread that runs it,
+ * and into the graphs that it is captured in. */
 #ifndef AT_ELEMENTWISE_HOST_CALL_H
 #define AT_ELEMENTWISE_HOST_CALL_H
 
@@ -23,8 +23,8 @@ typedef struct at_host_plan {
    * 0: there are none. */
   void (*run_small)(const void *state, void *const *tensors, const at_constant *scalars, int64_t count);
   int64_t small_most;
-  /* The same for one packed output and one input or two, x and y, without scalars: f(output, x, y, x, count), y is x where
-   * there is one. NULL: there is none. */
+  /* The same for one packed output and one input or two, x and y, without scalars: f(output, x, y, x, count), y is x
+   * where there is one. NULL: there is none. */
   void (*straight)(void *out, const void *x, const void *y, const void *z, size_t count);
 } at_host_plan;
 

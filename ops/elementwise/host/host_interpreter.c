@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_interpreter.c: elementwise on the host by the interpreter: blocks of elements, one vector loop a node. Tunables: the
- * instruction set, threads, elements of a block, and whether outputs are written past the caches. */
+ * host_interpreter.c: elementwise on the host by the interpreter: blocks of elements, one vector loop a node. Tunables:
+ * the instruction set, threads, elements of a block, and whether outputs are written past the caches. */
 #include <string.h>
 
 #include "ops/elementwise/host/host_call.h"

@@ -52,9 +52,9 @@ static inline void wide_store_part(double *p, vector64 x, size_t n) {
 #define WIDE_ABI "_ZGVeN8"
 #include "ops/elementwise/host/interpret_vectors.h"
 
-/* What few steps compute: the first elements in a masked vector, so that no later store crosses a cache line, and the last
- * ones in another. The compiler's loops do these one by one, which on few elements is most of the time. Of f64 it gains
- * nothing. */
+/* What few steps compute: the first elements in a masked vector, so that no later store crosses a cache line, and the
+ * last ones in another. The compiler's loops do these one by one, which on few elements is most of the time. Of f64 it
+ * gains nothing. */
 #define MASKED(F)                                                                                                    \
   static inline void F##_part(float *o, const float *x, const float *y, size_t n) {                                  \
     const __mmask16 part = (__mmask16)((1u << n) - 1);                                                               \

@@ -181,7 +181,8 @@ static attune_status add_outputs(builder *b, const attune_dtype *dtypes) {
   return ATTUNE_OK;
 }
 
-/* A register is free again after its value's last use. It may be the result's at once if elements have the same size. */
+/* A register is free again after its value's last use. It may be the result's at once if elements have the same
+ * size. */
 static attune_status give_registers(at_interpreter *p) {
   int *last = calloc((size_t)p->value_count + 1, sizeof *last);
   uint16_t *free_list = calloc((size_t)p->value_count + 1, sizeof *free_list);

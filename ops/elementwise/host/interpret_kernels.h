@@ -10,14 +10,14 @@
 
 typedef struct at_interpret_isa at_interpret_isa;
 
-/* out[i] = f(x[i], y[i], z[i]) for i < n; arguments that f lacks point to x too. out may be the very memory of an argument
- * whose elements have the same size; otherwise nothing overlaps. */
+/* out[i] = f(x[i], y[i], z[i]) for i < n; arguments that f lacks point to x too. out may be the very memory of an
+ * argument whose elements have the same size; otherwise nothing overlaps. */
 typedef void (*at_kernel)(void *out, const void *x, const void *y, const void *z, size_t n);
 
 struct at_interpret_isa {
   const char *name;
-  /* The loop of a function whose (last) argument has `dtype`; NULL: the dtype lacks it, or it is in at_libm_kernel. Half
-   * and 8-bit floats have none: they are converted first. */
+  /* The loop of a function whose (last) argument has `dtype`; NULL: the dtype lacks it, or it is in at_libm_kernel.
+   * Half and 8-bit floats have none: they are converted first. */
   at_kernel (*function)(at_function function, attune_dtype dtype);
   /* The loop of a conversion; NULL: none in one step. */
   at_kernel (*convert)(attune_dtype to, attune_dtype from);

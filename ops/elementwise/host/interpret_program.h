@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_program.h: a program of the interpreter from inside: interpret_compile.c makes it, interpret_run.c runs it. */
+ * interpret_program.h: a program of the interpreter from inside: interpret_compile.c makes it, interpret_run.c runs
+ * it. */
 #ifndef AT_INTERPRET_PROGRAM_H
 #define AT_INTERPRET_PROGRAM_H
 
@@ -69,8 +70,8 @@ static inline int at_operand_of_position(const at_interpreter *p, int i) {
 /* interpret_run.c: the elements of a block, when so many are asked for; 0: what fits the L1 cache. */
 int at_interpreter_block(const at_interpreter *p, int asked);
 
-/* interpret_small.c: makes what runs of few elements need, of a program that is otherwise complete, and frees it. Errors:
- * OUT_OF_MEMORY. */
+/* interpret_small.c: makes what runs of few elements need, of a program that is otherwise complete, and frees it.
+ * Errors: OUT_OF_MEMORY. */
 attune_status at_small_make(at_interpreter *p);
 void at_small_free(at_interpreter *p);
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "ops/elementwise/ir/wide_value.h"
 #include "ops/elementwise/host/interpret_walk.h"
+#include "ops/elementwise/ir/wide_value.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
@@ -170,7 +170,7 @@ static void fill_fixed(state *s) {
     char *to = s->at[fixed->value];
     const size_t size = attune_dtype_size((attune_dtype)fixed->dtype), bytes = size * (size_t)most;
     at_wide_value_store((attune_dtype)fixed->dtype, to,
-                   at_wide_value_of_constant((attune_dtype)fixed->dtype, (attune_dtype)fixed->kind, constant));
+                        at_wide_value_of_constant((attune_dtype)fixed->dtype, (attune_dtype)fixed->kind, constant));
     for (size_t done = size; done < bytes; done *= 2) memcpy(to + done, to, done < bytes - done ? done : bytes - done);
   }
 }

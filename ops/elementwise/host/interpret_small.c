@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_small.c: a program on elements that lie one after the other in every tensor. There are no places to keep, so a
- * run is its loops and little else: on few elements, and on many where nothing stands between inputs and outputs. */
+ * interpret_small.c: a program on elements that lie one after the other in every tensor. There are no places to keep,
+ * so a run is its loops and little else: on few elements, and on many where nothing stands between inputs and
+ * outputs. */
 #include "ops/elementwise/host/interpret_program.h"
 
 #include <stdlib.h>

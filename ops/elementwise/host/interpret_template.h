@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
  * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part_F32` and `store_part_F32`, the same of F64, `find_vector`,
- * LANES_F32 and LANES_F64 (elements of a vector) and AT_ISA and AT_ISA_NAME first; FIND_FIRST, if defined, finds kernels
- * that are better than those here. Loops without branches: the compiler makes vectors of them. */
+ * LANES_F32 and LANES_F64 (elements of a vector) and AT_ISA and AT_ISA_NAME first; FIND_FIRST, if defined, finds
+ * kernels that are better than those here. Loops without branches: the compiler makes vectors of them. */
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +90,8 @@ typedef struct pair64 {
     const T *x = xs, *y = ys;                                                                   \
     AT_EACH for (size_t i = 0; i < n; i++) o[i] = c[i] ? x[i] : y[i];                           \
   }
-#define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
+#define AT_EACH_SIZE(define) \
+  define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
 AT_EACH_SIZE(AT_SELECT)
 
 /* Arguments that are not near, which are rare, go to the C library one by one, after the others; in place these are
@@ -195,7 +196,8 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
 #endif
       [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
   };
-  static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
+  static const at_kernel select[] = {
+      [1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
   if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];
 #ifdef FIND_FIRST
   const at_kernel first = FIND_FIRST(function, dtype);
@@ -209,7 +211,8 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
 #define MOST(T) ((T)(IS_SIGNED(T) ? UINT64_MAX >> (65 - 8 * (int)sizeof(T)) : UINT64_MAX >> (64 - 8 * (int)sizeof(T))))
 #define LEAST(T) ((T)(IS_SIGNED(T) ? -(int64_t)MOST(T) - 1 : 0))
 #define END(T, F) ((F)((F)(UINT64_C(1) << (8 * sizeof(T) - 1)) * (F)(IS_SIGNED(T) ? 1 : 2)))
-#define SATURATE(T, F, x) (x >= END(T, F) ? MOST(T) : x <= (IS_SIGNED(T) ? -END(T, F) : (F)-1) ? LEAST(T) : x != x ? 0 : (T)x)
+#define SATURATE(T, F, x) \
+  (x >= END(T, F) ? MOST(T) : x <= (IS_SIGNED(T) ? -END(T, F) : (F)-1) ? LEAST(T) : x != x ? 0 : (T)x)
 #define WRAP(T, F, x) (T) x
 
 /* To f32, the last bit set where digits are lost: rounding that to fewer digits then rounds the value itself. */

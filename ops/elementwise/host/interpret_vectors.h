@@ -3,9 +3,9 @@
  * once by the file of an instruction set, which defines WIDE (a vector of WIDE_LANES f64), WIDE_ABI (how their names
  * begin), wide_load, wide_load_part (the others are 1), wide_store and wide_store_part first.
  *
- * AT_VECTORS(function, what its name ends with): the functions that are within 2 units in the last place there: exp, expm1,
- * log1p, log2, log10, sin, cos, tan, asin, atan, atan2, asinh, atanh, tanh, cbrt and erf are not, with one instruction set
- * or both. */
+ * AT_VECTORS(function, what its name ends with): the functions that are within 2 units in the last place there: exp,
+ * expm1, log1p, log2, log10, sin, cos, tan, asin, atan, atan2, asinh, atanh, tanh, cbrt and erf are not, with one
+ * instruction set or both. */
 #include <stdatomic.h>
 
 #include "ops/elementwise/host/interpret_kernels.h"

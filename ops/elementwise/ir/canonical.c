@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * canonical.c: from the nodes that were built to the finished expression: live ones only, numbered in the order in which
- * the canonical text has them, so that the text read again gives the same numbers. */
+ * canonical.c: from the nodes that were built to the finished expression: live ones only, numbered in the order in
+ * which the canonical text has them, so that the text read again gives the same numbers. */
 #include "ops/elementwise/ir/canonical.h"
 #include "ops/elementwise/ir/user_function.h"
 
@@ -135,8 +135,8 @@ static void number_leaf(numbering *s, at_node *n) {
   }
 }
 
-/* Arguments first, left to right, as the text has them. Depth: the whole graph may be a chain, so the way back is kept in
- * a list. */
+/* Arguments first, left to right, as the text has them. Depth: the whole graph may be a chain, so the way back is kept
+ * in a list. */
 static void number_from(numbering *s, int root, int *path) {
   int depth = 0;
   path[depth++] = root;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * canonical.h: one form for equal expressions: which argument of a commuting function is first, which operand is i0, which
- * node is number 0. Nothing of it depends on how names are spelled. */
+ * canonical.h: one form for equal expressions: which argument of a commuting function is first, which operand is i0,
+ * which node is number 0. Nothing of it depends on how names are spelled. */
 #ifndef AT_ELEMENTWISE_CANONICAL_H
 #define AT_ELEMENTWISE_CANONICAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * canonical_order.c: keys of nodes, by colour refinement (Weisfeiler and Lehman 1968). A node's key is made of what it does
- * to its arguments' keys, and then of the keys of its users. Leaves that still look alike (a and b of a + b) are told
- * apart one at a time: where they can be exchanged, whichever comes first makes no difference. */
+ * canonical_order.c: keys of nodes, by colour refinement (Weisfeiler and Lehman 1968). A node's key is made of what it
+ * does to its arguments' keys, and then of the keys of its users. Leaves that still look alike (a and b of a + b) are
+ * told apart one at a time: where they can be exchanged, whichever comes first makes no difference. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +143,8 @@ static void refine(refinement *r) {
   go_up(r);
 }
 
-/* Is argument b to stand before a? The deeper one is first, so that a long sum is a row and not a nest; constants last. */
+/* Is argument b to stand before a? The deeper one is first, so that a long sum is a row and not a nest; constants
+ * last. */
 static bool stands_before(const refinement *r, int b, int a) {
   const at_graph *g = r->g;
   if (g->height[a] != g->height[b]) return g->height[b] > g->height[a];

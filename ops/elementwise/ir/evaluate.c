@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_wide_value *x) {
+at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result,
+                                   const at_wide_value *x) {
   if (function == AT_FN_SELECT) return x[x[0].integer ? 1 : 2];
   at_wide_value value;
   switch (at_dtype_kind_of(dtype)) {
@@ -16,7 +17,8 @@ at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, att
   return value;
 }
 
-at_wide_value at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result, const at_wide_value *x) {
+at_wide_value at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result,
+                                  const at_wide_value *x) {
   at_wide_value basic = {0};
   if (at_evaluate_basic(function, dtype, x, &basic.re)) return basic;
   return at_wide_value_round(result, at_evaluate_function(function, dtype, result, x));
@@ -40,7 +42,7 @@ static at_wide_value leaf(const at_expression *expression, const at_node *node, 
   }
   case AT_NODE_SCALAR:
     return at_wide_value_of_constant(dtype, (attune_dtype)expression->scalars[node->index].dtype,
-                                element->scalars[node->index]);
+                                     element->scalars[node->index]);
   case AT_NODE_CONSTANT: return at_wide_value_of_constant(dtype, dtype, node->constant);
   case AT_NODE_POSITION: return (at_wide_value){.integer = node->index < AT_DIMS ? element->position[node->index] : 0};
   case AT_NODE_ELEMENT: return (at_wide_value){.integer = element->number};
@@ -48,7 +50,8 @@ static at_wide_value leaf(const at_expression *expression, const at_node *node, 
   }
 }
 
-void at_evaluate(at_wide_value *values, const at_expression *expression, const at_element *element, at_rounding rounding) {
+void at_evaluate(at_wide_value *values, const at_expression *expression, const at_element *element,
+                 at_rounding rounding) {
   for (int i = 0; i < expression->node_count; i++) {
     const at_node *node = &expression->nodes[i];
     const attune_dtype dtype = (attune_dtype)node->dtype;

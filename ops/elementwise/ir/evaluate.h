@@ -19,8 +19,8 @@
 #define AT_EVALUATE_H
 
 #include "ops/elementwise/ir/wide_value.h"
-#include "ops/elementwise/layout/random_draws.h"
 #include "ops/elementwise/layout/layout.h"
+#include "ops/elementwise/layout/random_draws.h"
 
 /* What a result is rounded to. */
 typedef enum at_rounding {
@@ -34,17 +34,20 @@ typedef struct at_element {
   const at_constant *scalars;
   int64_t number, position[AT_DIMS]; /* position[0] is the innermost coordinate */
   int64_t count;                     /* elements of the whole shape */
-  const at_random_draws *draws;             /* NULL: none are drawn */
+  const at_random_draws *draws;      /* NULL: none are drawn */
 } at_element;
 
 /* Every node's value for one element into values[expression->node_count]. Cannot fail. */
-void at_evaluate(at_wide_value *values, const at_expression *expression, const at_element *element, at_rounding rounding);
+void at_evaluate(at_wide_value *values, const at_expression *expression, const at_element *element,
+                 at_rounding rounding);
 
 /* One function of arguments of `dtype` (of SELECT: of the last two), not rounded; the value has dtype `result`. */
-at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_wide_value *arguments);
+at_wide_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result,
+                                   const at_wide_value *arguments);
 
 /* The same rounded to `result`, of arguments that are rounded. */
-at_wide_value at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result, const at_wide_value *arguments);
+at_wide_value at_evaluate_rounded(at_function function, attune_dtype dtype, attune_dtype result,
+                                  const at_wide_value *arguments);
 
 /* Its parts, by the kind of the arguments. */
 at_wide_value at_evaluate_real(at_function function, attune_dtype dtype, const at_wide_value *x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluate_integer.c: functions of integers and bools, exact. A value is the sign- or zero-extended element; results are
- * wrapped to their dtype by the caller. */
+ * evaluate_integer.c: functions of integers and bools, exact. A value is the sign- or zero-extended element; results
+ * are wrapped to their dtype by the caller. */
 #include "ops/elementwise/ir/evaluate.h"
 
 /* x and y as one of the two kinds: -1, 0 or 1. */

@@ -25,8 +25,8 @@ enum {
   AT_EXPRESSION_NAME = 64   /* of a name, with its end */
 };
 
-/* What a node does. The first group has no arguments. No node is of AT_FN_GREATER or AT_FN_GREATER_EQUAL: a > b is b < a.
- * A complex constant has its parts in re and im, one of a half dtype does not exist: it is an f32 and its cast. */
+/* What a node does. The first group has no arguments. No node is of AT_FN_GREATER or AT_FN_GREATER_EQUAL: a > b is b <
+ * a. A complex constant has its parts in re and im, one of a half dtype does not exist: it is an f32 and its cast. */
 typedef enum at_node_kind {
   AT_NODE_INPUT,    /* an element of tensor `index` */
   AT_NODE_SCALAR,   /* scalar `index`, converted to the node's dtype */
@@ -48,9 +48,9 @@ typedef enum at_function {
   AT_FN_COUNT
 } at_function;
 
-/* Which dtypes a function takes and gives. "Common" is torch's promoted dtype of the arguments. Half and 8-bit floats are
- * computed in f32 and rounded once, where a value is cast or stored: a node is never of these dtypes unless it is an
- * input or a cast. */
+/* Which dtypes a function takes and gives. "Common" is torch's promoted dtype of the arguments. Half and 8-bit floats
+ * are computed in f32 and rounded once, where a value is cast or stored: a node is never of these dtypes unless it is
+ * an input or a cast. */
 typedef enum at_type_rule {
   AT_RULE_NUMBER,        /* common dtype in and out; not bool: it becomes i64 as torch.add of integers would have it */
   AT_RULE_FLOAT,         /* common dtype; integers and bool become f32 */
@@ -107,7 +107,8 @@ typedef struct at_expression {
   char *text;
 } at_expression;
 
-/* What the names of a text are. A name that is neither is an error that names it; one that is not used is an error too. */
+/* What the names of a text are. A name that is neither is an error that names it; one that is not used is an error
+ * too. */
 typedef struct at_signature {
   const at_operand_name *tensors, *scalars;
   int tensor_count, scalar_count;

@@ -132,8 +132,8 @@ const char *at_name_taken(const char *text, size_t length) {
 
 /* ---- nearest ---- */
 
-/* How many characters have to be put in, taken out or replaced, or neighbours exchanged (Damerau 1964); names are shorter
- * than 64. */
+/* How many characters have to be put in, taken out or replaced, or neighbours exchanged (Damerau 1964); names are
+ * shorter than 64. */
 static int distance(const char *a, size_t a_length, const char *b) {
   int rows[3][AT_EXPRESSION_NAME + 1]; /* of the prefixes of a, in turn */
   const size_t b_length = strlen(b);
@@ -143,7 +143,8 @@ static int distance(const char *a, size_t a_length, const char *b) {
     const int *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
     row[0] = (int)i;
     for (size_t j = 1; j <= b_length; j++) {
-      const int replaced = last[j - 1] + (a[i - 1] != b[j - 1]), one = (last[j] < row[j - 1] ? last[j] : row[j - 1]) + 1;
+      const int replaced = last[j - 1] + (a[i - 1] != b[j - 1]),
+                one = (last[j] < row[j - 1] ? last[j] : row[j - 1]) + 1;
       row[j] = replaced < one ? replaced : one;
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
         row[j] = before[j - 2] + 1;

@@ -28,7 +28,8 @@ const char *at_word_hint(const char *text, size_t length);
 /* A word that no name may be, although it means nothing: "if". */
 bool at_word_reserved(const char *text, size_t length);
 
-/* Why `text` cannot be the name of an operand or of a value: "a function", "a dtype", "a constant" ...; NULL: it can. */
+/* Why `text` cannot be the name of an operand or of a value: "a function", "a dtype", "a constant" ...; NULL: it
+ * can. */
 const char *at_name_taken(const char *text, size_t length);
 
 /* The known word or one of `count` names (with strides of `stride` bytes) most like the text; NULL: none is near. */

@@ -133,8 +133,8 @@ static int power_of_units(at_node_table *b, attune_dtype dtype, const int *argum
   return odd ? at_build_function(b, AT_FN_MULTIPLY, dtype, (const int[]){arguments[0], unit}) : unit;
 }
 
-bool at_rewrite_apply(const at_rewrite *row, at_node_table *b, at_function *function, attune_dtype dtype, int *arguments,
-                      int *out) {
+bool at_rewrite_apply(const at_rewrite *row, at_node_table *b, at_function *function, attune_dtype dtype,
+                      int *arguments, int *out) {
   switch (row->then) {
   case AT_THEN_FIRST: return give(arguments[0], out);
   case AT_THEN_SECOND: return give(arguments[1], out);

@@ -95,7 +95,8 @@ static attune_status check(const char *source, const char *name) {
     return AT_INVALID("byte %td of the source is 0x%02x; should be text in UTF-8", stray - source,
                       (unsigned char)*stray);
   const size_t chars = strnlen(name, AT_USER_FUNCTION_NAME_CHARS);
-  if (chars == 0 || chars == AT_USER_FUNCTION_NAME_CHARS || strspn(name, letters) != chars || (name[0] >= '0' && name[0] <= '9'))
+  if (chars == 0 || chars == AT_USER_FUNCTION_NAME_CHARS || strspn(name, letters) != chars ||
+      (name[0] >= '0' && name[0] <= '9'))
     return AT_INVALID(
         "name is \"%.40s\"; should consist of at most %d letters, digits and _, and not start with a digit", name,
         AT_USER_FUNCTION_NAME_CHARS - 1);

@@ -9,16 +9,16 @@
 enum { AT_USER_FUNCTION_HASH_CHARS = 33, AT_USER_FUNCTION_NAME_CHARS = 64 };
 
 typedef struct at_user_function {
-  char hash[AT_USER_FUNCTION_HASH_CHARS];                              /* 32 hexadecimal digits */
-  char *text;                                                /* in its one form */
-  char *own_text;                                            /* as it was written by whoever came first */
+  char hash[AT_USER_FUNCTION_HASH_CHARS]; /* 32 hexadecimal digits */
+  char *text;                             /* in its one form */
+  char *own_text;                         /* as it was written by whoever came first */
   char name[AT_USER_FUNCTION_NAME_CHARS], own_name[AT_USER_FUNCTION_NAME_CHARS]; /* in each */
-  unsigned users;                                            /* under the table's lock */
+  unsigned users;                                                                /* under the table's lock */
   struct at_user_function *next;
 } at_user_function;
 
-/* The function of a caller's source, into *out; at_user_function_release gives it back. Errors: INVALID_ARGUMENT (null; too long; no
- * name), OUT_OF_MEMORY. Any thread. */
+/* The function of a caller's source, into *out; at_user_function_release gives it back. Errors: INVALID_ARGUMENT (null;
+ * too long; no name), OUT_OF_MEMORY. Any thread. */
 attune_status at_user_function_get(at_user_function **out, const char *source, const char *name);
 
 /* The one with this hash, to be given back; NULL: it is not in use. */

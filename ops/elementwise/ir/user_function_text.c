@@ -81,13 +81,16 @@ static bool has_part(const writer *w, const char *at, size_t chars) {
   return false;
 }
 
-/* Is every use of the name that of the function, and the new name free? A member or a qualified name may be another's. */
+/* Is every use of the name that of the function, and the new name free? A member or a qualified name may be
+ * another's. */
 static bool may_rename(const writer *w, const char *text) {
   char before = 0, last = 0;
   for (const char *at = skip(text); *at;) {
     const size_t chars = word_chars(at);
     const bool member = last == '.' || (before == '-' && last == '>') || (before == ':' && last == ':');
-    if (chars >= strlen(AT_USER_FUNCTION_NAME) && strncmp(at, AT_USER_FUNCTION_NAME, strlen(AT_USER_FUNCTION_NAME)) == 0) return false;
+    if (chars >= strlen(AT_USER_FUNCTION_NAME) &&
+        strncmp(at, AT_USER_FUNCTION_NAME, strlen(AT_USER_FUNCTION_NAME)) == 0)
+      return false;
     if (is_name(w, at, chars) && member) return false;
     if (has_part(w, at, chars)) return false;
     before = chars == 1 || chars == 0 ? last : 0;

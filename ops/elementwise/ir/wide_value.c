@@ -86,8 +86,8 @@ at_wide_value at_wide_value_cast(attune_dtype to, attune_dtype from, at_wide_val
 }
 
 at_wide_value at_wide_value_of_constant(attune_dtype dtype, attune_dtype kind, at_constant number) {
-  const at_wide_value value =
-      at_dtype_whole(kind) ? (at_wide_value){.integer = number.integer} : (at_wide_value){.re = number.re, .im = number.im};
+  const at_wide_value value = at_dtype_whole(kind) ? (at_wide_value){.integer = number.integer}
+                                                   : (at_wide_value){.re = number.re, .im = number.im};
   if (kind == ATTUNE_F64 && at_dtype_kind_of(dtype) != AT_KIND_COMPLEX)
     return at_wide_value_cast(dtype, kind, (at_wide_value){.re = number.re});
   return at_wide_value_cast(dtype, kind, value);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wide_value.h: one number of any dtype in the widest arithmetic there is, and its way to and from memory. Slow and plain: what
- * verification and tests compare with.
+ * wide_value.h: one number of any dtype in the widest arithmetic there is, and its way to and from memory. Slow and
+ * plain: what verification and tests compare with.
  *
  * Conversions, here and in all implementations:
  * - to a floating type: rounded once, to nearest even; overflow gives infinity, in f8e4m3, which has none, NaN.
- * - floating to an integer: the fraction is cut off; what is out of range becomes the nearest integer in range; NaN is 0.
+ * - floating to an integer: the fraction is cut off; what is out of range becomes the nearest integer in range; NaN is
+ * 0.
  * - integer to integer: the low bits, as in C.
  * - to bool: not 0; NaN is true. From complex to what is not: the real part. */
 #ifndef AT_WIDE_VALUE_H

@@ -151,12 +151,10 @@ static attune_status parse_canonical(at_expression **out, const char *text, bool
   const at_signature signature = {o.tensors, o.scalars, o.tensor_count, o.scalar_count};
   if (status == ATTUNE_OK) status = at_check_signature(&signature);
   if (status != ATTUNE_OK) return status;
-  if (at_user_function_expression_is(text + after)) return at_user_function_expression_parse(out, text + after, &signature);
-  at_parser p = {.source = source,
-                 .signature = &signature,
-                 .canonical = true,
-                 .keeps_plain = keeps_plain,
-                 .token = {.at = after}};
+  if (at_user_function_expression_is(text + after))
+    return at_user_function_expression_parse(out, text + after, &signature);
+  at_parser p = {
+      .source = source, .signature = &signature, .canonical = true, .keeps_plain = keeps_plain, .token = {.at = after}};
   return compile_in_c(&p, out);
 }
 

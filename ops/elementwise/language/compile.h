@@ -9,8 +9,8 @@
  * caret under the fault, and the remedy; OUT_OF_MEMORY. The text reaches no compiler, whatever it is. */
 attune_status at_expression_create(at_expression **out, const char *text, size_t length, const at_signature *signature);
 
-/* From a canonical text, as `text` has it: an equal graph, node for node. Of operands that can change places the names may
- * have: operand k of the graph is operand k of the one that the text is of, whatever its name. */
+/* From a canonical text, as `text` has it: an equal graph, node for node. Of operands that can change places the names
+ * may have: operand k of the graph is operand k of the one that the text is of, whatever its name. */
 attune_status at_expression_parse_canonical(at_expression **out, const char *text);
 
 /* The same two with the graph of the text before any rewriting in `plain`: plain.h. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parse.c: the grammar: statements and operators. It descends once for each nested parenthesis, call or operator before a
- * value, and counts these; a row of operators is a loop. */
-#include "ops/elementwise/language/parser.h"
+ * parse.c: the grammar: statements and operators. It descends once for each nested parenthesis, call or operator before
+ * a value, and counts these; a row of operators is a loop. */
 #include "ops/elementwise/ir/keywords.h"
+#include "ops/elementwise/language/parser.h"
 
 static const char *token_text(const at_parser *p) {
   return p->source.text + p->token.at;

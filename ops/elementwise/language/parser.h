@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parser.h: the state of parsing, and the pieces of the parser. After an error every piece returns at once: `status` says
- * which, and the current token is the end. */
+ * parser.h: the state of parsing, and the pieces of the parser. After an error every piece returns at once: `status`
+ * says which, and the current token is the end. */
 #ifndef AT_ELEMENTWISE_PARSER_H
 #define AT_ELEMENTWISE_PARSER_H
 
-#include "ops/elementwise/ir/node_table.h"
 #include "ops/elementwise/ir/keywords.h"
+#include "ops/elementwise/ir/node_table.h"
 #include "ops/elementwise/ir/promote.h"
 #include "ops/elementwise/language/source.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ops/elementwise/ir/canonical.h"
-#include "ops/elementwise/language/parser.h"
 #include "ops/elementwise/ir/promote.h"
 #include "ops/elementwise/ir/user_function.h"
+#include "ops/elementwise/language/parser.h"
 
 enum { TEXT_CHARS = 640 }; /* 24 operands of up to 13 characters and the rest */
 
@@ -93,7 +93,8 @@ static attune_status make(at_expression **out, const char *hash, const at_signat
   return ATTUNE_OK;
 }
 
-attune_status at_user_function_expression_create(at_expression **out, at_user_function *raw, const at_signature *operands, int outputs) {
+attune_status at_user_function_expression_create(at_expression **out, at_user_function *raw,
+                                                 const at_signature *operands, int outputs) {
   attune_status status = at_check_signature(operands);
   if (status == ATTUNE_OK) status = make(out, raw->hash, operands, outputs);
   if (status == ATTUNE_OK) (*out)->function = at_user_function_hold(raw);
@@ -107,7 +108,8 @@ bool at_user_function_expression_is(const char *body) {
 attune_status at_user_function_expression_parse(at_expression **out, const char *body, const at_signature *operands) {
   const char *at = body + sizeof opening - 1, *hash = at + 2;
   const bool good = at[0] >= '1' && at[0] <= '0' + AT_EXPRESSION_OUTPUTS && at[1] == ' ' &&
-                    strspn(hash, "0123456789abcdef") == AT_USER_FUNCTION_HASH_CHARS - 1 && strlen(hash) == AT_USER_FUNCTION_HASH_CHARS - 1;
+                    strspn(hash, "0123456789abcdef") == AT_USER_FUNCTION_HASH_CHARS - 1 &&
+                    strlen(hash) == AT_USER_FUNCTION_HASH_CHARS - 1;
   if (!good)
     return AT_INVALID("\"cuda\" should be followed by the number of outputs and a hash of %d digits",
                       AT_USER_FUNCTION_HASH_CHARS - 1);

@@ -6,7 +6,8 @@
 
 #include "src/host/random/fill.h"
 
-void at_draw_row(float *out, const at_random_draws *draws, int64_t count, int draw, int normal, int64_t first, int64_t n) {
+void at_draw_row(float *out, const at_random_draws *draws, int64_t count, int draw, int normal, int64_t first,
+                 int64_t n) {
   at_random_call call = {.seed = draws->seed, .distribution = normal ? AT_NORMAL : AT_UNIFORM, .dtype = AT_F32};
   call.offset = draws->offset + 4 * at_draw_blocks(count) * (uint64_t)draw;
   call.f[0] = 0.0f, call.f[1] = 1.0f, call.f[2] = 1.0f; /* from, extent, to; mean, deviation */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * random_draws.h: rand() and randn(). Draw k of an expression over n elements is what the k-th of a row of
- * calls of attune_random_uniform or attune_random_normal for n numbers in f32 would write, row-major, in the generator's
- * portable mode: the same bits on every device. rand()'s draws come first. */
+ * calls of attune_random_uniform or attune_random_normal for n numbers in f32 would write, row-major, in the
+ * generator's portable mode: the same bits on every device. rand()'s draws come first. */
 #ifndef AT_RANDOM_DRAWS_H
 #define AT_RANDOM_DRAWS_H
 
@@ -20,6 +20,7 @@ static inline uint64_t at_draw_words(int64_t count, int draws) {
 }
 
 /* `n` numbers of draw `draw`, of the elements from `first` on, one after another. normal: 0 or 1. */
-void at_draw_row(float *out, const at_random_draws *draws, int64_t count, int draw, int normal, int64_t first, int64_t n);
+void at_draw_row(float *out, const at_random_draws *draws, int64_t count, int draw, int normal, int64_t first,
+                 int64_t n);
 
 #endif

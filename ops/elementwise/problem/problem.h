@@ -3,8 +3,8 @@
  * how the operands lie. Its length depends on these.
  *
  * Sizes and strides are those of the operands' common layout (layout.h), innermost dimension first. A folded problem
- * has those of its class instead (shape_buckets.c): the least ones for which the same kernels do and which take about as
- * long an element. So one winner serves all problems of a class, and a call brings its own sizes and strides with
+ * has those of its class instead (shape_buckets.c): the least ones for which the same kernels do and which take about
+ * as long an element. So one winner serves all problems of a class, and a call brings its own sizes and strides with
  * it. */
 #ifndef AT_ELEMENTWISE_PROBLEM_H
 #define AT_ELEMENTWISE_PROBLEM_H
@@ -13,12 +13,12 @@
 
 #include <stdatomic.h>
 
-#include "ops/elementwise/layout/random_draws.h"
 #include "ops/elementwise/ir/expression.h"
 #include "ops/elementwise/layout/layout.h"
+#include "ops/elementwise/layout/random_draws.h"
 #include "ops/ops.h"
-#include "tuning/op/op.h"
 #include "tuning/op/contract.h"
+#include "tuning/op/op.h"
 
 /* Plans of one tuner that are found without a lock: programs make new expressions as they go. */
 #define AT_ELEMENTWISE_PLANS 4096

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem_text.c: a problem as text: "elementwise 64x1024 strict out=bf16 i1=0,1 : bf16 i0, f32 i1: ...".
  *
- * Sizes are those of the layout, outermost dimension first. out= has the dtypes of the outputs in memory. Words are added
- * for an alignment below 128 bytes (align=16), for outputs in an input's memory (in_place=o0:i1), and for strides that
- * are not packed, in elements: of output 0 (o0=...), of input 1 (i1=0,1), of a number of the element (n0=...). Behind
- * " : " stands the canonical expression. */
+ * Sizes are those of the layout, outermost dimension first. out= has the dtypes of the outputs in memory. Words are
+ * added for an alignment below 128 bytes (align=16), for outputs in an input's memory (in_place=o0:i1), and for strides
+ * that are not packed, in elements: of output 0 (o0=...), of input 1 (i1=0,1), of a number of the element (n0=...).
+ * Behind " : " stands the canonical expression. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * shape_buckets.c: the class of a problem. Kernels are made for how operands lie, not for their sizes: what counts is
- * roughly how large a dimension is, what powers of two divide sizes and strides, which strides are 0, 1 or just step over
- * what lies inside, and the order of the strides. Folding replaces sizes and strides by the least ones that are alike in
- * this. It changes nothing when it is repeated: test_elementwise_problem. */
+ * roughly how large a dimension is, what powers of two divide sizes and strides, which strides are 0, 1 or just step
+ * over what lies inside, and the order of the strides. Folding replaces sizes and strides by the least ones that are
+ * alike in this. It changes nothing when it is repeated: test_elementwise_problem. */
 #include <string.h>
 
 #include "ops/elementwise/problem/problem.h"
@@ -27,8 +27,8 @@ static int64_t size_class(int64_t size) {
   return twos(least) == twos(size) ? least : least + (INT64_C(1) << twos(size));
 }
 
-/* The least number that is at least `from`, or above it if `beyond`, and has the twos of `like`. It is at most `like`, if
- * that is at least `from`. */
+/* The least number that is at least `from`, or above it if `beyond`, and has the twos of `like`. It is at most `like`,
+ * if that is at least `from`. */
 static int64_t least_alike(int64_t from, bool beyond, int64_t like) {
   const int n = twos(like);
   const int64_t step = INT64_C(1) << n;

@@ -3,11 +3,14 @@
  *
  * - shape: "64x1024", the outermost dimension first; "" is one element.
  * - inputs: "a b:bf16 c:f32:1024 d::1024x64:1x1024", blanks between: a name, its dtype, its shape, its strides in
- *   elements; what is left out or empty is `dtype`, the whole shape, packed. Names that are left out altogether are those
+ *   elements; what is left out or empty is `dtype`, the whole shape, packed. Names that are left out altogether are
+ * those
  *   that the expression uses.
- * - outputs: "bf16 f32:1x64 @a": a dtype and strides, or an input whose memory it is. What is left out is the expression's own
+ * - outputs: "bf16 f32:1x64 @a": a dtype and strides, or an input whose memory it is. What is left out is the
+ * expression's own
  *   dtype, packed.
- * - scalars: "alpha=0.5 n:i64=3 flag:bool=true z:c128=1-2j": a name, its kind and its value. What is left out is f64 and a
+ * - scalars: "alpha=0.5 n:i64=3 flag:bool=true z:c128=1-2j": a name, its kind and its value. What is left out is f64
+ * and a
  *   number of attune's own. No problem depends on the values. */
 #ifndef AT_ELEMENTWISE_SPEC_H
 #define AT_ELEMENTWISE_SPEC_H
@@ -21,8 +24,8 @@ typedef struct at_spec_words {
   attune_accuracy accuracy;
 } at_spec_words;
 
-/* A call as the public functions take it. Addresses are made up: aligned as asked, and equal where an output is an input.
- * It points into itself: it must not be copied. */
+/* A call as the public functions take it. Addresses are made up: aligned as asked, and equal where an output is an
+ * input. It points into itself: it must not be copied. */
 typedef struct at_spec {
   attune_elementwise_operands operands;
   attune_tensor outputs[AT_EXPRESSION_OUTPUTS], inputs[AT_EXPRESSION_INPUTS];

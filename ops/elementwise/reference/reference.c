@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reference.c: what a problem's outputs should be. Every element is compared with the host's interpreter; those that are
- * not near its value, and a few thousand others, are computed in long double, with the bound that tolerance.h finds. */
+ * reference.c: what a problem's outputs should be. Every element is compared with the host's interpreter; those that
+ * are not near its value, and a few thousand others, are computed in long double, with the bound that tolerance.h
+ * finds. */
 #include "ops/elementwise/reference/reference.h"
 
 #include <float.h>
@@ -24,7 +25,8 @@ enum {
 };
 
 typedef struct reference {
-  at_user_function_reference *raw; /* of a function of the program's own: it alone knows the results, and most of this is empty */
+  at_user_function_reference
+      *raw; /* of a function of the program's own: it alone knows the results, and most of this is empty */
   at_elementwise *problem; /* a copy */
   at_expression *expression;
   at_interpreter *program;
@@ -35,7 +37,7 @@ typedef struct reference {
   char *inputs[AT_MAX_BUFFERS];  /* what the buffers held; NULL: no input */
   char *planted[AT_MAX_BUFFERS]; /* the same with special values; NULL: not made yet */
   char *expected[AT_EXPRESSION_OUTPUTS];
-  unsigned char *covered; /* of one output: bits of its elements */
+  unsigned char *covered;        /* of one output: bits of its elements */
   at_wide_value *values, *plain; /* of the expression's nodes, and of those of the text as it is written */
   double *bounds;
 } reference;

@@ -78,8 +78,8 @@ static at_wide_value apply(const at_expression *e, const at_node *node, const at
 }
 
 /* How far the result goes when argument k is off by its bound. */
-static double spread(const at_expression *e, const at_node *node, const at_wide_value *x, const at_wide_value *result, int k,
-                     double bound) {
+static double spread(const at_expression *e, const at_node *node, const at_wide_value *x, const at_wide_value *result,
+                     int k, double bound) {
   const attune_dtype dtype = (attune_dtype)e->nodes[node->argument[k]].dtype;
   const int parts = at_dtype_kind_of(dtype) == AT_KIND_COMPLEX ? 2 : 1;
   double most = 0.0;
@@ -135,7 +135,8 @@ static double part_error(attune_dtype dtype, long double got, long double wanted
   return (double)fabsl(got - wanted) / (bound + unit);
 }
 
-double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype node_dtype, at_wide_value value, double bound) {
+double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype node_dtype, at_wide_value value,
+                          double bound) {
   const at_wide_value x = at_wide_value_load(stored, got), wanted = at_wide_value_cast(stored, node_dtype, value);
   double apart = 0.0; /* what the conversion makes of the bound */
   if (stored == ATTUNE_BOOL && *(const unsigned char *)got > 1) return (double)INFINITY; /* neither true nor false */
@@ -143,8 +144,8 @@ double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype nod
     const int parts = at_dtype_kind_of(node_dtype) == AT_KIND_COMPLEX ? 2 : 1;
     for (int part = 0; part < parts; part++)
       for (int sign = -1; sign <= 1; sign += 2) {
-        const double d =
-            difference(stored, at_wide_value_cast(stored, node_dtype, moved(node_dtype, value, sign * bound, part)), wanted);
+        const double d = difference(
+            stored, at_wide_value_cast(stored, node_dtype, moved(node_dtype, value, sign * bound, part)), wanted);
         if (d > apart) apart = d;
       }
   } else if (bound > 0.0) {

@@ -54,18 +54,18 @@ typedef struct at_lt_algorithm {
 } at_lt_algorithm;
 
 /* The tunables of an algorithm; IN, a member and its dot, is where it lies in the choice. */
-#define AT_LT_TUNABLES(NUMBER, IN)                                                                                  \
-  AT_LT_TUNABLE(NUMBER, "id", IN value[AT_LT_ID], "the algorithm")                                                  \
-  AT_LT_TUNABLE(NUMBER, "tile", IN value[AT_LT_TILE], "the tile of D that one block computes")                      \
-  AT_LT_TUNABLE(NUMBER, "stages", IN value[AT_LT_STAGES], "the depth of the pipeline that loads A and B")           \
-  AT_LT_TUNABLE(NUMBER, "splitk", IN value[AT_LT_SPLITK],                                                           \
-                "number of parts that k is split into; 4294967295 is what cuBLASLt reports for some algorithms, "   \
-                "not a number of parts")                                                                            \
-  AT_LT_TUNABLE(NUMBER, "reduction", IN value[AT_LT_REDUCTION],                                                     \
-                "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")         \
-  AT_LT_TUNABLE(NUMBER, "swizzle", IN value[AT_LT_SWIZZLE], "1: blocks are reordered for the cache")                \
-  AT_LT_TUNABLE(NUMBER, "custom", IN value[AT_LT_CUSTOM], "an option of the algorithm, without a public name")      \
-  AT_LT_TUNABLE(NUMBER, "inner", IN value[AT_LT_INNER], "the shape of one instruction")                             \
+#define AT_LT_TUNABLES(NUMBER, IN)                                                                                \
+  AT_LT_TUNABLE(NUMBER, "id", IN value[AT_LT_ID], "the algorithm")                                                \
+  AT_LT_TUNABLE(NUMBER, "tile", IN value[AT_LT_TILE], "the tile of D that one block computes")                    \
+  AT_LT_TUNABLE(NUMBER, "stages", IN value[AT_LT_STAGES], "the depth of the pipeline that loads A and B")         \
+  AT_LT_TUNABLE(NUMBER, "splitk", IN value[AT_LT_SPLITK],                                                         \
+                "number of parts that k is split into; 4294967295 is what cuBLASLt reports for some algorithms, " \
+                "not a number of parts")                                                                          \
+  AT_LT_TUNABLE(NUMBER, "reduction", IN value[AT_LT_REDUCTION],                                                   \
+                "how the parts are added: 0 none, 1 in place, 2 in the compute type, 4 in the output type")       \
+  AT_LT_TUNABLE(NUMBER, "swizzle", IN value[AT_LT_SWIZZLE], "1: blocks are reordered for the cache")              \
+  AT_LT_TUNABLE(NUMBER, "custom", IN value[AT_LT_CUSTOM], "an option of the algorithm, without a public name")    \
+  AT_LT_TUNABLE(NUMBER, "inner", IN value[AT_LT_INNER], "the shape of one instruction")                           \
   AT_LT_TUNABLE(NUMBER, "cluster", IN value[AT_LT_CLUSTER], "the shape of a cluster of blocks")
 #define AT_LT_TUNABLE(NUMBER, KEY, FIELD, ABOUT) NUMBER(KEY, FIELD, NULL, 0, UINT32_MAX, 0, ABOUT)
 

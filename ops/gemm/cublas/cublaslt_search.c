@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cublaslt_search.c: which algorithms of cuBLASLt to try: the library's own ranking, then the space around a good one. */
+ * cublaslt_search.c: which algorithms of cuBLASLt to try: the library's own ranking, then the space around a good
+ * one. */
 #include "ops/gemm/cublas/cublaslt.h"
 
 #include <math.h>
@@ -214,7 +215,8 @@ static void range_axis(axis *a, at_lt_field field, uint32_t first, uint32_t last
   for (uint32_t v = first; v <= last && a->count < AXIS_MAX; v++) add_pair(a, v, 0);
 }
 
-/* Cluster shapes, the small ones first. Algorithms without clusters accept any and ignore it: for them there are none. */
+/* Cluster shapes, the small ones first. Algorithms without clusters accept any and ignore it: for them there are
+ * none. */
 static void cluster_axis(axis *a, const at_lt_algorithm *leader) {
   static const uint32_t shapes[] = {
       CUBLASLT_CLUSTER_SHAPE_1x1x1, CUBLASLT_CLUSTER_SHAPE_2x1x1,  CUBLASLT_CLUSTER_SHAPE_1x2x1,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked_complex.h: complex products by the real kernels of host_blocked. An element of A becomes a block of two rows and
- * two columns,
+ * blocked_complex.h: complex products by the real kernels of host_blocked. An element of A becomes a block of two rows
+ * and two columns,
  *
  *     re -im
  *     im  re
  *
- * one of B two rows, re and im, and D is as it lies: twice the rows and twice the depth, with as many multiplications as
- * the complex product has. Only copies of A and B are made so, in the panels of at_pack. */
+ * one of B two rows, re and im, and D is as it lies: twice the rows and twice the depth, with as many multiplications
+ * as the complex product has. Only copies of A and B are made so, in the panels of at_pack. */
 #ifndef AT_GEMM_BLOCKED_COMPLEX_H
 #define AT_GEMM_BLOCKED_COMPLEX_H
 
@@ -28,7 +28,7 @@ void at_complex_pack_a(const at_complex_pack *p);
 void at_complex_pack_b(const at_complex_pack *p);
 
 /* D = beta C of rows and columns of complex elements; C may be D. */
-void at_complex_scale(attune_dtype part, double beta, double beta_imag, const void *c, int64_t ldc, void *d, int64_t ldd,
-                      int64_t rows, int64_t columns);
+void at_complex_scale(attune_dtype part, double beta, double beta_imag, const void *c, int64_t ldc, void *d,
+                      int64_t ldd, int64_t rows, int64_t columns);
 
 #endif

@@ -11,7 +11,8 @@
 #include "src/host/threads.h"
 
 typedef struct job {
-  const at_gemm *g; /* of a complex problem the real form (blocked_complex.h), but for what describes A and B in memory */
+  const at_gemm
+      *g; /* of a complex problem the real form (blocked_complex.h), but for what describes A and B in memory */
   const at_gemm_operands *o;
   const at_gemm *complex; /* NULL: it is none */
   const at_gemm_operands *complex_operands;
@@ -168,7 +169,8 @@ static void add_to_scaled(const job *w, const area *r) {
   const at_gemm_operands *o = w->complex_operands;
   if (!w->scale) return;
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
-    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc, d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
+    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc,
+                  d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
     at_complex_scale((attune_dtype)w->g->dtype, o->beta, o->beta_imag, (const char *)o->c + 2 * c * w->out_size, g->ldc,
                      (char *)o->d + 2 * d * w->out_size, g->ldd, r->m / 2, r->n);
   }
@@ -481,7 +483,10 @@ static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_bl
                  .in_size = size,
                  .out_size = size,
                  .sum_size = size,
-                 .beta = g->c == AT_C_NONE ? 0.0 : scale ? 1.0 : f64 ? o->beta : (double)(float)o->beta};
+                 .beta = g->c == AT_C_NONE ? 0.0
+                         : scale           ? 1.0
+                         : f64             ? o->beta
+                                           : (double)(float)o->beta};
   run_job(&w);
 }
 

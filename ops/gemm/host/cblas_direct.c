@@ -54,35 +54,35 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
 /* call_TYPE: the problem as a program calls it, with `s` by gemv, matrix after matrix.
  * products_TYPE: calls of one product. A program has the arguments at hand: those of small products are kept out of the
  * loop, for reading them from the problem at each call would be seen in the time. */
-#define CALLS(NAME, TYPE, GEMM, GEMV)                                                                                  \
-  static void call_##NAME(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {      \
-    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                              \
-    const TYPE alpha = (TYPE)o->alpha, beta = g->c == AT_C_NONE ? 0 : (TYPE)o->beta;                                   \
-    for (int64_t i = 0; i < g->batch; i++) {                                                                           \
-      const TYPE *a = (const TYPE *)o->a + i * g->stride_a, *b = (const TYPE *)o->b + i * g->stride_b;                 \
-      TYPE *d = (TYPE *)o->d + i * g->stride_d;                                                                        \
-      if (g->c == AT_C_SEPARATE && beta != 0) copy_c(g, o, i, sizeof(TYPE));                                           \
-      if (s)                                                                                                           \
-        library->GEMV(COLUMN_MAJOR, s->trans, s->rows, s->columns, alpha, s->on_a ? a : b, s->lead, s->on_a ? b : a,   \
-                      s->step_in, beta, d, s->step_out);                                                               \
-      else                                                                                                             \
-        library->GEMM(COLUMN_MAJOR, trans_a, trans_b, (int)g->m, (int)g->n, (int)g->k, alpha, a, (int)g->lda, b,       \
-                      (int)g->ldb, beta, d, (int)g->ldd);                                                              \
-    }                                                                                                                  \
-  }                                                                                                                    \
-                                                                                                                       \
-  static void products_##NAME(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {                 \
-    const at_cblas_##GEMM##_fn gemm = library->GEMM;                                                                   \
-    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                              \
-    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;    \
-    const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */        \
-    int copy = calls->from % calls->copies;                                                                            \
-    for (int i = calls->from; i < calls->to; i += run) {                                                               \
-      const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);                             \
-      for (int j = 0; j < run; j++)                                                                                    \
-        gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (TYPE)o.alpha, o.a, lda, o.b, ldb, (TYPE)o.beta, o.d, ldd);      \
-      if (++copy == calls->copies) copy = 0;                                                                           \
-    }                                                                                                                  \
+#define CALLS(NAME, TYPE, GEMM, GEMV)                                                                                \
+  static void call_##NAME(const at_cblas *library, const at_gemm *g, const shape *s, const at_gemm_operands *o) {    \
+    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                            \
+    const TYPE alpha = (TYPE)o->alpha, beta = g->c == AT_C_NONE ? 0 : (TYPE)o->beta;                                 \
+    for (int64_t i = 0; i < g->batch; i++) {                                                                         \
+      const TYPE *a = (const TYPE *)o->a + i * g->stride_a, *b = (const TYPE *)o->b + i * g->stride_b;               \
+      TYPE *d = (TYPE *)o->d + i * g->stride_d;                                                                      \
+      if (g->c == AT_C_SEPARATE && beta != 0) copy_c(g, o, i, sizeof(TYPE));                                         \
+      if (s)                                                                                                         \
+        library->GEMV(COLUMN_MAJOR, s->trans, s->rows, s->columns, alpha, s->on_a ? a : b, s->lead, s->on_a ? b : a, \
+                      s->step_in, beta, d, s->step_out);                                                             \
+      else                                                                                                           \
+        library->GEMM(COLUMN_MAJOR, trans_a, trans_b, (int)g->m, (int)g->n, (int)g->k, alpha, a, (int)g->lda, b,     \
+                      (int)g->ldb, beta, d, (int)g->ldd);                                                            \
+    }                                                                                                                \
+  }                                                                                                                  \
+                                                                                                                     \
+  static void products_##NAME(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {               \
+    const at_cblas_##GEMM##_fn gemm = library->GEMM;                                                                 \
+    const int trans_a = at_cblas_trans(g->trans_a), trans_b = at_cblas_trans(g->trans_b);                            \
+    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;  \
+    const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */      \
+    int copy = calls->from % calls->copies;                                                                          \
+    for (int i = calls->from; i < calls->to; i += run) {                                                             \
+      const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);                           \
+      for (int j = 0; j < run; j++)                                                                                  \
+        gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (TYPE)o.alpha, o.a, lda, o.b, ldb, (TYPE)o.beta, o.d, ldd);    \
+      if (++copy == calls->copies) copy = 0;                                                                         \
+    }                                                                                                                \
   }
 
 CALLS(f64, double, dgemm, dgemv)

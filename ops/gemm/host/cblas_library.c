@@ -18,12 +18,12 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "src/base/support.h"
+#include "src/host/threads.h"
 #include "src/process/exit.h"
 #include "src/process/fork.h"
-#include "src/host/threads.h"
 #include "src/process/library.h"
 #include "src/process/loading.h"
-#include "src/base/support.h"
 
 #if defined(__x86_64__)
 #define MULTIARCH "/usr/lib/x86_64-linux-gnu/"
@@ -69,16 +69,16 @@ enum { SETTLE_NS = 5000000 }; /* what a fork needs to come from its start to the
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
 static struct {
-  size_t bytes;            /* for each thread and caller; 0: not known */
-  void *(*allocate)(int);  /* a caller's; NULL: it does not say */
+  size_t bytes;           /* for each thread and caller; 0: not known */
+  void *(*allocate)(int); /* a caller's; NULL: it does not say */
   void (*release)(void *);
-} caller_memory[AT_COUNT(families)]; /* by library */
-static int library_count;                            /* set once, with libraries, by load_all */
-static const family *cramped;                        /* not opened, for it would never come back; NULL: none */
-static bool narrow;                                  /* a limit on address space is near */
-static const family *refused;                        /* could not start its threads; NULL: none */
-static bool alone;                                   /* what attune opens runs with one thread, for it gets no more */
-static int threads_startable, threads_wanted;        /* besides one, when that was found */
+} caller_memory[AT_COUNT(families)];          /* by library */
+static int library_count;                     /* set once, with libraries, by load_all */
+static const family *cramped;                 /* not opened, for it would never come back; NULL: none */
+static bool narrow;                           /* a limit on address space is near */
+static const family *refused;                 /* could not start its threads; NULL: none */
+static bool alone;                            /* what attune opens runs with one thread, for it gets no more */
+static int threads_startable, threads_wanted; /* besides one, when that was found */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the

@@ -49,9 +49,9 @@ at_cblas *at_cblas_at(int index);
 /* The library of that id; NULL: not here. */
 at_cblas *at_cblas_find(const char *id);
 
-/* What work with the libraries depends on, as at_implementation.depends says it: "openblas-0.3.21 blis-0.9.0" for all of
- * them, "openblas-0.3.21" for the one here of the same name as `id`, whatever its version; "openblas-none" when there is
- * none, and "cblas-none" for all without any. False: it does not fit. Any thread. */
+/* What work with the libraries depends on, as at_implementation.depends says it: "openblas-0.3.21 blis-0.9.0" for all
+ * of them, "openblas-0.3.21" for the one here of the same name as `id`, whatever its version; "openblas-none" when
+ * there is none, and "cblas-none" for all without any. False: it does not fit. Any thread. */
 bool at_cblas_depends(const char *id, char *out, size_t size);
 
 /* The libraries as attune_device_libraries tells them; the last return value of `fn`. Any thread. */

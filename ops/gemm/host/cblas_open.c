@@ -63,9 +63,9 @@ int at_cblas_startable(int most) {
 
 /* ---- SIGINT ---- */
 
-/* Takes what came while the signal was blocked. True: this process sent it to itself. Any other is sent on. What is sent
- * to the process and not to this thread may meet another thread: looking before is what protects, and this where limits
- * are reached between the two. */
+/* Takes what came while the signal was blocked. True: this process sent it to itself. Any other is sent on. What is
+ * sent to the process and not to this thread may meet another thread: looking before is what protects, and this where
+ * limits are reached between the two. */
 static bool take_interrupts(const sigset_t *interrupt) {
   siginfo_t info;
   bool raised = false, others = false;

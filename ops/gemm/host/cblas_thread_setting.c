@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_thread_setting.c: see cblas_thread_setting.h. There are two ways in. Calls that want the setting as it is go the short one: their
- * thread notes that it is inside (src/process/in_flight.h), which costs a store. All others, and all while there are any, change
- * the state, which is one word: bits 0..15 calls inside by this way, 16..31 their thread count, then the flags below. Who
- * bars the gate to those of the short way waits for them to leave. */
+ * cblas_thread_setting.c: see cblas_thread_setting.h. There are two ways in. Calls that want the setting as it is go
+ * the short one: their thread notes that it is inside (src/process/in_flight.h), which costs a store. All others, and
+ * all while there are any, change the state, which is one word: bits 0..15 calls inside by this way, 16..31 their
+ * thread count, then the flags below. Who bars the gate to those of the short way waits for them to leave. */
 #include "ops/gemm/host/cblas_thread_setting.h"
 
 #include <limits.h>
 
+#include "src/base/support.h"
 #include "src/process/cancel.h"
 #include "src/process/exit.h"
 #include "src/process/floating.h"
 #include "src/process/in_flight.h"
-#include "src/base/support.h"
 
 #define INSIDE(state) ((state)&0xffffu)
 #define THREADS(state) ((int)(((state) >> 16) & 0xffffu))
 #define ALTERED ((uint64_t)1 << 32) /* the setting differs from `previous` and must be put back */
 #define CLOSED ((uint64_t)1 << 33)  /* one thread changes the setting */
 #define WAITING ((uint64_t)1 << 34) /* waiters > 0: no thread joins past them, and changes are signalled */
-#define MIXED \
-  ((uint64_t)1 << 35) /* threads want several counts: none takes the short way, which makes changes slow */
+#define MIXED ((uint64_t)1 << 35) /* threads want several counts: none takes the short way, which makes changes slow */
 #define ENDED ((uint64_t)1 << 36) /* by the process's end: no thread enters any more */
 #define LIMITED ((uint64_t)1 << 37) /* to `most` calls: none takes the short way, which does not count them */
-#define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: no thread enters while there is any */
+#define HOLD ((uint64_t)1 << 40)    /* one hold, for a fork: no thread enters while there is any */
 #define HELD ((uint64_t)0xffff << 40)
 #define LASTING (WAITING | MIXED | HELD | ENDED | LIMITED) /* what opening a closed gate leaves alone */
 #define FREE(state) (((state) & ~((uint64_t)0xffff << 16)) == 0)
@@ -124,8 +123,8 @@ static bool is_full(const at_cblas_thread_setting *gate, uint64_t state) {
   return INSIDE(state) == 0xffffu || (gate->most && INSIDE(state) >= (unsigned)gate->most && visitor.calls <= 1);
 }
 
-/* One attempt by the long way; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must
- * be told. OVER: the process ends. */
+/* One attempt by the long way; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters
+ * must be told. OVER: the process ends. */
 static entry try_enter(at_cblas_thread_setting *gate, int threads, uint64_t barred) {
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
   for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_thread_setting.h: calls into a library whose thread count is one setting of the process. Calls that want the same count
- * run at once, others wait; the setting found is put back when the last one leaves, so that the host program's own
- * choice stands.
+ * cblas_thread_setting.h: calls into a library whose thread count is one setting of the process. Calls that want the
+ * same count run at once, others wait; the setting found is put back when the last one leaves, so that the host
+ * program's own choice stands.
  *
  * A fork and the process's end must find no thread inside: OpenBLAS ends its threads at both, and a call in flight
  * would then hang or crash. So both close the gate and wait for the calls inside to end. */
@@ -30,8 +30,8 @@ typedef struct at_cblas_thread_setting {
 
 void at_cblas_thread_setting_init(at_cblas_thread_setting *gate, int (*get_threads)(void), void (*set_threads)(int));
 
-/* The variable where the library keeps its setting: reading it is much cheaper than asking. It is no part of the library's
- * interface, so nothing comes of it unless it holds what get_threads says, now and after each change. */
+/* The variable where the library keeps its setting: reading it is much cheaper than asking. It is no part of the
+ * library's interface, so nothing comes of it unless it holds what get_threads says, now and after each change. */
 void at_cblas_thread_setting_show(at_cblas_thread_setting *gate, const volatile int *setting);
 
 /* At most so many calls inside at once from now on: for each of them the library has memory, and it may get no more.

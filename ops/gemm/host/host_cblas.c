@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_cblas.c: GEMM of f32, f64, c64 and c128 by the CBLAS libraries of the machine; the library and its thread count are the
- * tunables. The first one with its default threads is the host's vendor default. */
+ * host_cblas.c: GEMM of f32, f64, c64 and c128 by the CBLAS libraries of the machine; the library and its thread count
+ * are the tunables. The first one with its default threads is the host's vendor default. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,8 +182,9 @@ static attune_status prepare(at_plan *plan) {
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", c.library);
   if (!can_use(library, at_gemm_of(plan->problem)))
     return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", c.library,
-                   at_gemm_part(at_gemm_of(plan->problem)->dtype) == ATTUNE_F32 ? "its f32 kernels read beyond the ends of matrices"
-                                                                  : "its kernels lose NaN and Inf");
+                   at_gemm_part(at_gemm_of(plan->problem)->dtype) == ATTUNE_F32
+                       ? "its f32 kernels read beyond the ends of matrices"
+                       : "its kernels lose NaN and Inf");
   if (library->gate.set_threads == NULL && c.threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %d; %s always uses %d", c.threads, c.library,
                    library->default_threads);

@@ -15,13 +15,13 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
 
-#define SCALE_COMPLEX(TYPE)                                                                      \
-  do {                                                                                           \
+#define SCALE_COMPLEX(TYPE)                                                                           \
+  do {                                                                                                \
     const TYPE *z = (const TYPE *)w->c + 2 * (from + i), re = (TYPE)w->beta, im = (TYPE)w->beta_imag; \
-    TYPE *d = (TYPE *)w->d + 2 * (to + i);                                                       \
-    const TYPE x = im == 0 ? re * z[0] : re * z[0] - im * z[1];                                  \
-    d[1] = im == 0 ? re * z[1] : re * z[1] + im * z[0];                                          \
-    d[0] = x;                                                                                    \
+    TYPE *d = (TYPE *)w->d + 2 * (to + i);                                                            \
+    const TYPE x = im == 0 ? re * z[0] : re * z[0] - im * z[1];                                       \
+    d[1] = im == 0 ? re * z[1] : re * z[1] + im * z[0];                                               \
+    d[0] = x;                                                                                         \
   } while (0)
 
 static void scale_column(const work *w, int64_t from, int64_t to, float beta) {

@@ -188,10 +188,10 @@ EACH(COLUMNS_4, TILE, 4)
 EACH(COLUMNS_1, ONE, 1)
 
 #define TABLE_OF(type) TABLE(type)
-const at_small_ops TABLE_OF(TYPE) = {.lanes = LANES,
-                                     .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
-                                     .scale = FN(small_scale),
-                                     .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
-                                     .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
-                                              {{EACH(COLUMNS_1, PACKED_ONE, 1)},
-                                               {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
+const at_small_ops TABLE_OF(TYPE) = {
+    .lanes = LANES,
+    .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
+    .scale = FN(small_scale),
+    .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
+    .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
+             {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * block_tile.cuh: the kernel of products that are made in tiles: D (m x n) = X (m x k) Y (k x n). A block
  * makes TM x TN of D and steps along k, BK at a time; STAGES - 1 steps are on their way into shared memory while one is
- * multiplied, or all of them at once where there are so few (WHOLE). The warps of a block are WARPS_M x WARPS_N over the
- * tile, times WARPS_K along a step. k is shared further by the SPLIT blocks of a cluster, and by PARTS of such, whose sums
- * go to the workspace: the same kernel, launched again with a.phase = 1, adds these up. All sums are added in a fixed order.
- * In front of it stands how tiles come into shared memory and how they are multiplied, by tensor cores (sm80_mma_tile.cuh,
- * sm80_mma.cuh) or without them (sm80_simt_f32.cuh): at_tile_x, at_tile_y, at_sums, at_multiply
- * (or at_run, a loop of its own), at_put_down. */
+ * multiplied, or all of them at once where there are so few (WHOLE). The warps of a block are WARPS_M x WARPS_N over
+ * the tile, times WARPS_K along a step. k is shared further by the SPLIT blocks of a cluster, and by PARTS of such,
+ * whose sums go to the workspace: the same kernel, launched again with a.phase = 1, adds these up. All sums are added
+ * in a fixed order. In front of it stands how tiles come into shared memory and how they are multiplied, by tensor
+ * cores (sm80_mma_tile.cuh, sm80_mma.cuh) or without them (sm80_simt_f32.cuh): at_tile_x, at_tile_y, at_sums,
+ * at_multiply (or at_run, a loop of its own), at_put_down. */
 
 /* ---- sums: lines along D's contiguous side ---- */
 

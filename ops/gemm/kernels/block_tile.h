@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * block_tile.h: what the families of block_tile.cuh's kernel share: a problem as X (m x k) times Y (k x n), m the larger. */
+ * block_tile.h: what the families of block_tile.cuh's kernel share: a problem as X (m x k) times Y (k x n), m the
+ * larger. */
 #ifndef AT_GEMM_BLOCK_TILE_H
 #define AT_GEMM_BLOCK_TILE_H
 
@@ -84,8 +85,8 @@ double at_block_cost(const at_gemm_shape *s, const at_block_choice *c, const at_
 /* Processors that blocks of a cluster of `split` can have. */
 int at_gemm_usable(int split, const at_machine *machine);
 
-/* Shared memory to ask for, `needed` or more: so much that no processor takes more blocks than others while the kernel before
- * leaves, where all blocks find a place at once. */
+/* Shared memory to ask for, `needed` or more: so much that no processor takes more blocks than others while the kernel
+ * before leaves, where all blocks find a place at once. */
 int at_gemm_spread(int64_t blocks, int needed, const at_machine *machine);
 
 /* How the kernel is launched: each tile by a cluster's blocks, so many times along k as there are parts, whose sums a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel.h: GEMM kernels of attune's own: families, each a kernel text with tunables. What one family knows of itself is
- * an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh. */
+ * kernel.h: GEMM kernels of attune's own: families, each a kernel text with tunables. What one family knows of itself
+ * is an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh. */
 #ifndef AT_GEMM_KERNEL_H
 #define AT_GEMM_KERNEL_H
 
@@ -90,8 +90,8 @@ static inline const at_gemm_kernels *at_gemm_kernels_of(const at_implementation 
 /* Blocks that a processor holds at a time, at least 1 and no more than `most`. */
 int at_gemm_resident(const at_machine *machine, int threads, int registers, int shared_bytes, int most);
 
-/* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
- * Where the list has `most` the worst falls out. The new count. */
+/* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells
+ * it. Where the list has `most` the worst falls out. The new count. */
 int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, const void *item);
 
 #define AT_GEMM_INSERT(list, count, most, item) \

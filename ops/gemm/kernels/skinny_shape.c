@@ -5,13 +5,13 @@
 at_gemm_skinny_shape at_gemm_skinny_shape_of(const at_gemm *g) {
   const bool swapped = g->m < g->n;
   at_gemm_skinny_shape s = {.m = swapped ? g->n : g->m,
-                    .n = swapped ? g->m : g->n,
-                    .k = g->k,
-                    .batch = g->batch,
-                    .in = (int)attune_dtype_size((attune_dtype)g->dtype),
-                    .swapped = swapped,
-                    .large_k = swapped ? !g->trans_b : g->trans_a,
-                    .small_k = swapped ? g->trans_a : !g->trans_b};
+                            .n = swapped ? g->m : g->n,
+                            .k = g->k,
+                            .batch = g->batch,
+                            .in = (int)attune_dtype_size((attune_dtype)g->dtype),
+                            .swapped = swapped,
+                            .large_k = swapped ? !g->trans_b : g->trans_a,
+                            .small_k = swapped ? g->trans_a : !g->trans_b};
   s.half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   s.sum = g->dtype == ATTUNE_F64 ? 8 : 4;
   s.wide = 16 / s.in;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * skinny_shape.h: products of which one factor is large and the other thin: what the families for them have in common. */
+ * skinny_shape.h: products of which one factor is large and the other thin: what the families for them have in
+ * common. */
 #ifndef AT_GEMM_SKINNY_SHAPE_H
 #define AT_GEMM_SKINNY_SHAPE_H
 
@@ -21,8 +22,8 @@ at_gemm_skinny_shape at_gemm_skinny_shape_of(const at_gemm *g);
  * RAGGED (16 bytes may reach beyond L) are defined. */
 void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_skinny_shape *s);
 
-/* How much longer the busiest processor works than if all of the device's shared the work evenly: `clusters` of `blocks`
- * blocks each (1: no clusters), whose places on the device are fewer than its processors. */
+/* How much longer the busiest processor works than if all of the device's shared the work evenly: `clusters` of
+ * `blocks` blocks each (1: no clusters), whose places on the device are fewer than its processors. */
 double at_gemm_uneven(const at_machine *machine, double clusters, int blocks);
 
 #endif

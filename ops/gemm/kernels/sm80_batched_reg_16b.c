@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_batched_reg_16b.c: the family of sm80_batched_reg_16b.cuh: batches of products of halves, sizes multiples of 16 up to 64, and
- * single products with one long side, which is cut. */
+ * sm80_batched_reg_16b.c: the family of sm80_batched_reg_16b.cuh: batches of products of halves, sizes multiples of 16
+ * up to 64, and single products with one long side, which is cut. */
 #include "ops/gemm/kernels/kernel.h"
 
 #include "gemm_sm80_batched_reg_16b_cuh.h"
@@ -27,7 +27,8 @@ static int64_t piece_of(int64_t size) {
   return 0;
 }
 
-/* One product with a long side is a batch of pieces of that side, which share the other matrix. Others are as they are. */
+/* One product with a long side is a batch of pieces of that side, which share the other matrix. Others are as they
+ * are. */
 static at_gemm cut(const at_gemm *g) {
   at_gemm s = *g;
   if (g->batch > 1) return s;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_batched_reg_16b.cuh: many small products of halves, sizes multiples of 16. A warp makes TM x TN of a matrix of D and takes A and B
- * from memory straight into the registers that tensor cores want, and D from them straight to memory: no shared memory,
- * no waiting for other warps. WARPS warps make a matrix, TEAMS such teams are a block. kernel.cuh stands in front of it.
+ * sm80_batched_reg_16b.cuh: many small products of halves, sizes multiples of 16. A warp makes TM x TN of a matrix of D
+ * and takes A and B from memory straight into the registers that tensor cores want, and D from them straight to memory:
+ * no shared memory, no waiting for other warps. WARPS warps make a matrix, TEAMS such teams are a block. kernel.cuh
+ * stands in front of it.
  *
- * An instruction multiplies 16 lines of n by 8 lines of m, 16 of k at a time, and gives a thread certain elements of each.
- * Which m, n and k stand for which of its places is free, as long as A, B and D agree. So a thread has neighbours:
+ * An instruction multiplies 16 lines of n by 8 lines of m, 16 of k at a time, and gives a thread certain elements of
+ * each. Which m, n and k stand for which of its places is free, as long as A, B and D agree. So a thread has
+ * neighbours:
  *   k: DEPTH of every UNIT, side by side. UNIT of k are two instructions where K permits.
  *   m: ALONG_M side by side, one for each instruction along m; D then has twice as many side by side.
  *   n: ALONG_N side by side where B lies along n, else lines 8 apart. */

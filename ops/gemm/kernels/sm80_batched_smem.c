@@ -68,7 +68,8 @@ static int share_of(const shape *s, const choice *c) {
   return share < MOST_SHARE ? share : MOST_SHARE;
 }
 
-/* D goes from registers straight to where it belongs: the threads have pieces of it that, side by side, fill sectors. */
+/* D goes from registers straight to where it belongs: the threads have pieces of it that, side by side, fill
+ * sectors. */
 static bool is_straight(const at_gemm *g, const shape *s, const choice *c) {
   const int wide = 16 / s->in, piece = (c->tm < wide ? c->tm : wide) * s->out;
   return !s->half && !g->trans_a && g->m == s->m && g->n == s->n && s->m / c->tm * piece >= SECTOR &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_batched_smem.cuh: many small products. A team of WARPS warps makes SHARE matrices of D after the other: A and B (and C) are
- * copied into shared memory, STAGES of them ahead, multiplied there, and D leaves through shared memory, so that all that
- * goes to or from memory is whole pieces side by side; where a team's threads have such pieces anyway (STRAIGHT), D leaves
- * from their registers. M, N, K are sizes up to which all is filled with zeros; the real ones may be smaller. kernel.cuh
- * stands in front of it.
+ * sm80_batched_smem.cuh: many small products. A team of WARPS warps makes SHARE matrices of D after the other: A and B
+ * (and C) are copied into shared memory, STAGES of them ahead, multiplied there, and D leaves through shared memory, so
+ * that all that goes to or from memory is whole pieces side by side; where a team's threads have such pieces anyway
+ * (STRAIGHT), D leaves from their registers. M, N, K are sizes up to which all is filled with zeros; the real ones may
+ * be smaller. kernel.cuh stands in front of it.
  *
- * f32 and f64: a thread has TM x TN of D. Along the side that lies contiguous in shared memory its elements are vectors,
- * along the other they are spread, a row for each lane, as rows begin 16 bytes apart modulo 32: no two lanes meet in a
- * bank. Halves: a warp has TM x TN, by tensor cores that make D transposed, so that pairs lie along m. */
+ * f32 and f64: a thread has TM x TN of D. Along the side that lies contiguous in shared memory its elements are
+ * vectors, along the other they are spread, a row for each lane, as rows begin 16 bytes apart modulo 32: no two lanes
+ * meet in a bank. Halves: a warp has TM x TN, by tensor cores that make D transposed, so that pairs lie along m. */
 #ifndef M
 #define M 16
 #define N 16
@@ -41,8 +41,8 @@
 #define INNER_B (TRANS_B ? N : K)
 #define OUTER_B (TRANS_B ? K : N)
 
-/* Bytes from one line to the next in shared memory: an odd number of 16-byte pieces where threads read different lines at
- * once. Where they read one line, nothing lies between lines: copies then fill whole 128 bytes, which is quicker. */
+/* Bytes from one line to the next in shared memory: an odd number of 16-byte pieces where threads read different lines
+ * at once. Where they read one line, nothing lies between lines: copies then fill whole 128 bytes, which is quicker. */
 static __device__ constexpr int at_pitch(int bytes, bool spread) {
   return ((bytes + 15) / 16 | (spread ? 1 : 0)) * 16;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_mma.c: the family of sm80_mma.cuh and block_tile.cuh: products by tensor cores, where vendors leave time: small, odd, skinny
- * and deep ones. */
+ * sm80_mma.c: the family of sm80_mma.cuh and block_tile.cuh: products by tensor cores, where vendors leave time: small,
+ * odd, skinny and deep ones. */
 #include "ops/gemm/kernels/block_tile.h"
 
 #include "gemm_block_tile_cuh.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_mma.cuh: how tensor cores multiply tiles in shared memory: sm80_mma_tile.cuh's, for block_tile.cuh's kernel, which stands behind it. */
+ * sm80_mma.cuh: how tensor cores multiply tiles in shared memory: sm80_mma_tile.cuh's, for block_tile.cuh's kernel,
+ * which stands behind it. */
 
 /* ---- what tensor cores take and make ---- */
 
@@ -63,8 +64,8 @@ AT_INLINE int at_col_of(int j, int e, int lane) {
 
 #else
 
-/* Lane 4 g + t has pairs: of what lies along k, steps 2 t and 2 t + 1; of what lies along its rows, rows 2 g and 2 g + 1 of
- * 16. An instruction of f64 takes step 2 t + u of each lane, one of f32 both. */
+/* Lane 4 g + t has pairs: of what lies along k, steps 2 t and 2 t + 1; of what lies along its rows, rows 2 g and 2 g +
+ * 1 of 16. An instruction of f64 takes step 2 t + u of each lane, one of f32 both. */
 struct at_pieces {
   at_in x[FM][2][2], y[FN][2]; /* [row][step], [step] */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_mma_tile.cuh: the sizes of sm80_mma.cuh's kernels, and how tiles of X and Y come into shared memory. A tile lies there as it
- * does in memory, along k or along its rows: lines of 16-byte pieces, whose order within a line changes from line to line,
- * so that neither copies nor tensor cores meet in a bank. kernel.cuh stands in front of it. */
+ * sm80_mma_tile.cuh: the sizes of sm80_mma.cuh's kernels, and how tiles of X and Y come into shared memory. A tile lies
+ * there as it does in memory, along k or along its rows: lines of 16-byte pieces, whose order within a line changes
+ * from line to line, so that neither copies nor tensor cores meet in a bank. kernel.cuh stands in front of it. */
 #ifndef TM
 #define TM 64
 #define TN 64
@@ -44,8 +44,8 @@
 
 /* ---- tiles in shared memory ---- */
 
-/* Where piece `piece` of line `line` lies. Halves are picked up by rows of 8 pieces of as many lines; f32 and f64 by pairs
- * of elements, a lane's pairs of steps or of rows. */
+/* Where piece `piece` of line `line` lies. Halves are picked up by rows of 8 pieces of as many lines; f32 and f64 by
+ * pairs of elements, a lane's pairs of steps or of rows. */
 template <int PIECES, bool ALONG_K> AT_INLINE int at_place(int line, int piece) {
   constexpr int TURNS = PIECES < 8 ? PIECES : 8;
 #if IN >= 2

@@ -171,7 +171,8 @@ static bool is_same(const choice *a, const choice *b) {
   return is_alike(a, b) && a->warps_k == b->warps_k && at_block_warps(a) == at_block_warps(b);
 }
 
-/* A search tries few, of which no more than two differ only in what a block does in itself, and three have the same tile. */
+/* A search tries few, of which no more than two differ only in what a block does in itself, and three have the same
+ * tile. */
 static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];

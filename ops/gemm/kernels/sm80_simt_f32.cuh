@@ -47,8 +47,8 @@
 
 /* ---- tiles in shared memory ---- */
 
-/* ROWS of an operand and BK of k. Lines that are written across, by copies of 8 k and 4 rows a warp, have a gap between them:
- * so no two of these meet in a bank. */
+/* ROWS of an operand and BK of k. Lines that are written across, by copies of 8 k and 4 rows a warp, have a gap between
+ * them: so no two of these meet in a bank. */
 template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
   static constexpr int PITCH = ROWS + (ALONG_K ? 4 : 0), SPACE = PITCH * BK * SIZE, UNIT = ALONG_K ? SIZE : BYTES,
                        UNITS = ALONG_K ? 8 : ROWS * SIZE / UNIT, LINES = ALONG_K ? ROWS : BK, EACH = THREADS / UNITS,
@@ -117,8 +117,8 @@ static_assert(IN == 0 && OUT == 0 && RM % 4 == 0 && RN % 4 == 0 && CHUNK % 2 == 
 
 typedef at_sum at_sums[RM][RN];
 
-/* Two lanes beside each other take the same of X, two that are two apart the same of Y: so shared memory serves half a warp
- * at a time. */
+/* Two lanes beside each other take the same of X, two that are two apart the same of Y: so shared memory serves half a
+ * warp at a time. */
 AT_INLINE int at_lane_m(int lane) {
   return (lane >> 1 & 1) | (lane >> 2 & (LANES_M - 2));
 }
@@ -137,8 +137,8 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
   for (int j = 0; j < RN; j += 4) *(at_pack<at_in, 4> *)(p.y + j) = *(const at_pack<at_in, 4> *)(y + j * LANES_N);
 }
 
-/* There and back along the shorter side, or where sums are bound along D's: neighbours share an element of X or Y, which is
- * read from the registers once. */
+/* There and back along the shorter side, or where sums are bound along D's: neighbours share an element of X or Y,
+ * which is read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
   constexpr bool ACROSS = BOUND ? TURNED : RM > RN;
   constexpr int OUTER = ACROSS ? RM : RN, INNER = ACROSS ? RN : RM;
@@ -151,9 +151,9 @@ AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
     }
 }
 
-/* This family's loop over steps is its own: tiles are ordered while others are multiplied, a few copies at a time, so that they
- * do not stand in the way of what is picked up; and what the next step begins with is picked up before this one's last
- * products, which hide the barrier. */
+/* This family's loop over steps is its own: tiles are ordered while others are multiplied, a few copies at a time, so
+ * that they do not stand in the way of what is picked up; and what the next step begins with is picked up before this
+ * one's last products, which hide the barrier. */
 #define OWN_LOOP 1
 
 /* `m` and `n` are the warp's place within the tile. ORDERED steps are on their way into `room`. */
@@ -207,11 +207,11 @@ AT_INLINE at_sum at_other(at_sum x, at_u32 zero) {
   return __uint_as_float(__float_as_uint(x) ^ zero);
 }
 
-/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. What is stored four at a time binds the
- * registers of the sums. Registers lie in two banks, even and odd, each of which gives a product one word a cycle. So either
- * nothing is bound (`zero` is 0, which no compiler knows), or the sums of two neighbours change places, here and in what reads
- * them: then a sum and the element of X or Y that it takes next to it, which come from memory four at a time too, lie in
- * different banks. */
+/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. What is stored four at a time binds
+ * the registers of the sums. Registers lie in two banks, even and odd, each of which gives a product one word a cycle.
+ * So either nothing is bound (`zero` is 0, which no compiler knows), or the sums of two neighbours change places, here
+ * and in what reads them: then a sum and the element of X or Y that it takes next to it, which come from memory four at
+ * a time too, lie in different banks. */
 template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane, at_u32 zero) {
 #pragma unroll
   for (int i = 0; i < RM; i += 4)

@@ -111,8 +111,8 @@ struct at_small {
 #define STRIDE_S s.ld
 #endif
 
-/* The chunk at k into a room. Ordered here; there after at_copies_wait. What is beyond the end of k or the last column is
- * zero. */
+/* The chunk at k into a room. Ordered here; there after at_copies_wait. What is beyond the end of k or the last column
+ * is zero. */
 AT_INLINE void at_bring(at_in *to, at_small &s, int k, int lane) {
 #if SMALL_K
   at_in *at = to + lane % SPAN * PITCH + lane / SPAN;
@@ -156,9 +156,9 @@ AT_INLINE void at_add(at_sums &sum, const uint4 &x, const at_in *s) {
   }
 }
 
-/* The lane's sums to those of its group. What is stored 16 bytes at a time binds the registers of the sums, and as L comes 16
- * bytes at a time too, a sum and the element of L that it takes would lie in the same of two banks: so two rows change
- * places. */
+/* The lane's sums to those of its group. What is stored 16 bytes at a time binds the registers of the sums, and as L
+ * comes 16 bytes at a time too, a sum and the element of L that it takes would lie in the same of two banks: so two
+ * rows change places. */
 AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int lane) {
 #pragma unroll
   for (int c = 0; c < COLS; c++) {

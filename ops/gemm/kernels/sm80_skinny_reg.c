@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_reg.c: the family of sm80_skinny_reg.cuh: a large matrix times one of up to 64 columns, or the same transposed. */
+ * sm80_skinny_reg.c: the family of sm80_skinny_reg.cuh: a large matrix times one of up to 64 columns, or the same
+ * transposed. */
 #include "ops/gemm/kernels/skinny_shape.h"
 
 #include "gemm_sm80_skinny_reg_cuh.h"

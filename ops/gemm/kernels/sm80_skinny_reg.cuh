@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_skinny_reg.cuh: products of a large matrix and one of few columns: D (m x n) = L (m x k) S (k x n), n up to 64. L goes from
- * memory into registers once, 16 bytes a load, AHEAD steps ahead; S comes through shared memory, CHUNK of k at a time, one
- * chunk ahead. The warps of a block share its rows and the sums over k: WARPS_M x WARPS_K of them. SPLIT blocks, a cluster,
- * share k further. Sums are added up in a fixed order. kernel.cuh stands in front of it.
+ * sm80_skinny_reg.cuh: products of a large matrix and one of few columns: D (m x n) = L (m x k) S (k x n), n up to 64.
+ * L goes from memory into registers once, 16 bytes a load, AHEAD steps ahead; S comes through shared memory, CHUNK of k
+ * at a time, one chunk ahead. The warps of a block share its rows and the sums over k: WARPS_M x WARPS_K of them. SPLIT
+ * blocks, a cluster, share k further. Sums are added up in a fixed order. kernel.cuh stands in front of it.
  *
  * FORM 0: L lies along m. A thread has PER vectors of rows, and takes STEP of k after another.
  * FORM 1: L lies along k. A warp has PER rows, its lanes side by side along k.
- * FORM 2: L lies along k, halves, by tensor cores: a warp has PER x 16 rows. A lane's 8 elements along k are those of two
- * instructions; which k an instruction takes for which does not matter as long as L and S agree. */
+ * FORM 2: L lies along k, halves, by tensor cores: a warp has PER x 16 rows. A lane's 8 elements along k are those of
+ * two instructions; which k an instruction takes for which does not matter as long as L and S agree. */
 #ifndef FORM
 #define FORM 0
 #define COLS 16
@@ -31,8 +31,8 @@
 #define SIZE ((int)sizeof(at_in))
 #define WIDE (16 / SIZE)
 
-/* STEP of k by a warp at a time, with LOADS of 16 bytes by a thread. S lies in shared memory as it lies in memory, or along
- * k; PITCH elements lie between its lines. */
+/* STEP of k by a warp at a time, with LOADS of 16 bytes by a thread. S lies in shared memory as it lies in memory, or
+ * along k; PITCH elements lie between its lines. */
 #if FORM == 0
 #define STEP (WIDE < 4 ? WIDE : 4)
 #define WARP_ROWS (32 * WIDE * PER)

@@ -5,8 +5,8 @@
  * WARPS_M warps of a team have the same part of k and one ring of S. WARPS_K teams, and the SPLIT blocks of a cluster,
  * share k. Sums are made by tensor cores and added up in a fixed order. kernel.cuh stands in front of it.
  *
- * A lane's 8 elements along k are those of two instructions; which k an instruction takes for which does not matter as long
- * as L and S agree. Rows and columns beyond the matrices are whatever lay there: their sums go nowhere. */
+ * A lane's 8 elements along k are those of two instructions; which k an instruction takes for which does not matter as
+ * long as L and S agree. Rows and columns beyond the matrices are whatever lay there: their sums go nowhere. */
 #ifndef COLS
 #define COLS 8 /* n, rounded up to a multiple of 8 */
 #define PER 1

@@ -18,8 +18,7 @@ static bool supports(const at_gemm *g, const at_machine *machine) {
   if (machine->capability != 90 || !half) return false;
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
-  return at_wgmma_reaches(g) &&
-         at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
+  return at_wgmma_reaches(g) && at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
 }
 
 static int kept_of(const at_wgmma_choice *c, bool larger) {

@@ -68,9 +68,9 @@ template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed
 
 #if PAIRS
 
-/* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
- * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. A thread's lines are
- * a multiple of 4 apart, so all or none of them are such. */
+/* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not
+ * lie at a multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. A
+ * thread's lines are a multiple of 4 apart, so all or none of them are such. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
   constexpr int LANES = LINE_D / 2, APART = 4 * (32 / LANES), TIMES = LINES_D / APART, MOST = GROUPS > 1 && FM * TN >= 192 ? 2 : 8,
                 SOME = TIMES < MOST ? TIMES : MOST;
@@ -107,8 +107,8 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 
 #elif ROUNDED
 
-/* What passed are D's elements: as many at a time as a store may have, as words: of elements the compiler would load each
- * alone. */
+/* What passed are D's elements: as many at a time as a store may have, as words: of elements the compiler would load
+ * each alone. */
 typedef at_pack<at_u32, BYTES_D / 4> at_unit;
 
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
@@ -192,8 +192,8 @@ AT_INLINE at_u32 at_in_block(at_u32 shared, at_u32 rank) {
   return there;
 }
 
-/* The blocks that share k each get what the others have of their columns. `first`: that of them whose share is the first.
- * All blocks of the cluster have begun. */
+/* The blocks that share k each get what the others have of their columns. `first`: that of them whose share is the
+ * first. All blocks of the cluster have begun. */
 AT_INLINE void at_send_all(const at_sums &sum, const char *inbox, at_u64 *arrived, int first, int mine) {
 #pragma unroll
   for (int s = 0; s < SPLIT; s++) {
@@ -228,8 +228,8 @@ template <int FIRST> AT_INLINE void at_add_all(at_sums &sum, const char *inbox) 
 
 #if PARTS > 1
 
-/* Of a tile's sums, in the workspace: four of a thread lie together, then those of all threads of a block; then come the
- * thread's others, and the blocks of the cluster that share the tile. */
+/* Of a tile's sums, in the workspace: four of a thread lie together, then those of all threads of a block; then come
+ * the thread's others, and the blocks of the cluster that share the tile. */
 #define TILE_UNITS (TM * TN / 4)
 
 AT_INLINE float4 *at_partial_sums(const at_arguments &a, int part, at_i64 matrix, int tiles, int tile) {
@@ -247,8 +247,8 @@ template <int FIRST> AT_INLINE void at_keep(float4 *tile, const at_sums &sum) {
     }
 }
 
-/* What the parts left in the workspace: 128 threads make 64 elements of a tile, 8 of them each 4; these add every eighth
- * part, and then what they have, in order. */
+/* What the parts left in the workspace: 128 threads make 64 elements of a tile, 8 of them each 4; these add every
+ * eighth part, and then what they have, in order. */
 AT_INLINE void at_add_parts(const at_arguments &a, int tiles, int tile, int tile_m, int tile_n, at_i64 matrix, int which) {
   constexpr int TEAMS = 8, MINE = (PARTS + TEAMS - 1) / TEAMS;
   float4(*room)[16] = (float4(*)[16])at_room;

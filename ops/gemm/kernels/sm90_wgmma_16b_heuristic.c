@@ -62,8 +62,7 @@ static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const a
   const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
   const double processors = at_lesser((double)at_once * cluster / c->blocks, machine->processors);
   const double mean = works * cluster / processors, most = rounded_up(mean), rounds = rounded_up(works / at_once);
-  const double slices = (double)at_gemm_parts(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
-               steps = slices / c->deep;
+  const double slices = (double)at_gemm_parts(s->k, AT_WGMMA_STEP) / (c->split * c->parts), steps = slices / c->deep;
   /* Bytes on their way: 40 KB a processor are what memory wants. */
   const double ahead = at_lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
                flight = at_lesser(works * cluster, (double)at_once * cluster) * ahead * slice_bytes(s, c) * c->deep /
@@ -146,8 +145,9 @@ static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
          a->along_n == b->along_n && a->turned == b->turned;
 }
 
-/* What no model tells: how much is asked for early, and what is kept in the L2 cache. Memory-bound sums gain by one or two
- * early steps and by weights that stay, brief ones by two steps or more. What was just copied is in the L2 cache. */
+/* What no model tells: how much is asked for early, and what is kept in the L2 cache. Memory-bound sums gain by one or
+ * two early steps and by weights that stay, brief ones by two steps or more. What was just copied is in the L2
+ * cache. */
 static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number, const at_machine *machine) {
   if (s->pads_x || s->pads_y) return c;
   const int64_t steps = at_gemm_parts(at_gemm_parts(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
@@ -183,7 +183,8 @@ static bool is_variant(const at_wgmma_choice *a, const at_wgmma_choice *b) {
   return a->early == b->early && a->late == b->late && a->kept == b->kept;
 }
 
-/* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the best. */
+/* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the
+ * best. */
 int at_wgmma_candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   at_wgmma_choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];

@@ -6,13 +6,14 @@
  * cores cut off what they add to large sums, so every 64 steps along k have a sum of their own, which is added by f32
  * instructions.
  *
- * The kernel before, with BEFORE, writes the three parts of op(B)' (the rows of the product) and of A (its columns) to the workspace, as the
- * tiles of shared memory lie: lines of 64 steps along k, whose eight pieces of 16 bytes are turned by the line's number.
- * ROWS: warp groups, 64 rows of a tile each. COLUMNS: of a tile. STAGES: of 64 steps in shared memory. X_K,
- * Y_K: B, A lie along k. BYTES_X, BYTES_Y, BYTES_D: that may be read or written together. READS_C: there may be a C.
+ * The kernel before, with BEFORE, writes the three parts of op(B)' (the rows of the product) and of A (its columns) to
+ * the workspace, as the tiles of shared memory lie: lines of 64 steps along k, whose eight pieces of 16 bytes are
+ * turned by the line's number. ROWS: warp groups, 64 rows of a tile each. COLUMNS: of a tile. STAGES: of 64 steps in
+ * shared memory. X_K, Y_K: B, A lie along k. BYTES_X, BYTES_Y, BYTES_D: that may be read or written together. READS_C:
+ * there may be a C.
  *
- * Infinities, NaN and numbers that have no three such parts are told by a flag for each 64 x 64 elements; tiles that they
- * concern are made by f32 instructions. */
+ * Infinities, NaN and numbers that have no three such parts are told by a flag for each 64 x 64 elements; tiles that
+ * they concern are made by f32 instructions. */
 #define STEP 64
 #define UNIT_X (64 * STEP * 2)      /* bytes of one part of 64 rows */
 #define UNIT_Y (COLUMNS * STEP * 2) /* of COLUMNS columns */

@@ -6,9 +6,9 @@
 #include <attune/gemm.h>
 
 #include "ops/ops.h"
+#include "tuning/op/contract.h"
 #include "tuning/op/op.h"
 #include "tuning/op/problem_text.h"
-#include "tuning/op/contract.h"
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
 
@@ -19,11 +19,11 @@ typedef struct at_gemm {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d;
-  uint64_t workspace_cap; /* never 0 */
-  uint8_t dtype;          /* of A and B */
-  uint8_t dtype_out;      /* of C and D */
+  uint64_t workspace_cap;   /* never 0 */
+  uint8_t dtype;            /* of A and B */
+  uint8_t dtype_out;        /* of C and D */
   uint8_t trans_a, trans_b; /* attune_transpose; ATTUNE_C for complex types only */
-  uint8_t accuracy; /* attune_accuracy */
+  uint8_t accuracy;         /* attune_accuracy */
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
@@ -160,8 +160,8 @@ attune_status at_gemm_scale_cuda(attune_stream *stream, const at_gemm *g, const 
 
 extern const at_op at_gemm_op;
 
-/* The least accuracy of products, by type of their elements, as attune_accuracy; 0: what is asked for. Set before the first tuner is
- * there, and not changed then (ATTUNE_TF32). */
+/* The least accuracy of products, by type of their elements, as attune_accuracy; 0: what is asked for. Set before the
+ * first tuner is there, and not changed then (ATTUNE_TF32). */
 extern uint8_t at_gemm_least_accuracy[ATTUNE_C128 + 1] __attribute__((visibility("hidden")));
 
 #endif

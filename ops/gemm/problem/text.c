@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
- * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=, stride_a= ... (elements or
- * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. Texts that are read may
- * leave the accuracy out (strict) and may say row-major; those that are written are column-major. */
+ * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=,
+ * stride_a= ... (elements or "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth
+ * size. Texts that are read may leave the accuracy out (strict) and may say row-major; those that are written are
+ * column-major. */
 #include <string.h>
 
 #include "ops/gemm/problem/problem.h"
@@ -70,8 +71,8 @@ attune_status at_gemm_format(const void *problem, char *out, size_t size) {
                                                                                        : at_text_too_small(size);
 }
 
-/* A row-major matrix is the transpose of the column-major one in the same memory, so A and B change places; the words of
- * shapes are those of the same memory. */
+/* A row-major matrix is the transpose of the column-major one in the same memory, so A and B change places; the words
+ * of shapes are those of the same memory. */
 attune_status at_gemm_show(const void *problem, int as, char *out, size_t size) {
   if (as != 1) return at_gemm_format(problem, out, size);
   at_gemm g = *at_gemm_of(problem);

@@ -5,9 +5,10 @@
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/columns.h"
 
-const char *const at_gemm_columns[] = {"dtype",    "dtype_out", "transa",   "transb",        "m",   "n",   "k",
-                                       "batch",    "layout",    "lda",      "ldb",           "ldc", "ldd", "stride_a",
-                                       "stride_b", "stride_c",  "stride_d", AT_CONTRACT_COLUMNS, NULL};
+const char *const at_gemm_columns[] = {"dtype", "dtype_out", "transa",   "transb",   "m",        "n",
+                                       "k",     "batch",     "layout",   "lda",      "ldb",      "ldc",
+                                       "ldd",   "stride_a",  "stride_b", "stride_c", "stride_d", AT_CONTRACT_COLUMNS,
+                                       NULL};
 
 static attune_status read_number(const at_column *field, attune_gemm_problem *p, bool *known) {
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ieee_specials.c: which special values are tried with a problem, where they are planted, and the scalars that go with them.
+ * ieee_specials.c: which special values are tried with a problem, where they are planted, and the scalars that go with
+ * them.
  */
 #include "ops/gemm/reference/ieee_specials.h"
 
@@ -164,7 +165,8 @@ static void plant_line(const planting *p, at_special_role role, size_t first) {
     store(p->bytes, dtype, first + (size_t)(p->place[i] * p->l.depth_step), p->value[role][i]);
 }
 
-/* May something be planted in one matrix of the batch without another one changing? Inputs may overlap or interleave. */
+/* May something be planted in one matrix of the batch without another one changing? Inputs may overlap or
+ * interleave. */
 static bool are_apart(const at_gemm *g, int64_t rows, int64_t columns, int64_t ld, int64_t stride) {
   return g->batch == 1 || stride == 0 || stride >= ld * (columns - 1) + rows;
 }
@@ -339,7 +341,8 @@ static void put_c(list *l, const at_gemm *g) {
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)NAN);
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)INFINITY);
   if (g->dtype_out != ATTUNE_F16)
-    put(l, zero, 0, AT_C_ORDINARY, l->alpha, denormal_of(at_gemm_part(g->dtype) == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32));
+    put(l, zero, 0, AT_C_ORDINARY, l->alpha,
+        denormal_of(at_gemm_part(g->dtype) == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32));
 }
 
 int at_special_cases(const at_gemm *g, int want, at_special_case *out) {

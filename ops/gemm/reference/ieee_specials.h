@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ieee_specials.h: private to special*.c and reference*.c: NaN, infinities, denormals, zeros and huge numbers in the operands
- * and the scalars of a GEMM, and what must become of them.
+ * ieee_specials.h: private to special*.c and reference*.c: NaN, infinities, denormals, zeros and huge numbers in the
+ * operands and the scalars of a GEMM, and what must become of them.
  *
  * Planted rows of op(A) and columns of op(B) ("lines") are zeros but for one or two of a few fixed places along k. So
  * each planted element of the product is a sum of at most AT_SPECIAL_PLACES terms, which is computed as it stands. */

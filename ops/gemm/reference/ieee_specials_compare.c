@@ -7,8 +7,8 @@
  * of NaN and of zero does not matter. With alpha = Inf either Inf or NaN is right: multiplying B by alpha first gives
  * NaN.
  *
- * Of a complex number that is not finite one part at least must not be: which one, and whether it is Inf or NaN, depends
- * on how two complex numbers are multiplied, for C's Annex G, Fortran and BLAS differ. */
+ * Of a complex number that is not finite one part at least must not be: which one, and whether it is Inf or NaN,
+ * depends on how two complex numbers are multiplied, for C's Annex G, Fortran and BLAS differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

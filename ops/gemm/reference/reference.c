@@ -72,9 +72,9 @@ static void norms_share(void *arg, const at_team *team) {
 static void matrix_norms(at_reference *r, int64_t b, int threads) {
   const at_gemm *g = &r->g;
   const attune_dtype part = at_gemm_part(g->dtype);
-  vectors rows = {r->row_norms + b * g->m, r->a,   part, r->parts, g->m, g->k, g->lda, g->trans_a != 0,
+  vectors rows = {r->row_norms + b * g->m,  r->a, part, r->parts, g->m, g->k, g->lda, g->trans_a != 0,
                   (size_t)(g->stride_a * b)};
-  vectors columns = {r->column_norms + b * g->n, r->b,   part, r->parts, g->n, g->k, g->ldb, g->trans_b == 0,
+  vectors columns = {r->column_norms + b * g->n, r->b, part, r->parts, g->n, g->k, g->ldb, g->trans_b == 0,
                      (size_t)(g->stride_b * b)};
   at_parallel(threads, norms_share, &rows);
   at_parallel(threads, norms_share, &columns);
@@ -204,8 +204,7 @@ static attune_status spot_check(const at_reference *r) {
     const int64_t rows = g->m * r->parts, i = (int64_t)(pick[0] % (uint64_t)rows),
                   j = (int64_t)(pick[1] % (uint64_t)g->n), b = (int64_t)(pick[2] % (uint64_t)g->batch);
     long double sum = 0.0L;
-    for (int64_t p = 0; p < g->k * r->parts; p++)
-      sum += (long double)of_a(r, i, p, b) * (long double)of_b(r, p, j, b);
+    for (int64_t p = 0; p < g->k * r->parts; p++) sum += (long double)of_a(r, i, p, b) * (long double)of_b(r, p, j, b);
     const double allowed = r->gamma * r->row_norms[b * g->m + i / r->parts] * r->column_norms[b * g->n + j];
     const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * rows + i)) - (double)sum);
     if (!(error <= allowed))
@@ -226,8 +225,8 @@ static attune_status keep_c(at_reference *r) {
   for (int64_t b = 0; b < g->batch; b++)
     for (int64_t j = 0; j < g->n; j++)
       for (int64_t i = 0; i < rows; i++)
-        r->added[(b * g->n + j) * rows + i] = at_reference_value(
-            r->c, at_gemm_part(g->dtype_out), (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
+        r->added[(b * g->n + j) * rows + i] =
+            at_reference_value(r->c, at_gemm_part(g->dtype_out), (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
   return ATTUNE_OK;
 }
 

@@ -43,9 +43,9 @@ static double addend_of(const comparison *c, size_t at, int64_t i, double *size)
   return times(c->s.beta, c->s.beta_imag, z, (int)(i & 1));
 }
 
-/* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may round
- * twice, alpha A B before C is added: cuBLAS's default does. A complex element's parts are allowed the error of its
- * size. */
+/* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may
+ * round twice, alpha A B before C is added: cuBLAS's default does. A complex element's parts are allowed the error of
+ * its size. */
 static double compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;

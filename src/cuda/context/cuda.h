@@ -27,7 +27,7 @@ typedef struct at_cuda_scope {
   int previous;
   bool relaxed;
   enum cudaStreamCaptureMode mode; /* the thread's own, when relaxed */
-  void *context; /* that the program made by the driver, and that was the thread's; NULL: none */
+  void *context;                   /* that the program made by the driver, and that was the thread's; NULL: none */
 } at_cuda_scope;
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device);
 attune_status at_cuda_enter_relaxed(at_cuda_scope *scope, attune_device *device);

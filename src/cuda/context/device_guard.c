@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_guard.c: around every call of CUDA: the device made current and given back, what a capture forbids allowed for a
- * moment, and errors turned into statuses. */
+ * device_guard.c: around every call of CUDA: the device made current and given back, what a capture forbids allowed for
+ * a moment, and errors turned into statuses. */
 #include "src/cuda/context/state.h"
 
 #include "src/process/fork.h"

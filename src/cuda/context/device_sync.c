@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_sync.c: waits for the work of a device without cudaDeviceSynchronize, which breaks every capture under way in the
- * process: stream by stream, of those that attune has. Nothing else can use memory of attune's. */
+ * device_sync.c: waits for the work of a device without cudaDeviceSynchronize, which breaks every capture under way in
+ * the process: stream by stream, of those that attune has. Nothing else can use memory of attune's. */
 #include "src/cuda/context/state.h"
 
 #include <stdlib.h>

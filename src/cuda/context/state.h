@@ -146,8 +146,8 @@ attune_status at_cuda_wait_streams(attune_device *device);
 /* device_sync.c: the same, and says whether that was all: false when a stream was left out. */
 attune_status at_cuda_wait_all_streams(attune_device *device, bool *all);
 
-/* blas_handle_pool.c: the stream's handle, and perhaps its workspace, are kept when it is closed; a stream without a handle
- * gets one of those, false: there is none. The device is current. */
+/* blas_handle_pool.c: the stream's handle, and perhaps its workspace, are kept when it is closed; a stream without a
+ * handle gets one of those, false: there is none. The device is current. */
 void at_cuda_blas_keep(attune_stream *stream);
 bool at_cuda_blas_take(attune_stream *stream);
 

@@ -4,9 +4,9 @@
 
 #include "src/comm/reduce.h"
 #include "src/cuda/memory/memory.h"
+#include "src/cuda/random/random_cuda.h"
 #include "src/process/fork.h"
 #include "src/process/library.h"
-#include "src/cuda/random/random_cuda.h"
 #include "src/process/vendor.h"
 
 #include <stdlib.h>
@@ -120,7 +120,8 @@ static attune_status enter(attune_device *device, at_entered *out) {
 }
 
 static void leave(const at_entered *entered) {
-  at_cuda_scope scope = {entered->previous, entered->relaxed, (enum cudaStreamCaptureMode)entered->mode, entered->context};
+  at_cuda_scope scope = {entered->previous, entered->relaxed, (enum cudaStreamCaptureMode)entered->mode,
+                         entered->context};
   at_cuda_leave(&scope);
 }
 

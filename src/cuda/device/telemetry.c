@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/cuda/library/nvml.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/library/nvml.h"
 #include "src/process/vendor.h"
 
 /* For how long the count of processes is taken as still true. */

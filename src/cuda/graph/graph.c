@@ -161,8 +161,8 @@ static bool has_disabled(const at_graph *graph) {
   return false;
 }
 
-/* A refused update leaves the executable as it was. One that leaves nodes out is not changed in place: the new graph's nodes
- * are all enabled. */
+/* A refused update leaves the executable as it was. One that leaves nodes out is not changed in place: the new graph's
+ * nodes are all enabled. */
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   *in_place = false;
   at_cuda_scope scope;

@@ -18,8 +18,8 @@ struct at_graph {
 /* graph.c: a new executable in place of what there is, with the nodes disabled that were. The device is current. */
 attune_status at_cuda_graph_remake(at_graph *graph);
 
-/* graph_kernel.c: kernels in graphs. Their function's name; the launch and the argument block, out of a node and into it,
- * in the executable too if there is one and `executable` says so. The device is current. */
+/* graph_kernel.c: kernels in graphs. Their function's name; the launch and the argument block, out of a node and into
+ * it, in the executable too if there is one and `executable` says so. The device is current. */
 void at_cuda_graph_kernel_name(char *out, size_t size, cudaGraphNode_t node);
 attune_status at_cuda_graph_kernel_get(attune_device *device, cudaGraphNode_t node, attune_node_parameters *out);
 attune_status at_cuda_graph_kernel_set(at_graph *graph, cudaGraphNode_t node, bool executable,

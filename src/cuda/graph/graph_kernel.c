@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_kernel.c: kernels in CUDA graphs: name, launch and argument block. By the driver, which knows kernels of any origin:
- * the runtime's own functions only know those that it loaded itself. */
+ * graph_kernel.c: kernels in CUDA graphs: name, launch and argument block. By the driver, which knows kernels of any
+ * origin: the runtime's own functions only know those that it loaded itself. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_nodes.c: the nodes and edges of a CUDA graph, and changes of them: of the graph first, then of its executable, in
- * place where CUDA can. */
+ * graph_nodes.c: the nodes and edges of a CUDA graph, and changes of them: of the graph first, then of its executable,
+ * in place where CUDA can. */
 #include "src/cuda/graph/graph.h"
 
 #include <stdlib.h>

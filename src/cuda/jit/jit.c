@@ -274,8 +274,7 @@ typedef struct batch {
 static void get_one(void *of, int i) {
   const batch *b = of;
   at_jit_request *request = &b->requests[i];
-  request->status =
-      at_exit_begun() ? at_vendor_refuse() : at_jit_get(&request->kernel, b->device, &request->source);
+  request->status = at_exit_begun() ? at_vendor_refuse() : at_jit_get(&request->kernel, b->device, &request->source);
   request->message[0] = '\0';
   if (request->status != ATTUNE_OK)
     (void)at_copy_text(request->message, sizeof request->message, attune_last_message());

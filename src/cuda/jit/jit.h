@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit.h: kernels compiled at run time for the device they run on, kept in memory and in the user's kernel cache, and how
- * they are launched.
+ * jit.h: kernels compiled at run time for the device they run on, kept in memory and in the user's kernel cache, and
+ * how they are launched.
  *
  * A plan gets its kernels in prepare, checks there what it will launch (at_jit_check), and releases them in destroy.
  *
@@ -23,10 +23,11 @@ typedef struct at_jit_kernel at_jit_kernel;
 
 /* The kernel of `source`, loaded on the device, into *out; the caller releases it. The first call for it compiles (tens
  * of milliseconds) or reads the cache; calls for the same kernel wait for it, others run in parallel. Later ones cost a
- * lock. Errors: INTERNAL (the text does not compile; the compiler's first error is in the message), UNSUPPORTED (no code
- * that this compiler can make runs on the device, or there are 4,096 kernels and none can be unloaded), OUT_OF_MEMORY,
- * DEVICE_ERROR (also: a child of fork). *out is NULL after an error, which is not remembered. Any thread; allowed in
- * capture, though a plan does better to have its kernels before. At the bound it may wait for the device. */
+ * lock. Errors: INTERNAL (the text does not compile; the compiler's first error is in the message), UNSUPPORTED (no
+ * code that this compiler can make runs on the device, or there are 4,096 kernels and none can be unloaded),
+ * OUT_OF_MEMORY, DEVICE_ERROR (also: a child of fork). *out is NULL after an error, which is not remembered. Any
+ * thread; allowed in capture, though a plan does better to have its kernels before. At the bound it may wait for the
+ * device. */
 attune_status at_jit_get(at_jit_kernel **out, attune_device *device, const at_kernel_source *source);
 
 /* A hold less; what was launched need not be done. NULL is left alone. Any thread, also one of CUDA's. */
@@ -43,8 +44,8 @@ typedef struct at_jit_request {
   char message[AT_MESSAGE_CHARS];
 } at_jit_request;
 
-/* at_jit_get for each of `count` requests, by this thread and as many others as attune_set_threads permits, at most one a
- * CPU. A request that fails stops no other. The thread's message is left alone. Any thread; allowed in capture. */
+/* at_jit_get for each of `count` requests, by this thread and as many others as attune_set_threads permits, at most one
+ * a CPU. A request that fails stops no other. The thread's message is left alone. Any thread; allowed in capture. */
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device);
 
 /* Compiles the kernel into the kernel cache, unless it is there: for whoever will want it later, in this process or in

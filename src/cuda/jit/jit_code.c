@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit_code.c: from a kernel's source to its compiled code: the kernel cache, then the compiler. What one thread compiles
- * the others wait for, so that no kernel is compiled twice. No device is touched. */
+ * jit_code.c: from a kernel's source to its compiled code: the kernel cache, then the compiler. What one thread
+ * compiles the others wait for, so that no kernel is compiled twice. No device is touched. */
 #include "src/cuda/jit/jit_kernel.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "src/process/cancel.h"
-#include "src/cuda/context/state.h"
 #include "src/base/settings.h"
+#include "src/cuda/context/state.h"
+#include "src/process/cancel.h"
 
 /* Raise it when the same source must be compiled again; winners of what is compiled become misses. */
 #define CODEGEN "1"

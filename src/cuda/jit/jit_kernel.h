@@ -49,8 +49,8 @@ at_kernel_key at_jit_key(const at_kernel_source *source, const char *target);
 
 typedef enum at_jit_origin { AT_JIT_FROM_DISK, AT_JIT_COMPILED } at_jit_origin;
 
-/* jit_code.c: the code of the source for the target, to be freed: from the kernel cache, else compiled and stored there.
- * Another thread that compiles it is waited for. Errors: those of at_kernel_compile. */
+/* jit_code.c: the code of the source for the target, to be freed: from the kernel cache, else compiled and stored
+ * there. Another thread that compiles it is waited for. Errors: those of at_kernel_compile. */
 attune_status at_jit_code_get(at_kernel_code *out, const at_kernel_source *source, const at_architecture *target,
                               at_jit_origin *origin);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit_launch.c: how kernels are launched: what the device offers, what must be set before, and graphs that hold what was
- * captured into them. */
+ * jit_launch.c: how kernels are launched: what the device offers, what must be set before, and graphs that hold what
+ * was captured into them. */
 #include "src/cuda/jit/jit_kernel.h"
 
 #include <pthread.h>

@@ -49,7 +49,8 @@ static cudaError_t find_limits(at_jit_limits *out, int device, const struct cuda
   return cudaSuccess;
 }
 
-/* Asking for the kernel's attributes loads it now, so that the first launch does not have to: that may be in a capture. */
+/* Asking for the kernel's attributes loads it now, so that the first launch does not have to: that may be in a
+ * capture. */
 static cudaError_t load(at_jit_code *out, const at_kernel_code *code, const char *entry_name, int device) {
   struct cudaFuncAttributes attributes;
   *out = (at_jit_code){.loaded = NULL};

@@ -38,8 +38,8 @@ typedef struct at_kernel_code {
 } at_kernel_code;
 
 /* Compiles. INTERNAL with the compiler's first error in the message when the text is wrong; UNSUPPORTED when this NVRTC
- * does not know the architecture, or there is none. `report`, if not NULL, receives what the assembler says of registers and memory, to
- * be freed by the caller (NULL for PTX). Any thread, several at once. */
+ * does not know the architecture, or there is none. `report`, if not NULL, receives what the assembler says of
+ * registers and memory, to be freed by the caller (NULL for PTX). Any thread, several at once. */
 attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
                                 const at_architecture *architecture, char **report);
 void at_kernel_code_free(at_kernel_code *code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tensor_map.h: what a kernel's tensor copies (cp.async.bulk.tensor) take: where matrices of halves lie, and the box that
- * a copy moves. Capability 9.0. */
+ * tensor_map.h: what a kernel's tensor copies (cp.async.bulk.tensor) take: where matrices of halves lie, and the box
+ * that a copy moves. Capability 9.0. */
 #ifndef AT_CUDA_TENSOR_MAP_H
 #define AT_CUDA_TENSOR_MAP_H
 
@@ -15,9 +15,9 @@ typedef struct at_tensor_map {
   alignas(64) uint64_t words[16];
 } at_tensor_map;
 
-/* `count` matrices of `lines` lines of `length` halves; a copy moves a box of box_length x box_lines of one of them, whose
- * lines of 128 bytes at most lie one after the other in shared memory, their 16-byte pieces changed about as "128-byte
- * swizzle" says. What is outside the matrix is zeros. */
+/* `count` matrices of `lines` lines of `length` halves; a copy moves a box of box_length x box_lines of one of them,
+ * whose lines of 128 bytes at most lie one after the other in shared memory, their 16-byte pieces changed about as
+ * "128-byte swizzle" says. What is outside the matrix is zeros. */
 typedef struct at_tensor_shape {
   int64_t length, lines, count;
   int64_t line_bytes, matrix_bytes; /* from one to the next */

@@ -2,8 +2,8 @@
  * cublas_library.c: cuBLAS and the cuBLASLt that it is linked with, opened at first use. */
 #include "src/cuda/library/toolkit.h"
 
-#include "src/process/loading.h"
 #include "src/base/support.h"
+#include "src/process/loading.h"
 #include "src/process/vendor.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * nvrtc_library.c: NVRTC, opened when the first kernel is to be compiled. */
 #include "src/cuda/library/toolkit.h"
 
-#include "src/process/loading.h"
 #include "src/base/support.h"
+#include "src/process/loading.h"
 #include "src/process/vendor.h"
 
 #include <cuda.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * visible_devices.c: see visible_devices.h. CUDA_VISIBLE_DEVICES is a list of numbers or of UUIDs, which may be cut short. What comes from
- * the first wrong one on does not count; a GPU named twice leaves none. */
+ * visible_devices.c: see visible_devices.h. CUDA_VISIBLE_DEVICES is a list of numbers or of UUIDs, which may be cut
+ * short. What comes from the first wrong one on does not count; a GPU named twice leaves none. */
 #include "src/cuda/library/visible_devices.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/settings.h"
 #include "src/cuda/library/nvml.h"
 #include "src/process/library.h"
 #include "src/process/loading.h"
-#include "src/base/settings.h"
 
 enum { GPUS_MOST = 256 };
 

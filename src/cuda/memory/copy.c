@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * copy.c: copies on CUDA. The driver sees by the addresses where they lead. Memory of two GPUs is copied as such: mapped
- * memory of a device that is no peer is not to be reached in any other way. */
+ * copy.c: copies on CUDA. The driver sees by the addresses where they lead. Memory of two GPUs is copied as such:
+ * mapped memory of a device that is no peer is not to be reached in any other way. */
 #include "src/cuda/memory/memory.h"
 
 #include <limits.h>

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "src/cuda/context/state.h"
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/memory/memory.h"
-#include "src/cuda/context/state.h"
 
 #include "fill_cu.h"
 

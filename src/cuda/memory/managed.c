@@ -2,8 +2,8 @@
  * managed.c: managed memory on CUDA: its location, its readers and its prefetches. */
 #include <string.h>
 
-#include "src/cuda/memory/memory.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/memory/memory.h"
 
 static attune_status leave(at_cuda_scope *scope, attune_device *device, cudaError_t error, const char *what) {
   attune_status status = at_cuda_check(device, error, what);
@@ -54,8 +54,8 @@ static bool is_accessed_by(const attune_managed_options *o, int place) {
   return false;
 }
 
-/* From the CPU (-1) to the last GPU. Where it may be used from is taken back before it is set: a place that is preferred
- * keeps a mapping of its own. */
+/* From the CPU (-1) to the last GPU. Where it may be used from is taken back before it is set: a place that is
+ * preferred keeps a mapping of its own. */
 static cudaError_t advise_all(const void *pointer, size_t bytes, const attune_managed_options *o, int places) {
   cudaError_t error = advise(pointer, bytes, o->read_mostly ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly,
                              places > 0 ? 0 : cudaCpuDeviceId);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "src/process/vendor.h"
 #include "src/cuda/context/state.h"
+#include "src/process/vendor.h"
 #include "src/stream/sync_debug.h"
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == 64, "attune_memory_handle has room for a handle of CUDA");

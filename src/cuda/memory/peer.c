@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peer.c: memory of one CUDA device used by work of another. */
-#include "src/cuda/memory/memory.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/memory/memory.h"
 
 attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer) {
   at_cuda_scope scope;

@@ -3,8 +3,8 @@
 #include <cuda.h>
 #include <pthread.h>
 
-#include "src/cuda/memory/memory.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/memory/memory.h"
 
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 static CUresult (*get_attribute)(void *out, CUpointer_attribute attribute, CUdeviceptr pointer);

@@ -4,8 +4,8 @@
  * results have the numbers of the runtime's errors. */
 #include <cuda.h>
 
-#include "src/cuda/memory/memory.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/memory/memory.h"
 
 #include <fcntl.h>
 #include <pthread.h>

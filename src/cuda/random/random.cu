@@ -115,8 +115,8 @@ static __device__ __forceinline__ void fill_one(const at_random_call &call, cons
     fill_slowly<BY_TABLE>(call, table, seed, keys, base, first, tile < tiles ? first + chunks : chunks_of(call));
 }
 
-/* The blocks step over the tiles. Then the tiles in which the counter's low half wraps around are made again, each chunk
- * by the same thread, and the rest is made; a test in the loop would cost normal f32 7 %. */
+/* The blocks step over the tiles. Then the tiles in which the counter's low half wraps around are made again, each
+ * chunk by the same thread, and the rest is made; a test in the loop would cost normal f32 7 %. */
 template <bool BY_TABLE, int PER_THREAD, at_u32 SIZE>
 static __device__ __forceinline__ void fill_by_steps(const at_random_call &call, const char *table, at_u64 seed,
                                                      const at_philox_keys &keys, at_u64 base) {

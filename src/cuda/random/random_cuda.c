@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cuda/jit/jit.h"
 #include "src/cuda/context/state.h"
+#include "src/cuda/jit/jit.h"
 #include "src/process/vendor.h"
 #include "src/random/torch.h"
 

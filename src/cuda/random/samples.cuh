@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * samples.cuh: from a Philox block to words of the output, in the portable mode, for one kind of call: part of random.cu,
- * specialised by its macros. A wide multiplication, a logic operation and a conversion take two issue slots each on an
- * H200, an addition or a fused multiply-add one. */
+ * samples.cuh: from a Philox block to words of the output, in the portable mode, for one kind of call: part of
+ * random.cu, specialised by its macros. A wide multiplication, a logic operation and a conversion take two issue slots
+ * each on an H200, an addition or a fused multiply-add one. */
 #if TYPE == AT_F64
 typedef double element;
 #elif TYPE == AT_F32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce.cu: several arrays reduced into one. A thread takes 16 bytes of each where all of them are aligned so (WIDE), else
- * one element. OP is the reduction: 0 sum, 1 product, 2 smallest, 3 largest, 4 mean. Compiled at run time; reduce.h has the
- * arguments. It is also C, so that a test can run it on the host. */
+ * reduce.cu: several arrays reduced into one. A thread takes 16 bytes of each where all of them are aligned so (WIDE),
+ * else one element. OP is the reduction: 0 sum, 1 product, 2 smallest, 3 largest, 4 mean. Compiled at run time;
+ * reduce.h has the arguments. It is also C, so that a test can run it on the host. */
 #ifndef DTYPE
 #define DTYPE 2
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "src/host/host.h"
-#include "src/host/threads.h"
 #include "src/host/random/fill.h"
+#include "src/host/threads.h"
 #include "src/random/torch.h"
 
 #define THREAD_BYTES ((size_t)256 << 10) /* less is not worth another thread */

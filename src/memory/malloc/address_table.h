@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * address_table.h: every block of memory of the process by its address, so that a pointer alone is enough to free it and a
- * wrong one is noticed. */
+ * address_table.h: every block of memory of the process by its address, so that a pointer alone is enough to free it
+ * and a wrong one is noticed. */
 #ifndef AT_MEMORY_ADDRESS_TABLE_H
 #define AT_MEMORY_ADDRESS_TABLE_H
 

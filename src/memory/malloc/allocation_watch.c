@@ -46,8 +46,8 @@ bool at_allocation_watch_check(attune_device *device, const at_allocation_watch 
   at_allocator *allocator = device->memory;
   pthread_mutex_lock(&allocator->lock);
   at_block *block = (at_block *)at_address_table_find_surely(noted->base);
-  const bool alive =
-      block && block->entry.kind == AT_ENTRY_BLOCK && block->tag == noted->tag && at_block_get_state(block) == AT_BLOCK_LIVE;
+  const bool alive = block && block->entry.kind == AT_ENTRY_BLOCK && block->tag == noted->tag &&
+                     at_block_get_state(block) == AT_BLOCK_LIVE;
   pthread_mutex_unlock(&allocator->lock);
   return alive;
 }

@@ -80,9 +80,9 @@ typedef struct at_use {
 struct at_block {
   at_entry entry;
   _Atomic(at_stream_cache *) front; /* the stream that it belongs to */
-  atomic_int state;          /* at_block_state */
-  bool small, plain;         /* from a small segment; of the front's common pool, so the front may have it */
-  size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
+  atomic_int state;                 /* at_block_state */
+  bool small, plain;                /* from a small segment; of the front's common pool, so the front may have it */
+  size_t rounded;                   /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
   uint64_t recorded; /* its record in the history; 0: none */
   uint64_t tag;      /* allocation_watch.c's; 0: its end is not watched. Guarded by the allocator's lock */
@@ -113,9 +113,9 @@ struct at_segment {
   at_block *first;
   void *note; /* the backend's, for tools; NULL: no tool tracks the segment */
   bool small;
-  bool exact; /* taken for one request, without a cache: as many bytes as it asked for; serves no other */
-  bool async; /* of the driver's stream-ordered allocator; exact too */
-  bool given; /* it went back in stream order */
+  bool exact;          /* taken for one request, without a cache: as many bytes as it asked for; serves no other */
+  bool async;          /* of the driver's stream-ordered allocator; exact too */
+  bool given;          /* it went back in stream order */
   attune_stream *told; /* the stream that the program's own free is told while it goes back; NULL: that is closed */
 };
 
@@ -139,9 +139,9 @@ struct attune_pool {
   attune_pool *next;
   int references; /* 0: no holder */
   at_pool_life life;
-  int waits;                    /* streams whose work may still use what is free of it */
+  int waits;                           /* streams whose work may still use what is free of it */
   _Atomic(at_stream_cache *) replayed; /* the stream of the latest replay of a graph that has the pool; NULL: none */
-  int leaving;                  /* segments on their way back to the device */
+  int leaving;                         /* segments on their way back to the device */
   uint64_t id[2]; /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
   bool use_on_oom, no_split, own_allocator; /* own_allocator: of managed memory too */
   struct at_managed *managed;               /* owned; NULL: the pool is of no managed memory */
@@ -155,7 +155,8 @@ enum {
   AT_STREAM_CACHE_POOL = 2,    /* the stream uses a pool of the program's */
   AT_STREAM_CACHE_SLOW = 4,    /* history, poison, nvtx, no cache, an allocator of the program's */
   AT_STREAM_CACHE_FORKED = 8,  /* this is a child of fork, and the front not yet looked at */
-  AT_STREAM_CACHE_FOREIGN = 16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
+  AT_STREAM_CACHE_FOREIGN =
+      16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
 
 /* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by
@@ -171,7 +172,11 @@ typedef struct at_bin {
   at_block *top;
 } at_bin;
 
-typedef enum at_stream_cache_life { AT_STREAM_CACHE_OPEN, AT_STREAM_CACHE_CLOSING, AT_STREAM_CACHE_CLOSED } at_stream_cache_life;
+typedef enum at_stream_cache_life {
+  AT_STREAM_CACHE_OPEN,
+  AT_STREAM_CACHE_CLOSING,
+  AT_STREAM_CACHE_CLOSED
+} at_stream_cache_life;
 
 /* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next
  * stream. */
@@ -185,7 +190,7 @@ struct at_stream_cache {
   at_bin bins[AT_STREAM_CACHE_BINS];
   /* From here on the allocator's lock guards. */
   at_allocator *allocator;
-  at_stream_cache *next;        /* of the allocator */
+  at_stream_cache *next; /* of the allocator */
   attune_stream *stream; /* NULL: closed */
   at_stream_cache_life life;
   int told;       /* segments whose `told` is the stream, which does not close until then */
@@ -315,10 +320,11 @@ void at_block_swallow(at_allocator *allocator, at_block *first, at_block *second
 bool at_block_may_serve(const at_memory_options *options, const at_block *block, size_t size);
 
 /* stream_cache.c */
-at_stream_cache *at_stream_cache_of(attune_stream *stream);                  /* made at first use; NULL with a message */
+at_stream_cache *at_stream_cache_of(attune_stream *stream); /* made at first use; NULL with a message */
 void at_stream_cache_flush(at_allocator *allocator, at_stream_cache *front); /* Lock held. */
-void at_stream_cache_flush_all(at_allocator *allocator);              /* Lock held. */
-at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_stream_cache *front); /* Lock held. NULL: no memory */
+void at_stream_cache_flush_all(at_allocator *allocator);                     /* Lock held. */
+at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool,
+                    at_stream_cache *front); /* Lock held. NULL: no memory */
 /* Lock held; takes the front's. */
 void at_stream_cache_count_alloc(at_stream_cache *front, bool small, size_t size, size_t requested);
 

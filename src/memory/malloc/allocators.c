@@ -2,8 +2,8 @@
  * allocators.c: the allocator of each device: made at first use, its settings, and whether it can be used. */
 #include "src/memory/malloc/allocator.h"
 
-#include "src/process/fork.h"
 #include "src/base/settings.h"
+#include "src/process/fork.h"
 #include "src/trace/instrument.h"
 
 #include <stdlib.h>
@@ -83,7 +83,8 @@ unsigned at_allocator_flags(const at_allocator *allocator) {
       at_instrumented_races())
     flags |= AT_STREAM_CACHE_SLOW;
   if (allocator->captures > 0) flags |= AT_STREAM_CACHE_CAPTURE;
-  if (allocator->options_status != ATTUNE_OK || allocator->generation != at_fork_generation()) flags |= AT_STREAM_CACHE_SLOW;
+  if (allocator->options_status != ATTUNE_OK || allocator->generation != at_fork_generation())
+    flags |= AT_STREAM_CACHE_SLOW;
   return flags;
 }
 

@@ -119,7 +119,8 @@ bool at_backtrace_names_sufficed(at_backtrace_names *names) {
   return !missed;
 }
 
-void at_backtrace_names_look(at_backtrace_names *names, const void *address, const char **out_function, const char **out_file) {
+void at_backtrace_names_look(at_backtrace_names *names, const void *address, const char **out_function,
+                             const char **out_file) {
   const frame_name *name = find(names, address);
   names->missed |= !name;
   *out_function = name && name->function ? name->function : "";

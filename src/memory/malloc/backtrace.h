@@ -8,8 +8,8 @@
 
 #define AT_BACKTRACE_MOST 64
 
-/* Up to `most` return addresses, the innermost first; returns how many, 0 where the platform has none. The first call of
- * a process may open a library: make it without a lock (at_backtrace_prepare). */
+/* Up to `most` return addresses, the innermost first; returns how many, 0 where the platform has none. The first call
+ * of a process may open a library: make it without a lock (at_backtrace_prepare). */
 int at_backtrace_take(void **out, int most);
 void at_backtrace_prepare(void);
 
@@ -27,6 +27,7 @@ void at_backtrace_names_find(at_backtrace_names *names);
 bool at_backtrace_names_sufficed(at_backtrace_names *names);
 
 /* The function with its offset, and the file that it is in; "" for what is not known. */
-void at_backtrace_names_look(at_backtrace_names *names, const void *address, const char **out_function, const char **out_file);
+void at_backtrace_names_look(at_backtrace_names *names, const void *address, const char **out_function,
+                             const char **out_file);
 
 #endif

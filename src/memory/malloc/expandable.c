@@ -234,7 +234,8 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
     at_unreserve(allocator, block->size);
     at_figure_sub(allocator->reserved_bytes, block->small, block->size);
     allocator->device_frees++;
-    (void)at_history_add(allocator, AT_ACTION_SEGMENT_UNMAP, at_block_address(block), block->size, segment->heap->front);
+    (void)at_history_add(allocator, AT_ACTION_SEGMENT_UNMAP, at_block_address(block), block->size,
+                         segment->heap->front);
     become_unmapped(allocator, block);
   }
   return bytes;

@@ -40,13 +40,12 @@ enum { USUAL_ENTRIES = 100000 };
 static at_history *make(const attune_history_options *options, size_t entries) {
   size_t bytes = 0, stacks = 0;
   if (__builtin_mul_overflow(entries, sizeof(record), &bytes) ||
-      __builtin_mul_overflow(entries, (size_t)options->frames * sizeof(void *), &stacks) ||
-      bytes > PTRDIFF_MAX / 2 || stacks > PTRDIFF_MAX / 2)
+      __builtin_mul_overflow(entries, (size_t)options->frames * sizeof(void *), &stacks) || bytes > PTRDIFF_MAX / 2 ||
+      stacks > PTRDIFF_MAX / 2)
     return NULL;
   at_history *history = malloc(sizeof *history + bytes);
   if (!history) return NULL;
-  *history =
-      (at_history){.room = entries, .skip = options->skip, .depth = options->frames, .frames = malloc(stacks)};
+  *history = (at_history){.room = entries, .skip = options->skip, .depth = options->frames, .frames = malloc(stacks)};
   if (history->frames || stacks == 0) return history;
   free(history);
   return NULL;
@@ -86,7 +85,8 @@ uint64_t at_history_note(at_history *history, at_action action, uintptr_t addres
                 .bytes = bytes,
                 .stream = stream,
                 .time_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000};
-  if (history->depth > 0) r->frames = at_backtrace_take(history->frames + place * (size_t)history->depth, history->depth);
+  if (history->depth > 0)
+    r->frames = at_backtrace_take(history->frames + place * (size_t)history->depth, history->depth);
   (void)at_copy_text(r->note, sizeof r->note, note);
   return history->begun;
 }

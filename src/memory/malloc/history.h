@@ -6,8 +6,8 @@
 
 #include <attune/snapshot.h>
 
-#include "src/memory/malloc/backtrace.h"
 #include "src/base/json_writer.h"
+#include "src/memory/malloc/backtrace.h"
 
 typedef enum at_action {
   AT_ACTION_ALLOC,

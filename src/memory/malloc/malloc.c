@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-
 /* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own
  * stream behind our back. */
 static inline bool is_fast(at_stream_cache *front, attune_stream *stream) {

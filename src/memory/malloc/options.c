@@ -12,9 +12,13 @@
 #define MB_MAX ((int64_t)1 << 30)
 
 void at_memory_options_default(at_memory_options *out) {
-  *out = (at_memory_options){
-      .max_split = SIZE_MAX, .max_non_split_rounding = 20 * AT_MIB, .large_segment = 20 * AT_MIB, .expandable = true,
-      .pin_threads = 1, .pin_most_kept = SIZE_MAX, .pin_most_round = SIZE_MAX};
+  *out = (at_memory_options){.max_split = SIZE_MAX,
+                             .max_non_split_rounding = 20 * AT_MIB,
+                             .large_segment = 20 * AT_MIB,
+                             .expandable = true,
+                             .pin_threads = 1,
+                             .pin_most_kept = SIZE_MAX,
+                             .pin_most_round = SIZE_MAX};
 }
 
 typedef struct setting {

@@ -19,7 +19,7 @@ typedef struct at_memory_options {
   double fraction;      /* of the device's memory that may be taken; 0: all */
   bool expandable, no_cache, poison;
   bool async; /* requests go to the driver's stream-ordered allocator; then no_cache is false */
-  bool nvtx; /* tools track blocks; segments are plain ones then, as tools know them */
+  bool nvtx;  /* tools track blocks; segments are plain ones then, as tools know them */
   /* Of pinned memory. */
   bool pin_register;     /* it is memory of the process, pinned where it is */
   int pin_threads;       /* that touch it first, 1 or more */

@@ -35,8 +35,7 @@ attune_status at_pool_create_private(attune_pool **out, attune_device *device) {
 static attune_status take_allocator(attune_pool *form, const attune_allocator *allocator) {
   attune_status status = AT_TAKE(&form->raw, allocator);
   if (status != ATTUNE_OK || (form->raw.alloc && form->raw.free)) return status;
-  return AT_INVALID("allocator has no %s function; should have both",
-                 form->raw.alloc ? "free" : "alloc");
+  return AT_INVALID("allocator has no %s function; should have both", form->raw.alloc ? "free" : "alloc");
 }
 
 attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options) {

@@ -133,11 +133,8 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
     free(segment);
     return status;
   }
-  *segment = (at_segment){.base = base,
-                          .bytes = bytes,
-                          .small = request->size <= AT_SMALL_REQUEST,
-                          .exact = how.exact,
-                          .async = how.async};
+  *segment = (at_segment){
+      .base = base, .bytes = bytes, .small = request->size <= AT_SMALL_REQUEST, .exact = how.exact, .async = how.async};
   enter_segment(allocator, request, segment, block);
   if (!how.direct) {
     if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
@@ -149,7 +146,8 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
 
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
   *out = NULL;
-  if (!allocator->options.expandable || allocator->options.nvtx || request->pool->own_allocator || at_allocator_is_direct(allocator))
+  if (!allocator->options.expandable || allocator->options.nvtx || request->pool->own_allocator ||
+      at_allocator_is_direct(allocator))
     return add_plain(allocator, request, out);
   bool possible = true;
   attune_status status = at_expandable_grow(allocator, request, out, &possible);

@@ -52,8 +52,8 @@ at_stream_cache *at_stream_cache_of(attune_stream *stream) {
   at_allocator *allocator = at_allocator_of(stream->device);
   if (!allocator) return NULL;
   pthread_mutex_lock(&allocator->lock);
-  front = __atomic_load_n(&stream->memory,
-                          __ATOMIC_ACQUIRE); /* a default stream may have been used by another thread */
+  front =
+      __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE); /* a default stream may have been used by another thread */
   if (!front) front = open_front(allocator, stream);
   pthread_mutex_unlock(&allocator->lock);
   if (!front) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a stream");

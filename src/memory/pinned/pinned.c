@@ -142,8 +142,8 @@ static attune_status take(at_pinned_cache *cache, attune_device *device, const a
   return ATTUNE_OK;
 }
 
-/* A piece of the reserved segment, which the first request takes; NULL: it has no room, or is not wanted. Lock held, but not
- * while the system is asked. */
+/* A piece of the reserved segment, which the first request takes; NULL: it has no room, or is not wanted. Lock held,
+ * but not while the system is asked. */
 static void *cut(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, size_t size) {
   void *segment = NULL;
   if (!cache->reserved && !cache->reserving && form->segment >= size) {

@@ -33,8 +33,8 @@ typedef struct at_pinned_block {
 typedef struct at_pinned_cache {
   at_pinned_block *free[AT_PINNED_CLASSES];
   at_pinned_block *waiting;
-  at_pinned_block *leaving;          /* too large to be kept: they go back when the lock can be given up */
-  char *reserved;                    /* the reserved segment; NULL: none */
+  at_pinned_block *leaving; /* too large to be kept: they go back when the lock can be given up */
+  char *reserved;           /* the reserved segment; NULL: none */
   size_t reserved_bytes, reserved_used;
   bool reserving; /* a thread asks for it */
   attune_pinned_statistics statistics;

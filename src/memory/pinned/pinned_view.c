@@ -80,8 +80,8 @@ static bool is_waiting(const at_pinned_cache *cache, const at_pinned_block *bloc
   return false;
 }
 
-static void write_block(const at_pinned_cache *cache, const at_pinned_block *block, int number, at_backtrace_names *names,
-                        at_json *out) {
+static void write_block(const at_pinned_cache *cache, const at_pinned_block *block, int number,
+                        at_backtrace_names *names, at_json *out) {
   const uintptr_t address = at_pinned_address(block);
   const bool active = block->live || is_waiting(cache, block);
   const at_snapshot_segment segment = {.device = number,
@@ -104,7 +104,8 @@ static void write_block(const at_pinned_cache *cache, const at_pinned_block *blo
   at_snapshot_segment_close(out);
 }
 
-static void write_segments(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names, at_json *out) {
+static void write_segments(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names,
+                           at_json *out) {
   (void)only; /* pinned memory has no pools */
   at_pinned_cache *cache = at_pinned_cache_of(device);
   for (const at_pinned_block *block = at_pinned_blocks(); block; block = block->made)

@@ -111,7 +111,8 @@ static void want_names(attune_device *device, at_backtrace_names *names) {
   at_history_want_names(at_allocator_of(device)->history, names);
 }
 
-static void write_segments(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names, at_json *out) {
+static void write_segments(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names,
+                           at_json *out) {
   at_allocator *allocator = at_allocator_of(device);
   at_stream_cache_flush_all(allocator);
   at_memory_catch_up(allocator, false);

@@ -7,8 +7,8 @@
 
 #include "src/memory/malloc/history.h"
 
-/* Where the parts come from; `count` devices are in the order of attune_device_at. From `note` on they are called with the
- * lock held, so that segments and history are of one moment. */
+/* Where the parts come from; `count` devices are in the order of attune_device_at. From `note` on they are called with
+ * the lock held, so that segments and history are of one moment. */
 typedef struct at_snapshot_source {
   bool (*is_there)(attune_device *device);         /* has something to tell */
   attune_status (*prepare)(attune_device *device); /* of a device that is asked for by name */
@@ -16,8 +16,10 @@ typedef struct at_snapshot_source {
   void (*unlock)(attune_device *const *devices, int count);
   void (*note)(attune_device *device); /* records that a snapshot is taken */
   void (*want_names)(attune_device *device, at_backtrace_names *names);
-  /* Adds to a list that is open, of pool `only` if it is not NULL; `number` is the device's in the file. Comes before write_history, a list of its own. */
-  void (*write_segments)(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names, at_json *out);
+  /* Adds to a list that is open, of pool `only` if it is not NULL; `number` is the device's in the file. Comes before
+   * write_history, a list of its own. */
+  void (*write_segments)(attune_device *device, const attune_pool *only, int number, at_backtrace_names *names,
+                         at_json *out);
   void (*write_history)(attune_device *device, at_backtrace_names *names, at_json *out);
   void (*write_settings)(attune_device *device, at_json *out);
 } at_snapshot_source;

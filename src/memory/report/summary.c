@@ -24,7 +24,8 @@ static void write_row(at_string_builder *out, const char *name, const attune_mem
     else
       snprintf(columns[i], sizeof columns[i], "%llu", (unsigned long long)values[i]);
   }
-  at_string_builder_add(out, "| %-22s | %12s | %12s | %12s | %12s |\n", name, columns[0], columns[1], columns[2], columns[3]);
+  at_string_builder_add(out, "| %-22s | %12s | %12s | %12s | %12s |\n", name, columns[0], columns[1], columns[2],
+                        columns[3]);
 }
 
 static void write_rows(at_string_builder *out, const char *name, const attune_memory_figure figures[3], bool bytes) {
@@ -66,7 +67,8 @@ attune_status attune_memory_summary(char **out, attune_device *device, int brief
                         device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,
                         (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
   at_string_builder_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
-  at_string_builder_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
+  at_string_builder_add(&text,
+                        "|------------------------|--------------|--------------|--------------|--------------|\n");
   if (brief)
     write_short(&text, &s);
   else

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_case.h: one expression with operands that lie in some way, what it should give, and whether that is what a
- * kernel gave: to the unit in the last place, and nothing written elsewhere. For kernels run by the GPU and by the host. */
+ * elementwise_case.h: one expression with operands that lie in some way, what it should give, and whether that is what
+ * a kernel gave: to the unit in the last place, and nothing written elsewhere. For kernels run by the GPU and by the
+ * host. */
 #ifndef AT_TESTS_ELEMENTWISE_CASE_H
 #define AT_TESTS_ELEMENTWISE_CASE_H
 
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/ops/elementwise/evaluate_views.h"
 #include "src/base/float8.h"
+#include "tests/ops/elementwise/evaluate_views.h"
 #include "tests/ops/elementwise/kernel_graph.h"
 
 /* How an operand lies over the shape. */

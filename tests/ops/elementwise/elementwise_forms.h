@@ -103,9 +103,9 @@ static inline bool functions_are_tame(at_function f, attune_dtype d) {
   return case_is_tame(f) || at_dtype_kind_of(d) == AT_KIND_COMPLEX;
 }
 
-/* The next functions of a dtype, as many as a kernel can have outputs, over the same three inputs: compiling the text that
- * all kernels begin with takes longer than most functions do. Wide types get fewer: theirs take long. The function to go
- * on with. */
+/* The next functions of a dtype, as many as a kernel can have outputs, over the same three inputs: compiling the text
+ * that all kernels begin with takes longer than most functions do. Wide types get fewer: theirs take long. The function
+ * to go on with. */
 static inline int functions_take(graph *g, int from, attune_dtype d, bool tame, double *allowed) {
   const int most = attune_dtype_size(d) < 8 || at_dtype_whole(d) ? AT_EXPRESSION_OUTPUTS : AT_EXPRESSION_OUTPUTS / 2;
   int x[3], f = from;

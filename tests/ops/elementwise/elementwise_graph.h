@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/ir/evaluate.h"
 #include "ops/elementwise/host/interpret.h"
+#include "ops/elementwise/ir/evaluate.h"
 #include "src/base/splitmix64.h"
 
 typedef struct graph {
@@ -91,8 +91,8 @@ static inline void draw_element(void *out, attune_dtype dtype, uint64_t *state) 
     at_wide_value_store(dtype, out, at_wide_value_cast(dtype, ATTUNE_I64, (at_wide_value){.integer = value}));
   } else {
     at_wide_value value = {.re = how == 1   ? (long double)special[bits[0] % AT_COUNT(special)]
-                            : how == 2 ? (long double)((int64_t)(bits[0] % 21) - 10)
-                                       : ldexpl((long double)(int64_t)bits[0], (int)(bits[1] % 12) - 66)};
+                                 : how == 2 ? (long double)((int64_t)(bits[0] % 21) - 10)
+                                            : ldexpl((long double)(int64_t)bits[0], (int)(bits[1] % 12) - 66)};
     if (size > 8 || dtype == ATTUNE_C64) value.im = ldexpl((long double)(int64_t)bits[1], (int)(bits[0] % 12) - 66);
     at_wide_value_store(dtype, out, value);
   }
@@ -100,7 +100,8 @@ static inline void draw_element(void *out, attune_dtype dtype, uint64_t *state) 
 
 /* ---- errors ---- */
 
-/* How far `got` is from `exact` in units in the last place of `dtype` at `exact`; 0 where both are NaN or both overflow.
+/* How far `got` is from `exact` in units in the last place of `dtype` at `exact`; 0 where both are NaN or both
+ * overflow.
  */
 static inline double units_off(attune_dtype dtype, long double got, long double exact) {
   int digits = 53, least = -1074;

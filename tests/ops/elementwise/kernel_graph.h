@@ -128,7 +128,8 @@ static inline bool graph_of_function(graph *g, at_function f, attune_dtype d) {
   return true;
 }
 
-/* The problem over `shape`: views of outputs and inputs; data may be addresses of anything, which give the alignment. */
+/* The problem over `shape`: views of outputs and inputs; data may be addresses of anything, which give the
+ * alignment. */
 static inline attune_status graph_problem(at_cuda_problem *p, const graph *g, const at_shape *shape,
                                           const at_view *views) {
   at_view all[AT_LAYOUT_OPERANDS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * random_graph.h: random expressions for kernels. Every function's result is an output, so that each can be compared with
- * the function of what the kernel itself had as arguments; half floats are results of functions that are seen as that
- * alone. */
+ * random_graph.h: random expressions for kernels. Every function's result is an output, so that each can be compared
+ * with the function of what the kernel itself had as arguments; half floats are results of functions that are seen as
+ * that alone. */
 #ifndef AT_TESTS_RANDOM_GRAPH_H
 #define AT_TESTS_RANDOM_GRAPH_H
 
@@ -51,9 +51,10 @@ static inline void random_graph(graph *g, uint64_t seed) {
   }
 }
 
-/* The value of a node for an element, from what the kernel wrote where it wrote it: `outputs`, with edges as a case's. */
+/* The value of a node for an element, from what the kernel wrote where it wrote it: `outputs`, with edges as a
+ * case's. */
 static inline at_wide_value random_value(const ecase *c, unsigned char *const *outputs, int node, int64_t element,
-                                    bool computed) {
+                                         bool computed) {
   const graph *g = c->g;
   const at_node *n = &g->nodes[node];
   const attune_dtype dtype = (attune_dtype)n->dtype;
@@ -89,7 +90,7 @@ static inline void random_expect(ecase *c, unsigned char *const *outputs, double
         g->nodes[node].kind == AT_NODE_FUNCTION ? case_allowed((at_function)g->nodes[node].function, dtype) : 1;
     for (int64_t i = 0; i < count; i++)
       at_wide_value_store(dtype, c->expected[k].memory + CASE_EDGE + (size_t)i * size,
-                     random_value(c, outputs, node, i, true));
+                          random_value(c, outputs, node, i, true));
   }
 }
 

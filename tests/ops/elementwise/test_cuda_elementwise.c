@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_elementwise.c: the CUDA kernels of expressions on the device, against evaluate.h: every form over every way in
- * which operands can lie, every function with every dtype, casts, the element's place, random numbers, more than 2^31
- * elements. Needs a GPU. An argument names the tests to run: "forms". */
+ * test_cuda_elementwise.c: the CUDA kernels of expressions on the device, against evaluate.h: every form over every way
+ * in which operands can lie, every function with every dtype, casts, the element's place, random numbers, more than
+ * 2^31 elements. Needs a GPU. An argument names the tests to run: "forms". */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

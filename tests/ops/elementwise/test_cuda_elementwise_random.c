@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 #include "src/cuda/jit/jit.h"
-#include "tests/support/gpu.h"
 #include "tests/ops/elementwise/random_graph.h"
+#include "tests/support/gpu.h"
 
 enum { BATCH = 256 };
 

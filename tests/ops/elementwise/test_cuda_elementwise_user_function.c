@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_elementwise_user_function.c: functions in CUDA C of the program's own on the device: every way in which operands lie,
- * promotion, several outputs, in place, plans, captures, tuning and verification, what does not compile, memory that stays
- * flat. All numbers are whole and small, so that every sum is exact whatever is contracted. Needs a GPU. */
+ * test_cuda_elementwise_user_function.c: functions in CUDA C of the program's own on the device: every way in which
+ * operands lie, promotion, several outputs, in place, plans, captures, tuning and verification, what does not compile,
+ * memory that stays flat. All numbers are whole and small, so that every sum is exact whatever is contracted. Needs a
+ * GPU. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 
-#include "src/cuda/jit/jit.h"
 #include "src/base/support.h"
+#include "src/cuda/jit/jit.h"
 #include "tests/support/gpu.h"
 
 enum { ROWS = 67, COLUMNS = 129, COUNT = ROWS * COLUMNS };
@@ -187,8 +188,8 @@ TEST(captures) {
   attune_graph_destroy(graph);
 }
 
-/* Each candidate is compared with the plainest kernel; the winner runs from then on. A function that is not one (it counts the
- * clock's ticks) is seen. */
+/* Each candidate is compared with the plainest kernel; the winner runs from then on. A function that is not one (it
+ * counts the clock's ticks) is seen. */
 TEST(tuning) {
   call c;
   char problem[ATTUNE_PROBLEM_CHARS];
@@ -243,8 +244,8 @@ TEST(one_kernel) {
   assert_int_equal(after.compiled + after.from_disk, before.compiled + before.from_disk);
 }
 
-/* Many sources: kernels stay within their bound, and each gives its own results. A tuner's plans hold theirs, so that one
- * tuner has no more of them than the bound. */
+/* Many sources: kernels stay within their bound, and each gives its own results. A tuner's plans hold theirs, so that
+ * one tuner has no more of them than the bound. */
 TEST(many) {
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
   const int count = asked && atoi(asked) > 0 ? atoi(asked) : 100;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_call.c: what attune_elementwise computes, against at_evaluate: random expressions with operands in any
- * order, of any dtypes, that lie in any way, in place too; each as a call, as the same call again with other numbers and
- * addresses, and as a plan. ATTUNE_TEST_EXPRESSIONS: how many (600). */
+ * test_elementwise_call.c: what attune_elementwise computes, against at_evaluate: random expressions with operands in
+ * any order, of any dtypes, that lie in any way, in place too; each as a call, as the same call again with other
+ * numbers and addresses, and as a plan. ATTUNE_TEST_EXPRESSIONS: how many (600). */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/elementwise_call.h"
@@ -210,7 +210,10 @@ static void draw_numbers(scene *s) {
     x->value = (double)draw(-4, 4) * (x->kind == ATTUNE_I64 || x->kind == ATTUNE_BOOL ? 1e9 : 1); /* not looked at */
     x->imaginary = (double)draw(-4, 4) * (x->kind == ATTUNE_C128 ? 1 : 1e9);
     if (!x->kind) x->imaginary = 0.0; /* a kind that was left out must not hide a value */
-    x->integer = !x->kind ? 0 : x->kind == ATTUNE_I64 ? draw(-4, 4) : x->kind == ATTUNE_BOOL ? draw(-1, 2) : draw(1 << 20, 1 << 30);
+    x->integer = !x->kind                 ? 0
+                 : x->kind == ATTUNE_I64  ? draw(-4, 4)
+                 : x->kind == ATTUNE_BOOL ? draw(-1, 2)
+                                          : draw(1 << 20, 1 << 30);
   }
 }
 
@@ -277,7 +280,7 @@ static void fail_at(const scene *s, const char *how, int k, size_t byte) {
   const attune_dtype dtype = output ? s->call.outputs[i].dtype : s->call.inputs[i].dtype;
   const size_t size = attune_dtype_size(dtype);
   const at_wide_value got = at_wide_value_load(dtype, m->bytes + byte / size * size),
-                 wanted = at_wide_value_load(dtype, m->expected + byte / size * size);
+                      wanted = at_wide_value_load(dtype, m->expected + byte / size * size);
   fail_msg("%s, %s: element %zu of %zu of %s %d, %s: %Lg %Lg %lld; should be %Lg %Lg %lld", how, s->text, byte / size,
            m->size / size, output ? "output" : "input", i, attune_dtype_name(dtype), got.re, got.im,
            (long long)got.integer, wanted.re, wanted.im, (long long)wanted.integer);

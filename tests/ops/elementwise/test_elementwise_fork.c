@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_fork.c: elementwise in a child of a program that used it, and at the end of a process with work queued. */
+ * test_elementwise_fork.c: elementwise in a child of a program that used it, and at the end of a process with work
+ * queued. */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/elementwise_call.h"

@@ -132,7 +132,8 @@ static void check_function(at_function f, attune_dtype dtype, const at_interpret
     const double off = off_by(result, got, exact);
     worst = off > worst ? off : worst;
     if (off > bound_for(f, dtype, result)) {
-      const at_wide_value x = at_wide_value_load(dtype, (char *)inputs[arity - 1] + i * (int64_t)attune_dtype_size(dtype));
+      const at_wide_value x =
+          at_wide_value_load(dtype, (char *)inputs[arity - 1] + i * (int64_t)attune_dtype_size(dtype));
       fail_msg("%s of %s (%s): element %lld, last argument %.9Lg %lld: %.17Lg %lld, should be %.17Lg %lld (%.3g units)",
                at_function_name(f), attune_dtype_name(dtype), isa_name, (long long)i, x.re, (long long)x.integer,
                got.re, (long long)got.integer, exact.re, (long long)exact.integer, off);
@@ -210,11 +211,10 @@ TEST(hard_arguments) {
                                           AT_FN_LOG,  AT_FN_TANH, AT_FN_ERF,      AT_FN_RSQRT, AT_FN_SIGMOID,
                                           AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH,
                                           AT_FN_SINH, AT_FN_COSH, AT_FN_TAN};
-  static const float known[] = {-0.0f,        0.0f,         -92984.9f,        60087.7f,
-                                1e5f,         99999.99f,    0x1.6ac5b2p+101f, 3.4e38f,
-                                -12.8262625f, -13.0937605f, -0.00390367419f,  0.0150649128f,
-                                -17443620.0f, -17443532.0f, -2147483520.0f,   2147483520.0f,
-                                -3.4e38f,     16777216.0f,  -INFINITY,        INFINITY};
+  static const float known[] = {
+      -0.0f,          0.0f,          -92984.9f,    60087.7f,        1e5f,          99999.99f,    0x1.6ac5b2p+101f,
+      3.4e38f,        -12.8262625f,  -13.0937605f, -0.00390367419f, 0.0150649128f, -17443620.0f, -17443532.0f,
+      -2147483520.0f, 2147483520.0f, -3.4e38f,     16777216.0f,     -INFINITY,     INFINITY};
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   enum { COUNT = 1 << 16 };

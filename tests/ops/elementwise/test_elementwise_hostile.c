@@ -4,8 +4,8 @@
  * those of expressions_hostile.txt, too. */
 #include "tests/support/check.h"
 
-#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/cuda/cuda_kernel.h"
+#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/problem/problem.h"
 
 enum { LINES = 1200, LINE = 400 };

@@ -7,10 +7,10 @@
 #include <attune/device.h>
 #include <attune/random.h>
 
-#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/host/interpret_program.h"
-#include "tests/ops/elementwise/evaluate_views.h"
+#include "ops/elementwise/language/compile.h"
 #include "tests/ops/elementwise/elementwise_graph.h"
+#include "tests/ops/elementwise/evaluate_views.h"
 
 static int graph_count = 60, pattern_count = 300;
 
@@ -212,8 +212,8 @@ TEST(conversions) {
         at_interpreter_destroy(p);
         for (int64_t i = 0; i < n; i++) {
           const at_wide_value x = at_wide_value_load((attune_dtype)from, in + (size_t)i * from_size),
-                         exact = at_wide_value_cast((attune_dtype)to, (attune_dtype)from, x),
-                         got = at_wide_value_load((attune_dtype)to, out + (size_t)i * to_size);
+                              exact = at_wide_value_cast((attune_dtype)to, (attune_dtype)from, x),
+                              got = at_wide_value_load((attune_dtype)to, out + (size_t)i * to_size);
           const bool same = at_dtype_whole((attune_dtype)to)
                                 ? got.integer == exact.integer
                                 : (got.re == exact.re || (isnan(got.re) && isnan(exact.re))) &&

@@ -76,8 +76,8 @@ static int all_functions(attune_dtype d, bool reduced, const char *architecture,
   return count;
 }
 
-/* Each function in each way that it can be computed, for one architecture; with ATTUNE_TEST_ALL with every dtype of that
- * way, for each. */
+/* Each function in each way that it can be computed, for one architecture; with ATTUNE_TEST_ALL with every dtype of
+ * that way, for each. */
 TEST(functions) {
   static const struct {
     attune_dtype dtype;
@@ -202,10 +202,11 @@ TEST(many_elements) {
     const char *text;
     attune_dtype dtype;
     at_cuda_choice first;
-  } rows[] = {{"a + 1", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 256}},
-              {"gelu(a)", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 4, .block = 128}},
-              {"rand() < 0.5 ? a * 2 : 0", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128}},
-              {"rand() < 0.5 ? a * 2 : 0", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 6, .block = 128}}};
+  } rows[] = {
+      {"a + 1", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 256}},
+      {"gelu(a)", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 4, .block = 128}},
+      {"rand() < 0.5 ? a * 2 : 0", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128}},
+      {"rand() < 0.5 ? a * 2 : 0", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 6, .block = 128}}};
   const at_shape shape = {1, {1 << 24}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     const at_operand_name tensor = {"a", (uint8_t)rows[i].dtype, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_many.c: a program that makes new expressions for ever does not grow: once the tables are full, each call
- * of an expression that was never there before, and each plan of one, leaves the memory in use as it was. Public calls
- * only. ATTUNE_TEST_MANY: how many expressions (12000; at least 8000, since the tables take some 5000). */
+ * test_elementwise_many.c: a program that makes new expressions for ever does not grow: once the tables are full, each
+ * call of an expression that was never there before, and each plan of one, leaves the memory in use as it was. Public
+ * calls only. ATTUNE_TEST_MANY: how many expressions (12000; at least 8000, since the tables take some 5000). */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_elementwise_on_host.c: the text of CUDA kernels, compiled by the C++ compiler with cuda_on_host.h and run on the
- * host: every form over every way in which operands can lie, functions of every dtype, random numbers. Results are those of
- * evaluate.h, and nothing else is written. What only a GPU shows is left: PTX, races, the device's own functions.
- * ATTUNE_TEST_ALL=1: every function with every dtype, and more random expressions. */
+ * host: every form over every way in which operands can lie, functions of every dtype, random numbers. Results are
+ * those of evaluate.h, and nothing else is written. What only a GPU shows is left: PTX, races, the device's own
+ * functions. ATTUNE_TEST_ALL=1: every function with every dtype, and more random expressions. */
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "ops/elementwise/ir/promote.h"
-#include "tests/support/child.h"
 #include "tests/ops/elementwise/elementwise_case.h"
 #include "tests/ops/elementwise/elementwise_forms.h"
-#include "tests/ops/elementwise/random_graph.h"
 #include "tests/ops/elementwise/evaluate_views.h"
+#include "tests/ops/elementwise/random_graph.h"
 #include "tests/ops/elementwise/raw_function.h"
+#include "tests/support/child.h"
 
 enum { MOST = 400 };
 
@@ -45,7 +45,8 @@ static void begin(void) {
   snprintf(path, sizeof path, "%s/kernels.cc", folder);
   file = fopen(path, "w");
   assert_non_null(file);
-  fputs("#include \"tests/support/cuda_on_host.h\"\n#include \"src/random/philox.h\"\n#include \"src/random/transforms.h\"\n"
+  fputs("#include \"tests/support/cuda_on_host.h\"\n#include \"src/random/philox.h\"\n#include "
+        "\"src/random/transforms.h\"\n"
         "#include \"ops/elementwise/cuda/device.cuh\"\n#include \"ops/elementwise/cuda/device_single.cuh\"\n"
         "#include \"ops/elementwise/cuda/device_double.cuh\"\n#include \"ops/elementwise/cuda/device_gamma.cuh\"\n"
         "#include \"ops/elementwise/cuda/device_math.cuh\"\n#include \"ops/elementwise/cuda/device_neural.cuh\"\n"
@@ -312,7 +313,7 @@ TEST(hard_arguments) {
           inputs[k] = c->operands[g.e.output_count + k].view;
           for (size_t i = 0; k == 0 && i < 2 * AT_COUNT(hard_places); i++)
             at_wide_value_store(dtypes[d], (char *)inputs[k].data + i * size,
-                           (at_wide_value){.re = (i % 2 ? -1 : 1) * (long double)hard_places[i / 2]});
+                                (at_wide_value){.re = (i % 2 ? -1 : 1) * (long double)hard_places[i / 2]});
         }
         OK(at_evaluate_views(&c->g->e, expected, inputs, c->scalars, &c->draws, AT_ROUND_NODES));
       }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_problem.c: problems of elementwise: texts, classes, and that what is made for a class is right for every
- * problem of it. ATTUNE_TEST_CLASSES: how many random ones (2000). */
+ * test_elementwise_problem.c: problems of elementwise: texts, classes, and that what is made for a class is right for
+ * every problem of it. ATTUNE_TEST_CLASSES: how many random ones (2000). */
 #include "tests/support/check.h"
 
 #include "ops/elementwise/language/compile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_reference.c: what the reference of verification sees in elements that it does not draw for its sample;
- * and how far off an element may be. */
+ * test_elementwise_reference.c: what the reference of verification sees in elements that it does not draw for its
+ * sample; and how far off an element may be. */
 #include "tests/ops/op_test.h"
 #include "tests/support/check.h"
 
@@ -132,8 +132,8 @@ TEST(one_wrong_element) {
     if (!narrow || strstr(cases[i].problem, "out=f32")) check_case(i);
 }
 
-/* A function that is only seen as a half float may be rounded to either side of it, and no further; what a half float was
- * before and is again has no choice. */
+/* A function that is only seen as a half float may be rounded to either side of it, and no further; what a half float
+ * was before and is again has no choice. */
 static double error_of_bf16(const char *text, int units_off) {
   enum { AT = 77, MOST = 128 };
   _Alignas(8) char problem[AT_PROBLEM_BYTES];

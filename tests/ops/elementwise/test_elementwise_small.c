@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_small.c: calls of few packed elements on the host, which run in a way of their own: which do, that they
- * give the same bits as the usual way, and that nothing is refused less than there. */
+ * test_elementwise_small.c: calls of few packed elements on the host, which run in a way of their own: which do, that
+ * they give the same bits as the usual way, and that nothing is refused less than there. */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/elementwise_call.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_texts.c: the texts of CUDA kernels: the same each time, nothing in them but what the generator wrote, one
- * for all sizes; choices as text; which kernels may not be. Compiles nothing. */
+ * test_elementwise_texts.c: the texts of CUDA kernels: the same each time, nothing in them but what the generator
+ * wrote, one for all sizes; choices as text; which kernels may not be. Compiles nothing. */
 #include "tests/support/check.h"
 
 #include <ctype.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_user_function.c: functions in CUDA C of the program's own, as far as no device is needed: one form for equal
- * sources, problems and their texts, what is refused, and that no expression gets there. */
+ * test_elementwise_user_function.c: functions in CUDA C of the program's own, as far as no device is needed: one form
+ * for equal sources, problems and their texts, what is refused, and that no expression gets there. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
 
 #include <pthread.h>
 
-#include "ops/elementwise/language/compile.h"
-#include "ops/elementwise/problem/problem.h"
 #include "ops/elementwise/ir/user_function.h"
+#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/language/user_function_expression.h"
+#include "ops/elementwise/problem/problem.h"
 #include "tuning/op/registry.h"
 
 /* The node of argument k: the inputs in the type of the arguments, then the scalars. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_user_function_kernels.c: functions in CUDA C of the program's own compile in every form, of every type, with one
- * output and with several, for every architecture, and what is wrong with them is told by the compiler in the caller's
- * lines. Needs NVRTC, no GPU. Each form for each architecture, the rest for one in turn; with ATTUNE_TEST_ALL each. */
+ * test_elementwise_user_function_kernels.c: functions in CUDA C of the program's own compile in every form, of every
+ * type, with one output and with several, for every architecture, and what is wrong with them is told by the compiler
+ * in the caller's lines. Needs NVRTC, no GPU. Each form for each architecture, the rest for one in turn; with
+ * ATTUNE_TEST_ALL each. */
 #include "tests/support/check.h"
 
 #include "src/cuda/jit/kernel_compile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_evaluation.c: described calls: their operands, the check of their results, and that a check finds one wrong element
- * among many. The call itself is wrapped, so that it can be made to go wrong. */
+ * test_evaluation.c: described calls: their operands, the check of their results, and that a check finds one wrong
+ * element among many. The call itself is wrapped, so that it can be made to go wrong. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -10,8 +10,8 @@ typedef struct dtypes {
   attune_dtype in, out;
 } dtypes;
 
-static const dtypes KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
-                               {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32},
+static const dtypes KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32},  {ATTUNE_F16, ATTUNE_F16},
+                               {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32},  {ATTUNE_BF16, ATTUNE_F32},
                                {ATTUNE_C64, ATTUNE_C64},   {ATTUNE_C128, ATTUNE_C128}};
 
 /* Tiny, odd, one below and above the vector and tile widths, skinny in each direction, k = 1, longer than the blocks of

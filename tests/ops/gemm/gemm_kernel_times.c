@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm_kernel_times.c: times the configurations of attune's own GEMM kernels, for their models: cold operands that take
  * turns, graphs of launches, the least and the median of some replays, beside the default's.
- * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how many
- * of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation, configuration;
- * ATTUNE_TEST_OFFSET: bytes from a multiple of 256 to every operand (0). */
+ * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how
+ * many of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation,
+ * configuration; ATTUNE_TEST_OFFSET: bytes from a multiple of 256 to every operand (0). */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -91,7 +91,9 @@ static inline oracle_matrix oracle_matrix_of(const attune_gemm_problem *p, attun
   if (ld == 0) ld = inner > 1 ? inner : 1;
   if (stride == 0) stride = ld * outer;
   if (stride == ATTUNE_BROADCAST) stride = 0;
-  return (oracle_matrix){dtype, 1 + (oracle_part(dtype) != dtype), p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride, at_gemm_batch(p)};
+  return (oracle_matrix){
+      dtype,           1 + (oracle_part(dtype) != dtype), p->layout == ATTUNE_ROW_MAJOR, rows, cols, ld, stride,
+      at_gemm_batch(p)};
 }
 
 static inline size_t oracle_at(const oracle_matrix *x, int64_t b, int64_t i, int64_t j) {
@@ -167,7 +169,8 @@ static inline void oracle_block_open(oracle *o, int which, bool filled, uint64_t
 }
 
 static inline double oracle_gamma(const attune_gemm_problem *p) {
-  const double k = (double)p->k * (oracle_part(p->dtype) == p->dtype ? 1.0 : 2.0), chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
+  const double k = (double)p->k * (oracle_part(p->dtype) == p->dtype ? 1.0 : 2.0),
+               chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
   const bool reduced = p->contract.accuracy == ATTUNE_REDUCED;
   if (oracle_part(p->dtype) == ATTUNE_F64) return chain * 0x1p-53;
   if (oracle_part(p->dtype) == ATTUNE_F32) return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
@@ -215,7 +218,8 @@ static inline long double oracle_size(const long double x[2]) {
   return hypotl(x[0], x[1]);
 }
 
-/* As oracle_element, of the two parts at `at`: a and bt hold pairs. A real scalar does not spread what is not finite. */
+/* As oracle_element, of the two parts at `at`: a and bt hold pairs. A real scalar does not spread what is not
+ * finite. */
 static inline void oracle_complex_element(oracle *o, int64_t b, int64_t i, int64_t j, const double *a, const double *bt,
                                           size_t at) {
   const attune_gemm_problem *p = &o->c.problem;
@@ -321,8 +325,8 @@ static inline void oracle_expect_again(oracle *o) {
   oracle_expect(o);
 }
 
-/* Under AddressSanitizer, until the check: who reads or writes beyond a matrix of the host is found where it happens, also
- * if that changes nothing. */
+/* Under AddressSanitizer, until the check: who reads or writes beyond a matrix of the host is found where it happens,
+ * also if that changes nothing. */
 static inline void oracle_forbid(const oracle *o) {
 #ifdef ORACLE_ADDRESS_SANITIZER
   for (int i = 0; i < ORACLE_BLOCKS; i++) {
@@ -368,7 +372,8 @@ static inline attune_gemm_operands oracle_operands(const oracle *o) {
                                    .alpha_imag = o->c.alpha_imag,
                                    .beta_imag = o->c.beta_imag};
   if (o->c.c != AT_C_NONE) operands.c = oracle_pointer(o, o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C);
-  if (o->c.alpha == 0.0 && o->c.alpha_imag == 0.0 && o->c.seed % 2) operands.a = operands.b = NULL; /* may be: they are not read */
+  if (o->c.alpha == 0.0 && o->c.alpha_imag == 0.0 && o->c.seed % 2)
+    operands.a = operands.b = NULL; /* may be: they are not read */
   return operands;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel_sweep.h: what test_cuda_kernel_sweep.c compares a kernel's result with: operands out of pools of random numbers,
- * between guards; the product in float64 by cuBLAS, of which a few elements are summed on the CPU too. */
+ * kernel_sweep.h: what test_cuda_kernel_sweep.c compares a kernel's result with: operands out of pools of random
+ * numbers, between guards; the product in float64 by cuBLAS, of which a few elements are summed on the CPU too. */
 #ifndef TESTS_KERNEL_SWEEP_H
 #define TESTS_KERNEL_SWEEP_H
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cblas_direct.c: the vendor's own call, which is the host's default: gemv where a program would call that, right wherever
- * vectors lie, and closed where attune's own calls are. bench_outside measures what is claimed beside it. */
+ * test_cblas_direct.c: the vendor's own call, which is the host's default: gemv where a program would call that, right
+ * wherever vectors lie, and closed where attune's own calls are. bench_outside measures what is claimed beside it. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
 
 #include "ops/gemm/host/cblas_direct.h"
-#include "tuning/store/decision.h"
 #include "ops/gemm/host/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/registry.h"
+#include "tuning/store/decision.h"
 
 extern const at_implementation at_gemm_host_cblas;
 

@@ -259,8 +259,8 @@ TEST(test_gate_hold_stops_all) {
   stop_runners(threads);
 }
 
-/* A call that wants another count waits until nobody is inside, again and again; in between, when no call has wanted one
- * for long, the short way is open again. */
+/* A call that wants another count waits until nobody is inside, again and again; in between, when no call has wanted
+ * one for long, the short way is open again. */
 TEST(test_gate_changes_among_all) {
   pthread_t threads[RUNNERS];
   wrong = 0;
@@ -327,8 +327,7 @@ TEST(test_gate_bound) {
   at_cblas_thread_setting_bound(&gate, MOST);
   for (int round = 0; round < 4; round++) {
     if (round == 2) at_cblas_thread_setting_after_fork(&gate);
-    for (int i = 0; i < COMERS; i++)
-      assert_int_equal(pthread_create(&threads[i], NULL, come_in, &wanted), 0);
+    for (int i = 0; i < COMERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, come_in, &wanted), 0);
     for (int i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
     assert_int_equal(wrong, 0);
   }

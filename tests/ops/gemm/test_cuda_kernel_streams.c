@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_kernel_streams.c: attune's own GEMM kernels give the same bits whatever runs beside them: one plan on several
- * streams at once, from a thread each, with a D and a workspace each. Exits 77 where there is no GPU. */
+ * test_cuda_kernel_streams.c: attune's own GEMM kernels give the same bits whatever runs beside them: one plan on
+ * several streams at once, from a thread each, with a D and a workspace each. Exits 77 where there is no GPU. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"
@@ -17,7 +17,8 @@ enum { STREAMS = 4, RUNS = 100, TOGETHER = 10, ROOM = 64, TRIED = 2 };
 
 static attune_device *device;
 
-/* A thread's part: RUNS runs, TOGETHER of them into as many Ds without waiting, compared with the bits of the first run of all. */
+/* A thread's part: RUNS runs, TOGETHER of them into as many Ds without waiting, compared with the bits of the first run
+ * of all. */
 typedef struct worker {
   const trial *t;
   const at_plan *plan;

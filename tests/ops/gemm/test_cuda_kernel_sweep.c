@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_kernel_sweep.c: attune's own GEMM kernels over sizes: each of 1 to 130 in turn as m, n and k, others up to 8192;
- * dtypes, transposes, strides, addresses, C, scalars and kinds of data, NaN and infinities among them, against float64.
- * Each batch of problems has one dtype, transpose and alignment, so that its problems share compiled kernels.
- * Usage: test_cuda_kernel_sweep [FAMILY [PART PARTS]]: all families, and all of the sweep, if not named; parts can run beside
- * each other. ATTUNE_TEST_SECONDS: for each family (2); ATTUNE_TEST_KERNELS: most kernels compiled for a batch (8). Exits 77
- * where there is no GPU. */
+ * test_cuda_kernel_sweep.c: attune's own GEMM kernels over sizes: each of 1 to 130 in turn as m, n and k, others up to
+ * 8192; dtypes, transposes, strides, addresses, C, scalars and kinds of data, NaN and infinities among them, against
+ * float64. Each batch of problems has one dtype, transpose and alignment, so that its problems share compiled kernels.
+ * Usage: test_cuda_kernel_sweep [FAMILY [PART PARTS]]: all families, and all of the sweep, if not named; parts can run
+ * beside each other. ATTUNE_TEST_SECONDS: for each family (2); ATTUNE_TEST_KERNELS: most kernels compiled for a batch
+ * (8). Exits 77 where there is no GPU. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

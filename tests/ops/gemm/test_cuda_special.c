@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_special.c: NaN, infinities, denormals and zeros on a GPU: what cuBLAS's default loses, what the algorithms of
- * cuBLASLt and the padded copies lose, as a list; a winner loses nothing that the default keeps. Exits 77 where there is
- * no GPU. ATTUNE_TEST_PROBLEMS: how many random problems (60). */
+ * test_cuda_special.c: NaN, infinities, denormals and zeros on a GPU: what cuBLAS's default loses, what the algorithms
+ * of cuBLASLt and the padded copies lose, as a list; a winner loses nothing that the default keeps. Exits 77 where
+ * there is no GPU. ATTUNE_TEST_PROBLEMS: how many random problems (60). */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 

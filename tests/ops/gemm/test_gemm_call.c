@@ -200,14 +200,9 @@ TEST(bad_enums) {
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype_out");
     p.dtype_out = (attune_dtype)0;
   }
-  static const attune_dtype mixed[][2] = {{ATTUNE_F64, ATTUNE_F32},
-                                          {ATTUNE_F32, ATTUNE_F64},
-                                          {ATTUNE_F32, ATTUNE_F16},
-                                          {ATTUNE_F16, ATTUNE_BF16},
-                                          {ATTUNE_BF16, ATTUNE_F64},
-                                          {ATTUNE_F32, ATTUNE_C64},
-                                          {ATTUNE_C64, ATTUNE_F32},
-                                          {ATTUNE_C64, ATTUNE_C128}};
+  static const attune_dtype mixed[][2] = {
+      {ATTUNE_F64, ATTUNE_F32},  {ATTUNE_F32, ATTUNE_F64}, {ATTUNE_F32, ATTUNE_F16}, {ATTUNE_F16, ATTUNE_BF16},
+      {ATTUNE_BF16, ATTUNE_F64}, {ATTUNE_F32, ATTUNE_C64}, {ATTUNE_C64, ATTUNE_F32}, {ATTUNE_C64, ATTUNE_C128}};
   for (size_t i = 0; i < AT_COUNT(mixed); i++) {
     p = problem_of(2, 2, 2);
     p.dtype = mixed[i][0];
@@ -370,8 +365,7 @@ TEST(plan_runs_cases) {
     at_gemm_case one;
     at_gemm_case_at(index, &one);
     const attune_gemm_problem *p = &one.problem;
-    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || (one.alpha == 0.0 && one.alpha_imag == 0.0))
-      continue;
+    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch < 0 || (one.alpha == 0.0 && one.alpha_imag == 0.0)) continue;
     if (one.beta == 0.0 && one.beta_imag == 0.0) one.c = AT_C_NONE;
     oracle o;
     oracle_open(&o, &one);
@@ -391,8 +385,9 @@ TEST(plan_runs_cases) {
 /* Calls from one place whose scalars' parts come and go, by the call and by a plan. */
 TEST(complex_scalars_change) {
   enum { M = 3, N = 2, K = 4 };
-  static const double scalars[][4] = {{1, 0, 0, 0}, {1, 0, 0, 2},   {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0},  {0, -2, 3, 0},
-                                      {0, 0, 0, 1}, {2, -1, 1, -1}, {1, 0, 1, 0}, {0, 0, 2, 0}, {1e-320, 0, 0, 0}};
+  static const double scalars[][4] = {{1, 0, 0, 0}, {1, 0, 0, 2},  {1, 0, 0, 0},     {0, 1, 0, 0},
+                                      {0, 0, 0, 0}, {0, -2, 3, 0}, {0, 0, 0, 1},     {2, -1, 1, -1},
+                                      {1, 0, 1, 0}, {0, 0, 2, 0},  {1e-320, 0, 0, 0}};
   double complex za[M * K], zb[K * N], zc[M * N], zd[M * N];
   for (int i = 0; i < M * K; i++) za[i] = CMPLX(i % 5 - 2.0, i % 3 - 1.0);
   for (int i = 0; i < K * N; i++) zb[i] = CMPLX(i % 4 - 1.0, 2.0 - i % 7);
@@ -406,7 +401,8 @@ TEST(complex_scalars_change) {
     for (int by_plan = 0; by_plan < 2; by_plan++) {
       for (int i = 0; i < M * N; i++) zd[i] = NAN;
       if (by_plan && (s[2] != 0.0 || s[3] != 0.0)) { /* the plan was made without C */
-        if (plan) REFUSED(attune_gemm_plan_run(plan, stream, &o), s[2] != 0.0 ? "operands.beta is" : "operands.beta_imag is");
+        if (plan)
+          REFUSED(attune_gemm_plan_run(plan, stream, &o), s[2] != 0.0 ? "operands.beta is" : "operands.beta_imag is");
         continue;
       }
       if (by_plan && !plan) {

@@ -175,8 +175,9 @@ static const struct {
             {"gemm f64 nn 24x24x24 strict beta=inplace", "loses NaN of beta"},
             {"gemm f64 nn 300x310x320 strict beta=inplace", "loses NaN of beta"}};
 
-/* What a program sees that calls the library: of some places of NaN in B of `nt` and in A of `nn`, those for which none comes
- * into C; with beta = NaN, the elements of C that are none. BLIS has kernels for each kind of processor: not all lose it. */
+/* What a program sees that calls the library: of some places of NaN in B of `nt` and in A of `nn`, those for which none
+ * comes into C; with beta = NaN, the elements of C that are none. BLIS has kernels for each kind of processor: not all
+ * lose it. */
 static int lost_directly(const at_cblas *library, const char *problem) {
   at_gemm g;
   int lost = 0;

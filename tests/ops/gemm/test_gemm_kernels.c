@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_kernels.c: attune's own GEMM kernels compile for every architecture that we care for, without spilling what counts: the
- * configurations that a search can choose, of many problems. Needs no GPU. One of many in turn (ATTUNE_TEST_EVERY: of so
- * many); with ATTUNE_TEST_ALL all of them. What is the same text for the same architecture is compiled once. */
+ * test_gemm_kernels.c: attune's own GEMM kernels compile for every architecture that we care for, without spilling what
+ * counts: the configurations that a search can choose, of many problems. Needs no GPU. One of many in turn
+ * (ATTUNE_TEST_EVERY: of so many); with ATTUNE_TEST_ALL all of them. What is the same text for the same architecture is
+ * compiled once. */
 #include "tests/support/check.h"
 
 #define XXH_INLINE_ALL
@@ -201,8 +202,8 @@ TEST(wgmma_kernels) {
   family_compiles(FAMILY(sm90_wgmma_16b), wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
-/* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned; -1:
- * there is no such compiler. */
+/* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned;
+ * -1: there is no such compiler. */
 static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration) {
   static const char *const narrow[] = {"ld.shared.u16", "ld.shared.b16", "ld.shared.u32", "ld.shared.b32",
                                        "ld.shared.f32"};

@@ -228,7 +228,8 @@ TEST(simt_shares_a_long_k) {
   assert_int_equal(recipe.config.cluster[0], 0);
 }
 
-/* Blocks that all find a place at once ask for so much shared memory that no processor takes more of them than others. */
+/* Blocks that all find a place at once ask for so much shared memory that no processor takes more of them than
+ * others. */
 TEST(blocks_keep_apart) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;
@@ -244,7 +245,8 @@ TEST(blocks_keep_apart) {
   assert_true(2 * recipe.config.shared_bytes + 2 * 1024 > 228 * 1024);
 }
 
-/* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
+/* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may
+ * be. */
 TEST(shares_of_a_long_k) {
   static at_configuration list[ROOM];
   at_gemm_launch_spec recipe;

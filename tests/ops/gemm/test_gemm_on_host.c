@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_on_host.c: the text of attune's GEMM kernels, compiled by the C++ compiler with gemm_on_host.h and run on the
- * host: drawn problems, dtypes, transposes, leading dimensions, addresses, C; results as sums in long double, nothing else
- * written, barriers and waits where they are needed. What only a GPU shows is left: PTX, races, speed.
+ * test_gemm_on_host.c: the text of attune's GEMM kernels, compiled by the C++ compiler with gemm_on_host.h and run on
+ * the host: drawn problems, dtypes, transposes, leading dimensions, addresses, C; results as sums in long double,
+ * nothing else written, barriers and waits where they are needed. What only a GPU shows is left: PTX, races, speed.
  * ATTUNE_TEST_PROBLEMS: problems of each family (4). */
 #include "tests/support/check.h"
 

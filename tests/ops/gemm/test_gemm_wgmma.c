@@ -83,7 +83,8 @@ TEST(maps_of_wgmma) {
   assert_int_equal(r.config.grid[0], 15 * 8); /* clusters that an H200 holds */
 }
 
-/* A stored or guessed configuration with one place for steps: only where there is one step, for others would wait for ever. */
+/* A stored or guessed configuration with one place for steps: only where there is one step, for others would wait for
+ * ever. */
 TEST(places_of_wgmma) {
   at_configuration text = {""};
   at_gemm_launch_spec r;

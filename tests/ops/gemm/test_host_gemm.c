@@ -42,8 +42,8 @@ typedef struct product {
   at_gemm_operands operands;
 } product;
 
-/* A case as the list of cases has them, of sizes that it has not. Where `pad` is 0, matrices are packed and a batch has one
- * B; else it has one C, if that is apart from D. */
+/* A case as the list of cases has them, of sizes that it has not. Where `pad` is 0, matrices are packed and a batch has
+ * one B; else it has one C, if that is apart from D. */
 static void product_open(product *p, const int dtypes[2], int trans, const int64_t sizes[4], int c, int64_t pad,
                          double alpha, double beta) {
   at_gemm_case one = {.problem = ATTUNE_GEMM_PROBLEM_INIT, .alpha = alpha, .beta = beta, .c = (at_gemm_c)c, .seed = 2};
@@ -213,8 +213,8 @@ static void plant(product *p, int which, int64_t row, int64_t column, double x) 
   oracle_store(p->o.block[which].before + p->o.block[which].first, matrix->dtype, at, x);
 }
 
-/* The oracle's C holds NaN under beta = 0, which does not spread; NaN and infinity in A and B do, into the right elements
- * only. */
+/* The oracle's C holds NaN under beta = 0, which does not spread; NaN and infinity in A and B do, into the right
+ * elements only. */
 TEST(test_not_finite) {
   static const int64_t sizes[4] = {21, 13, 35, 1};
   product p;

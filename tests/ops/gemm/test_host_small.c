@@ -175,7 +175,8 @@ TEST(lower_last_panels) {
   }
 }
 
-/* Batches of up to 11, more and fewer than threads; every third one so large that the next product is asked for ahead. */
+/* Batches of up to 11, more and fewer than threads; every third one so large that the next product is asked for
+ * ahead. */
 TEST(batches) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   for (int i = 0; i < 120; i++) {

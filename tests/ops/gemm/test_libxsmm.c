@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_libxsmm.c: LIBXSMM is found at run time, and its kernels are called: by a made library (fake_xsmm.c), each case a
- * process of its own. Without one, or with one of other functions, nothing is offered; forks and the process's end wait
- * for calls inside. Whether a real one computes right the conformance tests say on machines that have it. */
+ * test_libxsmm.c: LIBXSMM is found at run time, and its kernels are called: by a made library (fake_xsmm.c), each case
+ * a process of its own. Without one, or with one of other functions, nothing is offered; forks and the process's end
+ * wait for calls inside. Whether a real one computes right the conformance tests say on machines that have it. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

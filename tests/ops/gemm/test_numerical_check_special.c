@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_numerical_check_special.c: each way to lose a NaN, an infinity, a denormal or a zero is caught, and named, by plans that
- * lose one thing each; what the default loses too is allowed. The plans are loops of their own. */
+ * test_numerical_check_special.c: each way to lose a NaN, an infinity, a denormal or a zero is caught, and named, by
+ * plans that lose one thing each; what the default loses too is allowed. The plans are loops of their own. */
 #include "tests/support/check.h"
 
 #include <float.h>

@@ -53,7 +53,8 @@ TEST(every_middle) {
   }
 }
 
-/* Above the largest number: half way to the next one that would be still rounds down in E4M3, since its last bit is even. */
+/* Above the largest number: half way to the next one that would be still rounds down in E4M3, since its last bit is
+ * even. */
 TEST(overflow) {
   assert_int_equal(at_f64_to_f8e4m3(464.0), 0x7e);
   assert_int_equal(at_f64_to_f8e4m3(nextafter(464.0, 500.0)), 0x7f);

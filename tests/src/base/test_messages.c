@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_messages.c: what a stranger reads when a call is refused: what is wrong, by the argument's name, and after a
  * semicolon what would be right. */
-#include "tests/support/decision.h"
 #include "tests/support/check.h"
+#include "tests/support/decision.h"
 
 #include <attune/attune.h>
 #include <attune/tools.h>

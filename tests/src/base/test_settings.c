@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 FIXTURE(clean_environment) {
-  static const char *const names[] = {"ATTUNE_DB",      "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
-                                      "ATTUNE_LOG",     "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME",
-                                      "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE",
-                                      "ATTUNE_LOG_FILE", "ATTUNE_SEARCH", "ATTUNE_SKIP",      "ATTUNE_TF32",
-                                      "ATTUNE_OVERRIDE"};
+  static const char *const names[] = {
+      "ATTUNE_DB",       "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR", "ATTUNE_LOG",     "ATTUNE_THREADS",
+      "XDG_DATA_HOME",   "XDG_CACHE_HOME", "ATTUNE_PROFILE",   "ATTUNE_CHECK",     "ATTUNE_NVTX",    "ATTUNE_COMPILE",
+      "ATTUNE_LOG_FILE", "ATTUNE_SEARCH",  "ATTUNE_SKIP",      "ATTUNE_TF32",      "ATTUNE_OVERRIDE"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_race_random.c: the race check on random programs over streams, events, waits, allocations and captures, beside an
- * oracle that keeps, for each piece of work, the set of all that comes before it. ATTUNE_TEST_RACES: how many programs. */
+ * test_race_random.c: the race check on random programs over streams, events, waits, allocations and captures, beside
+ * an oracle that keeps, for each piece of work, the set of all that comes before it. ATTUNE_TEST_RACES: how many
+ * programs. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -137,13 +138,13 @@ static void random_touch(at_operand_access *out, use *u) {
   u->slot = -1;
   u->writes = draw(3) == 0;
   *out = (at_operand_access){.operand = "x",
-                    .data = arena + at + (back ? step * (count - 1) : 0),
-                    .element = element,
-                    .dims = 2,
-                    .counts = {(int64_t)count, (int64_t)outer},
-                    .steps = {back ? -(int64_t)step : (int64_t)step, (int64_t)wide},
-                    .reads = !u->writes || draw(2),
-                    .writes = u->writes};
+                             .data = arena + at + (back ? step * (count - 1) : 0),
+                             .element = element,
+                             .dims = 2,
+                             .counts = {(int64_t)count, (int64_t)outer},
+                             .steps = {back ? -(int64_t)step : (int64_t)step, (int64_t)wide},
+                             .reads = !u->writes || draw(2),
+                             .writes = u->writes};
 }
 
 /* One or two uses in one piece of work. `node` is that of the oracle. */

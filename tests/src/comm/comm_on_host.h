@@ -5,8 +5,8 @@
 
 #include <attune/collectives.h>
 
-#include "tests/support/host_devices.h"
 #include "tests/src/comm/numbers.h"
+#include "tests/support/host_devices.h"
 
 enum { RANKS = HOST_DEVICES, COUNT = 2500, ROOM = COUNT * 16 };
 

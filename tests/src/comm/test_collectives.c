@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_collectives.c: collectives on several host devices: what they compute, in which order, what they refuse, and what
- * the race check hears of them. */
+ * test_collectives.c: collectives on several host devices: what they compute, in which order, what they refuse, and
+ * what the race check hears of them. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

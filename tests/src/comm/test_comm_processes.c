@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_comm_processes.c: communicators over processes: what they compute, a process that dies, calls that do not match, and
- * that those who are left go on with a new communicator. With a made libnccl.so.2, fake_nccl_processes.c. */
+ * test_comm_processes.c: communicators over processes: what they compute, a process that dies, calls that do not match,
+ * and that those who are left go on with a new communicator. With a made libnccl.so.2, fake_nccl_processes.c. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -34,8 +34,8 @@ static int rounds(attune_comm *comm, int rank, int size, int count) {
   return 0;
 }
 
-/* Nobody else says that the call will never end: the program's own time does. Whether the call has begun by then or not, it
- * fails. */
+/* Nobody else says that the call will never end: the program's own time does. Whether the call has begun by then or
+ * not, it fails. */
 static void *abort_late(void *user) {
   usleep(200000);
   return (void *)(intptr_t)attune_comm_abort(user);

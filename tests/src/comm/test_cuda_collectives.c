@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_collectives.c: copies and collectives of two GPUs: between devices that are peers and that are not, by copies
- * and by NCCL where it is, in graphs, and over two processes. Needs two GPUs. */
+ * test_cuda_collectives.c: copies and collectives of two GPUs: between devices that are peers and that are not, by
+ * copies and by NCCL where it is, in graphs, and over two processes. Needs two GPUs. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "src/comm/reduce.h"
-#include "tests/support/child.h"
 #include "tests/src/comm/numbers.h"
+#include "tests/support/child.h"
 
 enum { GPUS = 2, COUNT = 1 << 20 };
 

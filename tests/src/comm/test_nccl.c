@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_nccl.c: collectives by NCCL: what is asked of it, what comes of its errors, of an old one, of one that is stuck, and
- * of none. Each way is a process of its own with a made libnccl.so.2, fake_nccl.c, which works on host devices. */
+ * test_nccl.c: collectives by NCCL: what is asked of it, what comes of its errors, of an old one, of one that is stuck,
+ * and of none. Each way is a process of its own with a made libnccl.so.2, fake_nccl.c, which works on host devices. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

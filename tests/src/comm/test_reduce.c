@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_reduce.c: the kernel of reduce.cu, run on the host thread after thread, gives the same bits as the host's reductions,
- * and writes and reads nothing outside. */
+ * test_reduce.c: the kernel of reduce.cu, run on the host thread after thread, gives the same bits as the host's
+ * reductions, and writes and reads nothing outside. */
 #include "tests/support/check.h"
 
-#include "src/comm/reduce.h"
 #include "src/base/half.h"
+#include "src/comm/reduce.h"
 
 #define AT_ON_HOST 1
 #define __device__

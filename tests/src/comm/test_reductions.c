@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_reductions.c: reductions of every kind and type, all-gather and reduce-scatter on several host devices, against a plain
- * reference; and communicators of two. */
+ * test_reductions.c: reductions of every kind and type, all-gather and reduce-scatter on several host devices, against
+ * a plain reference; and communicators of two. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit_kernels.h: kernels that show how they were launched: test_cuda_launch.c runs them, test_jit_compile.c compiles them
- * for every kind of device. */
+ * jit_kernels.h: kernels that show how they were launched: test_cuda_launch.c runs them, test_jit_compile.c compiles
+ * them for every kind of device. */
 #ifndef AT_TEST_JIT_KERNELS_H
 #define AT_TEST_JIT_KERNELS_H
 
@@ -37,8 +37,8 @@ typedef struct show_argument {
               "  for (unsigned i = threadIdx.x; i < a.count; i += blockDim.x) a.out[i] = words[a.count - 1 - i];\n"   \
               "}\n"
 
-/* Each block reads a word of the next block's shared memory in its cluster. Written: its rank, the cluster's size, and the
- * word, which is that block's number in the grid plus `base`. */
+/* Each block reads a word of the next block's shared memory in its cluster. Written: its rank, the cluster's size, and
+ * the word, which is that block's number in the grid plus `base`. */
 #define SHOW_CLUSTER                                                                                                   \
   SHOW_ARGUMENT SHOW_KERNEL(                                                                                           \
       cluster) "#if __CUDA_ARCH__ >= 900\n"                                                                            \

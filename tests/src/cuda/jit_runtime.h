@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * jit_runtime.h: a made-up CUDA runtime for the tests of kernels compiled at run time: a library is a piece of memory
  * with one kernel. Streams remember what was launched on them until they are waited for, graphs what was captured, and
- * each library that is unloaded while one of them has it is counted as a fault. The compiler and the kernel cache are the
- * real ones. Included by one file of a test, whose functions come before those of the real runtime. */
+ * each library that is unloaded while one of them has it is counted as a fault. The compiler and the kernel cache are
+ * the real ones. Included by one file of a test, whose functions come before those of the real runtime. */
 #ifndef AT_TEST_JIT_RUNTIME_H
 #define AT_TEST_JIT_RUNTIME_H
 

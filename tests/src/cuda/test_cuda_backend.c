@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_backend.c: on a GPU: the driver's stream-ordered allocator in place of the cache, memory that the process pinned,
- * a context that the program made by the driver's API, the stream's handle of cuBLAS, captures that look at their inputs. */
+ * test_cuda_backend.c: on a GPU: the driver's stream-ordered allocator in place of the cache, memory that the process
+ * pinned, a context that the program made by the driver's API, the stream's handle of cuBLAS, captures that look at
+ * their inputs. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -162,9 +163,9 @@ TEST(a_context_of_the_program) {
   assert_int_equal(current(&primary), CUDA_SUCCESS);
   assert_int_equal(create(&own, NULL, 0, 0, 0), CUDA_SUCCESS);
   assert_int_equal(set(own), CUDA_SUCCESS);
-#define STILL_ITS_OWN                                  \
-  do {                                                 \
-    assert_int_equal(current(&now), CUDA_SUCCESS);     \
+#define STILL_ITS_OWN                                       \
+  do {                                                      \
+    assert_int_equal(current(&now), CUDA_SUCCESS);          \
     assert_ptr_equal((const void *)now, (const void *)own); \
   } while (0)
   attune_stream *made = NULL;

@@ -191,7 +191,8 @@ static int ask_another_process(void) {
 static int be_another_process(void) {
   const at_kernel_source source = fill_source("disk.cu", 3);
   at_jit_kernel *kernel = NULL;
-  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK || at_jit_get(&kernel, device, &source) != ATTUNE_OK) return 3;
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK || at_jit_get(&kernel, device, &source) != ATTUNE_OK)
+    return 3;
   return counts().compiled == 1 ? 1 : counts().from_disk == 1 ? 2 : 4;
 }
 

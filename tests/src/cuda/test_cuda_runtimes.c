@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_runtimes.c: a program with a CUDA runtime of its own, the shared one, beside the one inside libattune.so. They
- * share the driver's contexts, memory, streams, events and captures; errors and nothing else are each one's own. */
+ * test_cuda_runtimes.c: a program with a CUDA runtime of its own, the shared one, beside the one inside libattune.so.
+ * They share the driver's contexts, memory, streams, events and captures; errors and nothing else are each one's
+ * own. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

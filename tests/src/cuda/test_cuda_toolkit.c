@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_toolkit.c: on a GPU: products by the cuBLAS that the program has loaded, and a machine that has a driver and
- * no cuBLAS or NVRTC. Each case is a process of its own. */
+ * test_cuda_toolkit.c: on a GPU: products by the cuBLAS that the program has loaded, and a machine that has a driver
+ * and no cuBLAS or NVRTC. Each case is a process of its own. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

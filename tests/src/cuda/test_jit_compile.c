@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#include "src/cuda/reduce/reduce_cuda.h"
 #include "src/cuda/memory/fill.h"
+#include "src/cuda/reduce/reduce_cuda.h"
 #include "tests/src/cuda/jit_kernels.h"
 
 static const int capabilities[] = {80, 90, 100, 120};
@@ -34,8 +34,8 @@ static const at_kernel_source *fill_source(size_t form) {
   return &source;
 }
 
-/* Registers: 65536 of a multiprocessor by the threads that should be there at once. Kernels of the tests are compiled up
- * to the first capability that has all that they use. */
+/* Registers: 65536 of a multiprocessor by the threads that should be there at once. Kernels of the tests are compiled
+ * up to the first capability that has all that they use. */
 static const struct kernel {
   const at_kernel_source *(*source)(size_t form);
   size_t form;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_nvml.c: what attune makes of NVML's answers, of its errors, of an old one, and of none. Each way is a process of its
- * own with a made libnvidia-ml.so.1: fake_nvml.c. */
+ * test_nvml.c: what attune makes of NVML's answers, of its errors, of an old one, and of none. Each way is a process of
+ * its own with a made libnvidia-ml.so.1: fake_nvml.c. */
 #include "tests/support/check.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "src/cuda/library/nvml.h"
 #include "src/base/support.h"
+#include "src/cuda/library/nvml.h"
 
 static const char *program;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_toolkit.c: which cuBLAS and NVRTC are opened, and when: the program's own copy first, however it was loaded; of a
- * machine that has none, what is said. Needs no GPU. Each case is a process of its own. */
+ * test_toolkit.c: which cuBLAS and NVRTC are opened, and when: the program's own copy first, however it was loaded; of
+ * a machine that has none, what is said. Needs no GPU. Each case is a process of its own. */
 #include <attune/attune.h>
 
 #include "tests/support/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_details.c: devices before and after their start, in detail, and settings; default generators. On the host and, where
- * there is one, on a GPU. */
+ * test_details.c: devices before and after their start, in detail, and settings; default generators. On the host and,
+ * where there is one, on a GPU. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -159,7 +159,7 @@ TEST(a_stopped_holder_loses_it) {
   assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
   assert_int_equal(kill(h.pid, SIGCONT), 0);
   assert_int_equal(still_has_it(&h), 'n');
-  holder third = start_holder(); /* waits for the one who has it now, not for the one who had it */
+  holder third = start_holder();          /* waits for the one who has it now, not for the one who had it */
   assert_int_equal(end_holder(&h, 0), 0); /* and what that one gives back is not this one's */
   assert_int_equal(at_device_lease_renew(&device), ATTUNE_OK);
   at_device_lease_release(&device);

@@ -5,8 +5,8 @@
 
 #include "tests/support/check.h"
 
-#include "src/stream/capture.h"
 #include "src/host/host.h"
+#include "src/stream/capture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_capture_beside.c: one thread captures through the CUDA runtime in mode global, as PyTorch does; another does
- * everything that attune can do. No capture breaks. ATTUNE_TEST_CAPTURES is the number of captures for all kinds of work
- * together (300); ATTUNE_TEST_KIND names a single kind. */
+ * test_cuda_capture_beside.c: one thread captures through the CUDA runtime in mode global, as PyTorch does; another
+ * does everything that attune can do. No capture breaks. ATTUNE_TEST_CAPTURES is the number of captures for all kinds
+ * of work together (300); ATTUNE_TEST_KIND names a single kind. */
 #include <attune/attune.h>
 #include <attune/graph.h>
 #include <attune/pinned.h>
@@ -197,8 +197,8 @@ static attune_status tuning(int turn) {
 }
 
 static attune_status tuners(int turn) {
-  attune_tuner_options options = {.database = "", .mode = turn % 4 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_TUNE,
-                                  .budget_ms = 20.0};
+  attune_tuner_options options = {
+      .database = "", .mode = turn % 4 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_TUNE, .budget_ms = 20.0};
   attune_tuner *made = NULL;
   attune_status status = attune_tuner_create(&made, &options);
   if (status == ATTUNE_OK) status = multiply(made, stream, 100 + turn % 20, 32, 32);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
  * GEMMs, copies, random numbers and streams that fork. */
-#include "tests/support/decision.h"
 #include "tests/support/cuda_graph.h"
+#include "tests/support/decision.h"
 #include "tests/support/gpu.h"
 
 TEST(replay_is_eager) {

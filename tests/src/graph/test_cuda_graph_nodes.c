@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_graph_nodes.c: the inside of graphs on the GPU: nodes and edges, kernels of attune and of cuBLAS among them, nodes
- * left out and taken in, and nodes with new parameters, before and after the executable is made and updated. */
+ * test_cuda_graph_nodes.c: the inside of graphs on the GPU: nodes and edges, kernels of attune and of cuBLAS among
+ * them, nodes left out and taken in, and nodes with new parameters, before and after the executable is made and
+ * updated. */
 #include "tests/support/cuda_graph.h"
 #include "tests/support/gpu.h"
 

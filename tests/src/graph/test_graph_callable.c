@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_callable.c: functions made into graphs, on the host: new inputs reach the graph, outputs reach the caller, and what
- * goes wrong in the making leaves nothing behind. */
+ * test_graph_callable.c: functions made into graphs, on the host: new inputs reach the graph, outputs reach the caller,
+ * and what goes wrong in the making leaves nothing behind. */
 #include "tests/src/graph/graph_host.h"
 
 #include <attune/attune.h>

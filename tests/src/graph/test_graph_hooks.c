@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_hooks.c: functions that hear of a graph, objects that it holds, inputs that a replay looks at, and the options of
- * a capture that torch.cuda.graph has: a stream of its own, room made first, a brief dump. */
+ * test_graph_hooks.c: functions that hear of a graph, objects that it holds, inputs that a replay looks at, and the
+ * options of a capture that torch.cuda.graph has: a stream of its own, room made first, a brief dump. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -166,7 +166,8 @@ TEST(the_graphs_own_memory_is_free_to_go) {
   OK(attune_free(m.outside, stream)); /* attune_note_use named it */
   FAILS(attune_graph_replay(graph, stream), ATTUNE_INVALID_ARGUMENT);
   attune_graph_destroy(graph);
-  OK(attune_graph_create(&plain, host)); /* nothing is looked at that nobody asked for, and foreign memory is not known */
+  OK(attune_graph_create(&plain,
+                         host)); /* nothing is looked at that nobody asked for, and foreign memory is not known */
   OK(attune_graph_capture_callback(plain, stream, &options, fill, foreign));
   OK(attune_graph_replay(plain, stream));
   OK(attune_stream_synchronize(stream));

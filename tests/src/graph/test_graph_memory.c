@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_memory.c: what a graph allocates and multiplies, on the host: memory that lives with the graph, is shared
  * among graphs and goes with the last of them; GEMMs that never tune in a capture. */
-#include "tests/support/decision.h"
 #include "tests/support/check.h"
+#include "tests/support/decision.h"
 
 #include <attune/attune.h>
 #include <attune/graph.h>

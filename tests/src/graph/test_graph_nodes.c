@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_nodes.c: on the host: a graph's nodes and edges, nodes left out and taken in, and nodes with new parameters. */
+ * test_graph_nodes.c: on the host: a graph's nodes and edges, nodes left out and taken in, and nodes with new
+ * parameters. */
 #include "tests/src/graph/graph_host.h"
 
 #include <attune/check.h>
@@ -254,7 +255,8 @@ static attune_status timed(void *user, attune_stream *stream) {
   return attune_event_record(ended, stream);
 }
 
-/* A replay's records are seen outside, and its waits are for records from outside, by the latest ones when it is given. */
+/* A replay's records are seen outside, and its waits are for records from outside, by the latest ones when it is
+ * given. */
 TEST(external_events) {
   attune_stream *stream = new_stream(), *beside = new_stream();
   attune_node node = {0};

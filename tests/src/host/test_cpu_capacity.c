@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cpu_capacity.c: how many CPUs there really are: bounded in time and value, the same where others take the CPUs; and
- * nobody spins where it does not pay. */
+ * test_cpu_capacity.c: how many CPUs there really are: bounded in time and value, the same where others take the CPUs;
+ * and nobody spins where it does not pay. */
 #include "tests/support/check.h"
 
 #include <sched.h>
@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/support.h"
 #include "src/host/cpu_capacity.h"
 #include "src/host/cpu_count.h"
 #include "src/host/cpu_preemption.h"
 #include "src/host/threads.h"
-#include "src/base/support.h"
 
 /* Runs this program as `role`, on one CPU if asked; its exit status. */
 static int run_as(const char *role, bool one_cpu) {
@@ -114,8 +114,8 @@ static void stop_burners(const pid_t *burners, int count) {
   }
 }
 
-/* Three others on each CPU leave a quarter of it. The machine has as many CPUs as before, and that is what is told where
- * the kernel says how long threads waited; elsewhere it is less. */
+/* Three others on each CPU leave a quarter of it. The machine has as many CPUs as before, and that is what is told
+ * where the kernel says how long threads waited; elsewhere it is less. */
 TEST(other_work_does_not_count) {
   enum { MOST = 24, ATTEMPTS = 3 };
   const int cpus = at_cpu_count(), others = 3 * cpus;

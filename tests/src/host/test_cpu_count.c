@@ -2,8 +2,8 @@
  * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of
  * a child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,8 +16,8 @@
 #include "src/base/support.h"
 #include "src/host/cpu_count.h"
 #include "src/host/threads.h"
-#include "tuning/op/registry.h"
 #include "tests/support/store_open.h"
+#include "tuning/op/registry.h"
 #include "tuning/store/fingerprint.h"
 #include "tuning/store/store.h"
 

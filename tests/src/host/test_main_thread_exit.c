@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_main_thread_exit.c: SIGTERM ends a process whose main thread left by pthread_exit and that has only attune's threads left:
- * those of the team, or those of a stream. A handler of the program's does not run on them. */
+ * test_main_thread_exit.c: SIGTERM ends a process whose main thread left by pthread_exit and that has only attune's
+ * threads left: those of the team, or those of a stream. A handler of the program's does not run on them. */
 #include "tests/support/check.h"
 
 #include <pthread.h>

@@ -3,9 +3,9 @@
  * concurrent callers, growth. */
 #include "tests/support/check.h"
 
+#include "src/base/support.h"
 #include "src/host/futex_word.h"
 #include "src/host/threads.h"
-#include "src/base/support.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * churn.h: everything that a program can make and destroy, made and destroyed for as long as one likes: memory of the
- * process and of the device, attune's own figures and descriptors stay as they are after the first rounds. The number of
- * rounds is ATTUNE_TEST_ROUNDS, or what the test says. */
+ * process and of the device, attune's own figures and descriptors stay as they are after the first rounds. The number
+ * of rounds is ATTUNE_TEST_ROUNDS, or what the test says. */
 #ifndef TESTS_CHURN_H
 #define TESTS_CHURN_H
 

@@ -77,7 +77,7 @@ static attune_status no_event_import(attune_event *event, const attune_event_ipc
 
 static inline attune_device *memfd_host(void) {
   static at_backend_vm vm;
-  static const at_backend_ipc ipc = {memfd_export,    memfd_import,     no_memory_export, no_memory_open,
+  static const at_backend_ipc ipc = {memfd_export,    memfd_import,    no_memory_export, no_memory_open,
                                      no_memory_close, no_event_export, no_event_import};
   attune_device *host = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return NULL;

@@ -28,8 +28,14 @@ static atomic_int wrong;
 
 static void *call_often(void *arg) {
   double *memory = arg;
-  attune_gemm_problem p = {.dtype = ATTUNE_F64, .dtype_out = ATTUNE_F64, .m = LARGE, .n = LARGE, .k = LARGE,
-                           .lda = LARGE, .ldb = LARGE, .ldd = LARGE};
+  attune_gemm_problem p = {.dtype = ATTUNE_F64,
+                           .dtype_out = ATTUNE_F64,
+                           .m = LARGE,
+                           .n = LARGE,
+                           .k = LARGE,
+                           .lda = LARGE,
+                           .ldb = LARGE,
+                           .ldd = LARGE};
   const attune_gemm_operands o = {
       .alpha = 1.0, .a = memory, .b = memory + LARGE * LARGE, .d = memory + 2 * LARGE * LARGE};
   for (int i = 0; i < CALLS; i++)

@@ -3,9 +3,9 @@
  * pools, the program's own functions, counters, threads, fork. */
 #include "tests/support/check.h"
 
-#include "src/stream/capture.h"
 #include "src/host/host.h"
 #include "src/memory/malloc/allocator.h"
+#include "src/stream/capture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -404,7 +404,8 @@ TEST(the_programs_allocator) {
   OK(attune_memory_set_allocator(host, NULL));
 }
 
-/* What the program gives was never freed before: it is not looked at; and it goes back at once: nothing is written to it. */
+/* What the program gives was never freed before: it is not looked at; and it goes back at once: nothing is written to
+ * it. */
 TEST(poison_and_the_programs_allocator) {
   own_memory own = {0};
   const attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_copy_strided.c: copies and fills of rectangles and boxes on the host: every byte is compared with a plain loop, in captures
- * too; what is refused; what the race check is told; and the kernel of fill.cu run on the host. */
+ * test_copy_strided.c: copies and fills of rectangles and boxes on the host: every byte is compared with a plain loop,
+ * in captures too; what is refused; what the race check is told; and the kernel of fill.cu run on the host. */
 #include "tests/support/check.h"
 
 #include <attune/check.h>
@@ -8,8 +8,8 @@
 #include <attune/transfer.h>
 
 #include "src/cuda/memory/fill.h"
-#include "tests/support/unseen_wait.h"
 #include "tests/support/host_stream.h"
+#include "tests/support/unseen_wait.h"
 
 enum { ROOM = 4096 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_move.c: moving data on a GPU: boxes to it, from it and on it, fills with elements of any size, what pointers are,
- * memory pinned where it is, managed memory, copies that convert. Eagerly and in captures. */
+ * test_cuda_move.c: moving data on a GPU: boxes to it, from it and on it, fills with elements of any size, what
+ * pointers are, memory pinned where it is, managed memory, copies that convert. Eagerly and in captures. */
 #include "tests/support/cuda_graph.h"
 
 #include <sys/mman.h>
@@ -292,7 +292,7 @@ TEST(converted_copies) {
   float *there = device_memory(NUMBERS * sizeof *there), *pinned = NULL;
   uint16_t *halves = device_memory(NUMBERS * sizeof *halves);
   OK(attune_pinned_alloc((void **)&pinned, device, sizeof floats));
-  for (int i = 0; i < NUMBERS; i++) doubles[i] = (i % 4001) * 0.125 - 250; /* halves have them all */
+  for (int i = 0; i < NUMBERS; i++) doubles[i] = (i % 4001) * 0.125 - 250;                   /* halves have them all */
   OK(attune_copy_converted(tuner, stream, there, ATTUNE_F32, doubles, ATTUNE_F64, NUMBERS)); /* pageable, up */
   OK(attune_copy_converted(tuner, stream, halves, ATTUNE_F16, there, ATTUNE_F32, NUMBERS));  /* on the device */
   OK(attune_copy_converted(tuner, stream, pinned, ATTUNE_F32, halves, ATTUNE_F16, NUMBERS)); /* down, pinned */

@@ -39,7 +39,7 @@ static void next_call_works(void) {
   OK(attune_free(p, first));
 }
 
-#define REFUSED(call, status, part)  \
+#define REFUSED(call, status, part)       \
   do {                                    \
     uint64_t before = held(host);         \
     assert_int_equal((call), status);     \
@@ -81,10 +81,9 @@ TEST(freed_twice) {
   OK(attune_free(one, first));
   OK(attune_free(two, first));
   REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "already freed, or never allocated: it lies in"); /* merged */
+          "already freed, or never allocated: it lies in"); /* merged */
   OK(attune_memory_empty_cache(host));
-  REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-               "was already freed, or never allocated"); /* unmapped */
+  REFUSED(attune_free(late, first), ATTUNE_INVALID_ARGUMENT, "was already freed, or never allocated"); /* unmapped */
 }
 
 TEST(freed_twice_and_given_back) {
@@ -109,9 +108,9 @@ TEST(freed_while_another_stream_uses_it) {
   OK(at_host_submit(second, wait_for_gate, NULL, 0));
   OK(attune_free(p, first));
   REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
-               "of host that was already freed and that another stream still uses");
+          "of host that was already freed and that another stream still uses");
   REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
-               "lies 512 bytes inside memory of host that was already freed");
+          "lies 512 bytes inside memory of host that was already freed");
   atomic_store(&gate, true);
   OK(attune_stream_synchronize(second));
 }
@@ -119,12 +118,10 @@ TEST(freed_while_another_stream_uses_it) {
 TEST(inside_an_allocation) {
   char *p = take(first, 5000), start[40];
   snprintf(start, sizeof start, "begins at %p on host", (void *)p);
-  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
-               "lies 512 bytes inside the allocation of 5000 bytes");
+  REFUSED(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside the allocation of 5000 bytes");
   REFUSED(attune_free(p + 1, second), ATTUNE_INVALID_ARGUMENT, start);
   REFUSED(attune_record_use(p + 4096, second), ATTUNE_INVALID_ARGUMENT, "lies 4096 bytes inside the allocation");
-  REFUSED(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT,
-               "lies 512 bytes inside the allocation");
+  REFUSED(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside the allocation");
   REFUSED(attune_memory_range(p + 7, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 7 bytes inside the allocation");
   OK(attune_free(p, first));
   REFUSED(attune_free(p + 3, first), ATTUNE_INVALID_ARGUMENT, "in free memory, where no allocation can begin");
@@ -158,7 +155,7 @@ TEST(no_such_size) {
   REFUSED(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "is -1 converted to size_t");
   assert_null(p);
   REFUSED(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
-               "is -9223372036854775808 converted to size_t");
+          "is -9223372036854775808 converted to size_t");
   REFUSED(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "in total on host");
   REFUSED(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "in total on host");
   assert_null(p);
@@ -187,14 +184,13 @@ TEST(pinned_memory) {
   void *device = take(first, 100);
   OK(attune_pinned_alloc((void **)&p, host, 5000));
   REFUSED(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
-               "is pinned host memory; should be passed to attune_pinned_free");
+          "is pinned host memory; should be passed to attune_pinned_free");
   REFUSED(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
-               "is memory of a device; should be passed to attune_free");
+          "is memory of a device; should be passed to attune_free");
   REFUSED(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   REFUSED(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
-               "lies 512 bytes inside the pinned memory that begins at");
-  REFUSED(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT,
-               "is pinned for host, stream is of other");
+          "lies 512 bytes inside the pinned memory that begins at");
+  REFUSED(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT, "is pinned for host, stream is of other");
   REFUSED(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_pinned_free(p));
   REFUSED(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was already freed");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_memory_questions.c: what a program may ask of a device's memory and of pools, the cache switched off and on while memory
- * is held, and the program's allocator with a start and a reset of its own. */
+ * test_memory_questions.c: what a program may ask of a device's memory and of pools, the cache switched off and on
+ * while memory is held, and the program's allocator with a start and a reset of its own. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -60,7 +60,8 @@ static uint64_t reserved(void) {
   return s.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }
 
-/* What is held stays valid; what was taken without a cache is as small as it was asked for, and never serves another. */
+/* What is held stays valid; what was taken without a cache is as small as it was asked for, and never serves
+ * another. */
 TEST(the_cache_goes_off_and_on) {
   char *before = NULL, *without = NULL, *after = NULL, *more = NULL;
   void *cached = NULL;
@@ -95,8 +96,8 @@ TEST(the_cache_goes_off_and_on) {
   assert_int_equal(reserved(), 0);
 }
 
-/* Memory freed while a capture is under way waits for its end, and serves others of its size meanwhile, but not if it was taken
- * for one request alone. */
+/* Memory freed while a capture is under way waits for its end, and serves others of its size meanwhile, but not if it
+ * was taken for one request alone. */
 TEST(exact_memory_serves_no_other) {
   attune_stream *other = NULL;
   attune_graph *graph = NULL;

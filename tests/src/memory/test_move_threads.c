@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_move_threads.c: strided copies and fills, graphs that are looked into and changed, clones, hooks, and graphed functions, by
- * several threads at once, each with a stream of its own: the results are right, nothing is lost, and no checker of threads
- * or memory has anything to say. Another thread asks about the device's memory and pools meanwhile. */
+ * test_move_threads.c: strided copies and fills, graphs that are looked into and changed, clones, hooks, and graphed
+ * functions, by several threads at once, each with a stream of its own: the results are right, nothing is lost, and no
+ * checker of threads or memory has anything to say. Another thread asks about the device's memory and pools
+ * meanwhile. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
@@ -15,9 +16,9 @@ static attune_device *host;
 static atomic_int running;
 
 /* In threads a failure is a line number. */
-#define TRY(call)                                \
-  do {                                           \
-    if ((call) != ATTUNE_OK) return __LINE__;    \
+#define TRY(call)                             \
+  do {                                        \
+    if ((call) != ATTUNE_OK) return __LINE__; \
   } while (0)
 #define SEE(what)                 \
   do {                            \

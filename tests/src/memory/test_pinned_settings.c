@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_pinned_settings.c: the settings of pinned memory: a segment taken ahead, what is kept and how sizes are rounded, memory
- * of the process pinned where it is. Each is set back. */
+ * test_pinned_settings.c: the settings of pinned memory: a segment taken ahead, what is kept and how sizes are rounded,
+ * memory of the process pinned where it is. Each is set back. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_read_only.c: a database that can be read and not written serves the command and programs; what a mode cannot store
- * is told once. Everything runs in children: modes must bind them, and the log's level is read once a process. */
+ * test_read_only.c: a database that can be read and not written serves the command and programs; what a mode cannot
+ * store is told once. Everything runs in children: modes must bind them, and the log's level is read once a process. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
@@ -240,7 +240,8 @@ static void change(const char *sql) {
   sqlite3_close(db);
 }
 
-/* Its journal would have to be played back first, and without that its pages may be half of one state, half of another. */
+/* Its journal would have to be played back first, and without that its pages may be half of one state, half of
+ * another. */
 TEST(what_a_crash_left_is_not_read) {
   char journal[160];
   assert_int_equal(chmod(closed, 0700), 0);

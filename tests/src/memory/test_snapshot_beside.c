@@ -59,8 +59,7 @@ TEST(snapshots_are_of_one_moment) {
   const attune_history_options options = {.entries = 60, .frames = 6};
   for (int i = 0; i < SNAPSHOTS; i++) {
     char *text = NULL;
-    if (i == SNAPSHOTS / 2)
-      OK(attune_memory_record_history(host, &options)); /* with functions that must be named */
+    if (i == SNAPSHOTS / 2) OK(attune_memory_record_history(host, &options)); /* with functions that must be named */
     OK(attune_memory_snapshot(&text, host));
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);

@@ -29,12 +29,11 @@ FIXTURE(tear_down) {
 /* The file as attune.snapshot of the Python package makes PyTorch's of it, read by Python; it is also what the file
  * says. */
 static json_t *load(void) {
-  static const char program[] =
-      "import json,pickle,sys\n"
-      "root=pickle.load(open(sys.argv[1]+'.pickle','rb'))\n"
-      "assert all(type(s['segment_pool_id']) is tuple for s in root['segments'])\n"
-      "assert json.loads(json.dumps(root))==json.load(open(sys.argv[1]))\n"
-      "json.dump(root,sys.stdout)\n";
+  static const char program[] = "import json,pickle,sys\n"
+                                "root=pickle.load(open(sys.argv[1]+'.pickle','rb'))\n"
+                                "assert all(type(s['segment_pool_id']) is tuple for s in root['segments'])\n"
+                                "assert json.loads(json.dumps(root))==json.load(open(sys.argv[1]))\n"
+                                "json.dump(root,sys.stdout)\n";
   char command[2048];
   json_error_t error;
   snprintf(command, sizeof command,
@@ -125,10 +124,14 @@ TEST(names_are_those_of_fields) {
   const struct {
     const char *name;
     const attune_memory_figure *figures;
-  } groups[] = {{"allocation", s.allocation},           {"allocated_bytes", s.allocated_bytes},
-                {"requested_bytes", s.requested_bytes}, {"segment", s.segment},
-                {"reserved_bytes", s.reserved_bytes},   {"active", s.active},
-                {"active_bytes", s.active_bytes},       {"inactive_split", s.inactive_split},
+  } groups[] = {{"allocation", s.allocation},
+                {"allocated_bytes", s.allocated_bytes},
+                {"requested_bytes", s.requested_bytes},
+                {"segment", s.segment},
+                {"reserved_bytes", s.reserved_bytes},
+                {"active", s.active},
+                {"active_bytes", s.active_bytes},
+                {"inactive_split", s.inactive_split},
                 {"inactive_split_bytes", s.inactive_split_bytes}};
   static const char *const kinds[] = {"all", "small_pool", "large_pool"};
   assert_true(s.allocation[ATTUNE_MEMORY_ALL].current == 1 && s.segment[ATTUNE_MEMORY_LARGE].peak >= 1);

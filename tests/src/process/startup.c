@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * startup.c: a program that does nothing but say how much memory it took; with STARTUP_ATTUNE it is linked with attune. */
+ * startup.c: a program that does nothing but say how much memory it took; with STARTUP_ATTUNE it is linked with
+ * attune. */
 #ifdef STARTUP_ATTUNE
 #include <attune/attune.h>
 #endif

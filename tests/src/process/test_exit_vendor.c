@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "ops/gemm/cublas/cublaslt.h"
+#include "src/cuda/context/state.h"
 #include "src/cuda/jit/kernel_compile.h"
 #include "src/cuda/library/nvml.h"
-#include "src/cuda/context/state.h"
 #include "src/process/exit.h"
 #include "src/process/fork.h"
 #include "src/process/vendor.h"

@@ -69,9 +69,9 @@ static int live(bool tunes) {
          attune_last_message());
   if (multiply(own, on) != 0) return 1;
   if (tunes)
-    EXPECT(attune_tune(own, host, "gemm f64 nn 60x60x60 strict",
-                       &(attune_tune_options){.budget_ms = 5.0, .force = 1}, NULL) == ATTUNE_OK, "%s",
-           attune_last_message());
+    EXPECT(attune_tune(own, host, "gemm f64 nn 60x60x60 strict", &(attune_tune_options){.budget_ms = 5.0, .force = 1},
+                       NULL) == ATTUNE_OK,
+           "%s", attune_last_message());
   attune_stream_destroy(on);
   attune_tuner_destroy(own);
   return 0;

@@ -89,7 +89,8 @@ static bool right(const double *c, int n) {
   return true;
 }
 
-/* A database that is busy for long, on a machine that is, keeps the winner in memory: then it is written with the next. */
+/* A database that is busy for long, on a machine that is, keeps the winner in memory: then it is written with the
+ * next. */
 static attune_status store_winner(const char *problem) {
   attune_status status = attune_tuner_database_status(tuner);
   for (int i = 0; i < 10 && status == ATTUNE_BUSY; i++) {

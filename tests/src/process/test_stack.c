@@ -10,8 +10,8 @@
 #include <attune/attune.h>
 #include <attune/tools.h>
 
-#include "src/process/limit.h"
 #include "src/base/support.h"
+#include "src/process/limit.h"
 
 enum { SIZE = 64, PAINTED = 2 << 20, PAINT = 0xa5 };
 

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "src/cuda/jit/jit.h"
 #include "src/base/half.h"
+#include "src/cuda/jit/jit.h"
 #include "src/random/transforms.h"
 #include "tests/support/gpu.h"
 

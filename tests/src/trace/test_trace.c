@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_trace.c: what a profiler is told through NVTX, by one that is made for it (fake_nvtx.c), and what happens without. */
+ * test_trace.c: what a profiler is told through NVTX, by one that is made for it (fake_nvtx.c), and what happens
+ * without. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_cublas.c: a cuBLAS (or with FAKE_LT its cuBLASLt) that computes nothing and counts its calls: a program loads it,
- * and attune must call this copy. FAKE_MAJOR is its version; FAKE_INCOMPLETE leaves out what cuBLASLt has. */
+ * fake_cublas.c: a cuBLAS (or with FAKE_LT its cuBLASLt) that computes nothing and counts its calls: a program loads
+ * it, and attune must call this copy. FAKE_MAJOR is its version; FAKE_INCOMPLETE leaves out what cuBLASLt has. */
 #define _GNU_SOURCE
 #include <cublasLt.h>
 #include <cublas_v2.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_nccl.c: an NCCL for tests: ranks of one process, in one thread or in several, on memory of the host, at once. A call
- * ends when all ranks have made it. FAKE_NCCL: old, refusing (calls fail), broken (fails later), stuck (calls wait for an
- * abort). What was called is in fake_nccl_log. */
+ * fake_nccl.c: an NCCL for tests: ranks of one process, in one thread or in several, on memory of the host, at once. A
+ * call ends when all ranks have made it. FAKE_NCCL: old, refusing (calls fail), broken (fails later), stuck (calls wait
+ * for an abort). What was called is in fake_nccl_log. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_nccl_processes.c: an NCCL for tests whose ranks are processes: all-reduce of i32, through shared memory that the id
- * names. As with the real one nobody notices a process that is gone, or calls that do not match: they wait until they are
- * aborted. */
+ * fake_nccl_processes.c: an NCCL for tests whose ranks are processes: all-reduce of i32, through shared memory that the
+ * id names. As with the real one nobody notices a process that is gone, or calls that do not match: they wait until
+ * they are aborted. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>

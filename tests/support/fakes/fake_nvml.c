@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_nvml.c: a libnvidia-ml.so.1 with two GPUs whose figures a test knows. FAKE_NVML: broken (it does not start), refusing
- * (every question fails), hidden (processes without memory), crowded (many processes). FAKE_OLD: few functions. */
+ * fake_nvml.c: a libnvidia-ml.so.1 with two GPUs whose figures a test knows. FAKE_NVML: broken (it does not start),
+ * refusing (every question fails), hidden (processes without memory), crowded (many processes). FAKE_OLD: few
+ * functions. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_nvtx.c: a profiler as NVTX loads it (NVTX_INJECTION64_PATH): it writes a line for each call that it is told of to the
- * file FAKE_NVTX. */
+ * fake_nvtx.c: a profiler as NVTX loads it (NVTX_INJECTION64_PATH): it writes a line for each call that it is told of
+ * to the file FAKE_NVTX. */
 #include <stdio.h>
 #include <stdlib.h>
 

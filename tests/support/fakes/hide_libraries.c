@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hide_libraries.c: preloaded, it makes a machine on which libraries are not installed: dlopen finds none whose name has
- * one of the words of HIDE_LIBRARIES ("libcublas libnvrtc") in it. */
+ * hide_libraries.c: preloaded, it makes a machine on which libraries are not installed: dlopen finds none whose name
+ * has one of the words of HIDE_LIBRARIES ("libcublas libnvrtc") in it. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

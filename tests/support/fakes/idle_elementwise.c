@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * idle_elementwise.c: a library to preload: attune_elementwise says that all is well and does nothing, so that results are
- * wrong. */
+ * idle_elementwise.c: a library to preload: attune_elementwise says that all is well and does nothing, so that results
+ * are wrong. */
 #include <attune/elementwise.h>
 
 attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,

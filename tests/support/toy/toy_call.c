@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * toy_call.c: the toy operation's public calls, as an operation's own file has them. */
-#include "tests/support/toy/toy_op.h"
 #include "tests/support/toy/call_recent.h"
+#include "tests/support/toy/toy_op.h"
 #include "tuning/dispatch/plan_handle.h"
 
 static attune_status fail_null(const void *tuner, const void *stream, const void *problem) {

@@ -12,7 +12,8 @@
  *   threads=N    CPUs that are busy meanwhile, on the virtual clock
  *   fault=WHAT   prepare, launch: fails there; wrong: y is a little off; second: n is off by one; leaves: the last n is
  *                not written; behind, second_behind: writes behind y, n; codes: writes into an input; scale, offset:
- *                takes the usual one; nan: loses each NaN; skips: does not write y where it is a NaN; bits: other bits of y each time;
+ *                takes the usual one; nan: loses each NaN; skips: does not write y where it is a NaN; bits: other bits
+ * of y each time;
  *                early: runs at once, whatever the stream; waits: for all that the stream has; frozen: the graph that
  *                captures it keeps the first x as it was then */
 #ifndef AT_TEST_TOY_OP_H
@@ -90,8 +91,8 @@ static inline const toy *toy_of(const void *problem) {
 /* As it is at the start of a program. */
 void toy_reset(void);
 at_key toy_key(const char *problem, const attune_device *device);
-/* The public calls, as a program has them: `problem` as it is written down, but for its alignment, which the operands say
- * (toy_call.c). */
+/* The public calls, as a program has them: `problem` as it is written down, but for its alignment, which the operands
+ * say (toy_call.c). */
 attune_status toy_call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
 attune_status toy_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
                               const void *operands);

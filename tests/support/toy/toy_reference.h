@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c), what is right (toy_reference.c), and where
- * operands lay (toy_launch.c). */
+ * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c), what is right (toy_reference.c), and
+ * where operands lay (toy_launch.c). */
 #ifndef AT_TEST_TOY_REFERENCE_H
 #define AT_TEST_TOY_REFERENCE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_text.c: "toy f32 9x7 strict taps=3/-1", then "deterministic" and "align=8" where they hold; "f32:i64" has integers
- * of 64 bits. */
+ * toy_text.c: "toy f32 9x7 strict taps=3/-1", then "deterministic" and "align=8" where they hold; "f32:i64" has
+ * integers of 64 bits. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wide_op.c: see wide_op.h. Implementations, slots and public calls. */
-#include "tests/support/toy/call_recent.h"
 #include "tests/support/toy/wide_op.h"
+#include "tests/support/toy/call_recent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,7 +167,8 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const void
   if (!tuner || !stream || !problem || !operands) return at_fail(ATTUNE_INVALID_ARGUMENT, "something is NULL");
   const uint8_t alignment = at_alignment_on(stream->device, bits_of(problem, operands));
   const wide *g = problem;
-  at_call_signature asked = {.use = at_call_signature_use(wide_op.id, alignment, true), .rest = g->recipe, .rest_bytes = g->letters};
+  at_call_signature asked = {
+      .use = at_call_signature_use(wide_op.id, alignment, true), .rest = g->recipe, .rest_bytes = g->letters};
   memcpy(&asked.words, g, offsetof(wide, alignment));
   const at_plan *plan = at_call_recent(tuner, stream, problem, &asked);
   if (plan) return plan->launch(plan, operands, stream);

@@ -3,8 +3,8 @@
  * the last lines and the CSV. */
 #include "tests/support/check.h"
 
-#include "bench/gemm/gemm.h"
 #include "bench/common/tool.h"
+#include "bench/gemm/gemm.h"
 
 #include <unistd.h>
 

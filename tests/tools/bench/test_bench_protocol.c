@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_bench_protocol.c: the worker's side of a benchmark and what may come to it: a runner that goes away, reads late or
- * talks nonsense; two at once. */
+ * test_bench_protocol.c: the worker's side of a benchmark and what may come to it: a runner that goes away, reads late
+ * or talks nonsense; two at once. */
 #include "tests/tools/bench/bench_work.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_bench_runtime.c: every case of the suite "runtime" does its work on the host, again and again, and leaves nothing
- * behind; served, each gives a time. */
+ * test_bench_runtime.c: every case of the suite "runtime" does its work on the host, again and again, and leaves
+ * nothing behind; served, each gives a time. */
 #include "tests/tools/bench/bench_client.h"
 
 #include <math.h>

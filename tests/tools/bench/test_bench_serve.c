@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_bench_serve.c: the worker's side of a benchmark, asked by hand: what it lists, opens, times and closes; cases that
- * fail. Time passes where a case says so. */
+ * test_bench_serve.c: the worker's side of a benchmark, asked by hand: what it lists, opens, times and closes; cases
+ * that fail. Time passes where a case says so. */
 #include "tests/tools/bench/bench_work.h"
 
 #include "src/base/backend.h"

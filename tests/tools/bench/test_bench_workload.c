@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_bench_workload.c: problems of a workload as cases: what they are called and cost, that the tuner's own choice is what
- * runs, and that the calls which are timed are those of the public function. */
+ * test_bench_workload.c: problems of a workload as cases: what they are called and cost, that the tuner's own choice is
+ * what runs, and that the calls which are timed are those of the public function. */
 #include "tests/tools/bench/bench_client.h"
 
 #include <attune/profile.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_bench.c: cases on a GPU: work of known size, problems of a workload and the suite "runtime", cold and hot, call
- * by call and as graphs. Exits 77 where there is no GPU. */
+ * test_cuda_bench.c: cases on a GPU: work of known size, problems of a workload and the suite "runtime", cold and hot,
+ * call by call and as graphs. Exits 77 where there is no GPU. */
 #include "tests/tools/bench/bench_client.h"
 
 #include <attune/attune.h>

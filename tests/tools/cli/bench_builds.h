@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_builds.h: what the tests of `attune bench` share: folders of builds whose programs are workers, the runs that were saved. */
+ * bench_builds.h: what the tests of `attune bench` share: folders of builds whose programs are workers, the runs that
+ * were saved. */
 #ifndef AT_TESTS_BENCH_BUILDS_H
 #define AT_TESTS_BENCH_BUILDS_H
 

@@ -5,8 +5,8 @@
 
 #include <attune/attune.h>
 
-#include "tuning/op/registry.h"
 #include "tests/support/store_open.h"
+#include "tuning/op/registry.h"
 
 #include <pty.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_bench.c: `attune bench` as a user meets it: what it times, saves, prints and refuses. Where a verdict matters the
- * times are made up by the worker. */
+ * test_cli_bench.c: `attune bench` as a user meets it: what it times, saves, prints and refuses. Where a verdict
+ * matters the times are made up by the worker. */
 #include "tests/tools/cli/bench_builds.h"
 
 #include <signal.h>

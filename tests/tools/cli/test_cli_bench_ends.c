@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_bench_ends.c: how `attune bench' ends when it is stopped, killed, or cannot go on: what is saved, what is told, and
- * that no process stays. Nothing here depends on how long anything takes. */
+ * test_cli_bench_ends.c: how `attune bench' ends when it is stopped, killed, or cannot go on: what is saved, what is
+ * told, and that no process stays. Nothing here depends on how long anything takes. */
 #include "tests/support/cli_fixture.h"
 
-#include "tools/compare/results/results.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/results.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -143,8 +143,9 @@ static int visits_saved(void) {
   return visits;
 }
 
-/* The worker serves when its first visit is saved. It is stopped then, so that it cannot see that its socket closed: only the
- * kernel, which it asked to, ends it with the runner. This process becomes its parent, else the kernel would hang up on it. */
+/* The worker serves when its first visit is saved. It is stopped then, so that it cannot see that its socket closed:
+ * only the kernel, which it asked to, ends it with the runner. This process becomes its parent, else the kernel would
+ * hang up on it. */
 static void worker_ends_with(const char *const *words) {
   assert_int_equal(begin(NULL), 0);
   assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -171,7 +172,8 @@ TEST(a_killed_runner_leaves_no_worker) {
 
 /* --- hung --- */
 
-/* A second is too short for a busy machine to start a process in: then that is what hung. Without the option it is two minutes. */
+/* A second is too short for a busy machine to start a process in: then that is what hung. Without the option it is two
+ * minutes. */
 TEST(hang_is_how_long_an_answer_may_take) {
   const int code = finish(
       start((const char *const[]){"bench", "--program", AT_WORKER " a=hang", "--rounds", "1", "--hang", "1", NULL},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_bench_sides.c: `attune bench --against': two builds in turns, and what only one of them has. The times are made up by the
- * worker. */
+ * test_cli_bench_sides.c: `attune bench --against': two builds in turns, and what only one of them has. The times are
+ * made up by the worker. */
 #include "tests/tools/cli/bench_builds.h"
 
 /* So many that a change of a few cases is certain. */
@@ -110,7 +110,8 @@ TEST(programs_of_one_side) {
   expect_out("1 missing");
 }
 
-/* Where the head has nothing of it, or no side has, nothing can be told: wrong usage. So is a program that is there, and is none. */
+/* Where the head has nothing of it, or no side has, nothing can be told: wrong usage. So is a program that is there,
+ * and is none. */
 TEST(programs_of_no_side) {
   const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
   expect_run(2, "bench", FEW, "--program", "{build}/gone", "--build", new, "--against", old);
@@ -183,7 +184,8 @@ static int count_of(const char *text, const char *word) {
   return count;
 }
 
-/* What JUnit calls a failure or an error is what makes the exit code 1, and so does the JSON: in `bench' and in `compare'. */
+/* What JUnit calls a failure or an error is what makes the exit code 1, and so does the JSON: in `bench' and in
+ * `compare'. */
 TEST(reports_say_what_the_exit_code_says) {
   static const struct {
     const char *head, *base;
@@ -199,12 +201,11 @@ TEST(reports_say_what_the_exit_code_says) {
     for (int again = 0; again < 2; again++) { /* the same of the file */
       const char *new = build("new", rows[i].head), *old = build("old", rows[i].base);
       const pid_t child =
-          again
-              ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
-              : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--time", "0.001", "--program",
-                                            program, "--build", new, "--against", old, "--junit", junit,
-                                            "--json", "--save", results, NULL},
-                      out_path);
+          again ? start((const char *const[]){"compare", results, "--junit", junit, "--json", NULL}, out_path)
+                : start((const char *const[]){"bench", "--rounds", "2", "--samples", "1", "--time", "0.001",
+                                              "--program", program, "--build", new, "--against", old, "--junit", junit,
+                                              "--json", "--save", results, NULL},
+                        out_path);
       expect_code(rows[i].code, child);
       char *text = read_file(junit), wanted[80];
       assert_int_equal(count_of(text, "<error") + count_of(text, "<failure"), rows[i].errors);

@@ -2,8 +2,8 @@
  * test_cli_database.c: what the command does about its database: refuses before it measures, makes none by looking,
  * shares one with other processes, and ends when it is told to. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

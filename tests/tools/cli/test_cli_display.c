@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cli_display.c: what the command shows: terminals of any width, hostile names, problems as their callers wrote them,
- * and one table behind help, manual page and completion. */
+ * test_cli_display.c: what the command shows: terminals of any width, hostile names, problems as their callers wrote
+ * them, and one table behind help, manual page and completion. */
 #include "tests/tools/cli/cli_terminal.h"
 
 #include <errno.h>

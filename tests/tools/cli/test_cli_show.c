@@ -7,8 +7,8 @@
 #include <attune/attune.h>
 #include <jansson.h>
 
-#include "tuning/store/fingerprint.h"
 #include "tests/support/store_open.h"
+#include "tuning/store/fingerprint.h"
 
 static char folder[] = "/tmp/attune-test-show-XXXXXX";
 static char database[64], workload[64];

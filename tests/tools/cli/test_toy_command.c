@@ -2,8 +2,8 @@
  * test_toy_command.c: the command tunes, shows, explains, verifies and reads workloads of an operation that it does not
  * know by name. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <pty.h>
 #include <sys/stat.h>
@@ -105,7 +105,8 @@ static size_t longest_line(void) {
   return most;
 }
 
-/* A problem of 3,980 characters: tuned from a workload, whole in pipes and where all is asked for, cut on a terminal. */
+/* A problem of 3,980 characters: tuned from a workload, whole in pipes and where all is asked for, cut on a
+ * terminal. */
 TEST(a_long_problem_is_shown) {
   char text[AT_PROBLEM_CHARS], file[AT_PROBLEM_CHARS + 64], words[AT_PROBLEM_CHARS + 64];
   wide_text(text, 30, WIDE_MOST, 9);
@@ -356,7 +357,8 @@ TEST(kernels_are_kept) {
       "1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
   expect_run("warm kept.db --device host", 0);
-  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are already in the kernel cache, the rest need none");
+  expect("nothing to compile: of 1 winner valid on host, the kernels of 1 are already in the kernel cache, the rest "
+         "need none");
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);
   assert_non_null(json);

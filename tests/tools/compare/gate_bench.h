@@ -5,8 +5,8 @@
 
 #include "tests/tools/compare/gate_fixture.h"
 
-#include "tools/compare/stats/comparison.h"
 #include "tools/compare/run/schedule.h"
+#include "tools/compare/stats/comparison.h"
 #include "tools/compare/stats/summary.h"
 
 #include <signal.h>

@@ -6,8 +6,8 @@
 #include "tests/support/check.h"
 #include "tests/support/folder.h"
 
-#include "tools/compare/results/results.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/results.h"
 
 #include <errno.h>
 #include <sqlite3.h>

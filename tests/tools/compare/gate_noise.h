@@ -4,8 +4,8 @@
 #ifndef AT_TESTS_GATE_NOISE_H
 #define AT_TESTS_GATE_NOISE_H
 
-#include "tests/tools/compare/gate_fixture.h"
 #include "src/base/splitmix64.h"
+#include "tests/tools/compare/gate_fixture.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gate_page.c: gate_page COUNT [NAME...]: prints the page of a made comparison of COUNT cases, the first ones so named, for
- * test_gate_page.sh; COUNT 0: with no histories and no roofs either. */
+ * gate_page.c: gate_page COUNT [NAME...]: prints the page of a made comparison of COUNT cases, the first ones so named,
+ * for test_gate_page.sh; COUNT 0: with no histories and no roofs either. */
 #include "tests/support/check.h"
 
 #include "tests/support/gate_made.h"

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gate_worker.c: a worker of `attune bench` that does what its arguments say, right or wrong, for the tests of the runner.
+ * gate_worker.c: a worker of `attune bench` that does what its arguments say, right or wrong, for the tests of the
+ * runner.
  *
- *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]... --attune-bench-worker=FD
+ *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]...
+ * --attune-bench-worker=FD
  *
- * WHAT: time:NS (its samples say so), failed, fail-lines, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
- * makes it), die (is killed without a word), talk (as time:1000, but writes to standard error), die-after (as time:1000, but ends
- * once it was closed), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
- * ends, and its number in FILE), hang, garbage, flood, exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts:
- * after N starts, counted in FILE, it ends at once. The log has a line for each request: SIDE PID REQUEST NAME SEED. */
+ * WHAT: time:NS (its samples say so), failed, fail-lines, fail-sample, crash, crash-open, once:FILE (crashes while FILE
+ * is not there, and makes it), die (is killed without a word), talk (as time:1000, but writes to standard error),
+ * die-after (as time:1000, but ends once it was closed), crash-fork (leaves a child behind that has the socket),
+ * fork:FILE (as time:1000, but leaves a child that never ends, and its number in FILE), hang, garbage, flood,
+ * exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts: after N starts, counted in
+ * FILE, it ends at once. The log has a line for each request: SIDE PID REQUEST NAME SEED. */
 #include "tools/bench/protocol.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_bad_files.c: what is no result file, or holds what no measurement gives, is refused with a sentence and left as it
- * is. */
-#include "tests/tools/compare/gate_fixture.h"
+ * test_gate_bad_files.c: what is no result file, or holds what no measurement gives, is refused with a sentence and
+ * left as it is. */
 #include "tests/support/no_rights.h"
+#include "tests/tools/compare/gate_fixture.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -56,8 +56,8 @@ TEST(a_file_that_is_not_there) {
   gate_run_free(&run);
 }
 
-/* A journal that names a file, which SQLite would delete: the page of the locks, the name, its length, a sum, and what a
- * journal begins with. */
+/* A journal that names a file, which SQLite would delete: the page of the locks, the name, its length, a sum, and what
+ * a journal begins with. */
 TEST(a_journal_that_names_a_file) {
   static const char journal[] = "\0\4\0\1/tmp/victim\0\0\0\13\0\0\0\0\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
   save("j.db", "", 1, GATE_RUN_COMPLETE);

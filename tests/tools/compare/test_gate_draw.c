@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_draw.c: a history on a terminal: within its width, changes marked, ends labelled, whatever the times and names. */
+ * test_gate_draw.c: a history on a terminal: within its width, changes marked, ends labelled, whatever the times and
+ * names. */
 #include "tests/support/check.h"
 
 #include "tests/support/gate_made.h"

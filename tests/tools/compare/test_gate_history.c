@@ -3,8 +3,8 @@
  * ATTUNE_TEST_SUITES: how many series. */
 #include "tests/tools/compare/gate_noise.h"
 
-#include "tools/compare/stats/history.h"
 #include "tools/compare/report/report.h"
+#include "tools/compare/stats/history.h"
 
 enum { LONGEST = 120 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_page.c: the HTML page as text: names stay text, the table has every case without a script, the data is JSON that
- * cannot leave its element, nothing is loaded. What the script does is in test_gate_page.sh. */
+ * test_gate_page.c: the HTML page as text: names stay text, the table has every case without a script, the data is JSON
+ * that cannot leave its element, nothing is loaded. What the script does is in test_gate_page.sh. */
 #include "tests/support/check.h"
 
 #include "tests/support/gate_made.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_parts.c: the small parts of the runner: command lines, commands as cases, what a case may cost, medians, the
- * machine. */
+ * test_gate_parts.c: the small parts of the runner: command lines, commands as cases, what a case may cost, medians,
+ * the machine. */
 #include "tests/tools/compare/gate_fixture.h"
 
 #include "tools/compare/run/machine.h"
@@ -169,8 +169,8 @@ TEST(slow_cases_cost_less) {
   assert_int_equal(rounds_of(&r, &e), 0);
 }
 
-/* As `attune bench --against' plans them by default; however long a case takes, it is in enough rounds for a verdict, and they come
- * before time may end the pair. */
+/* As `attune bench --against' plans them by default; however long a case takes, it is in enough rounds for a verdict,
+ * and they come before time may end the pair. */
 TEST(slow_pairs_can_be_judged) {
   static const size_t counts[] = {1, 4, 50, 1000};
   static const double lengths[] = {0.9, 2, 4, 120, 1e5};
@@ -189,8 +189,8 @@ TEST(slow_pairs_can_be_judged) {
     }
 }
 
-/* In so many rounds 20 % of a quiet command of a second is certain, and so it is where two rounds went the other way a little; two
- * equal ones are never told apart. */
+/* In so many rounds 20 % of a quiet command of a second is certain, and so it is where two rounds went the other way a
+ * little; two equal ones are never told apart. */
 TEST(a_fifth_of_a_slow_command) {
   enum { SLOW_ROUNDS = 15 };
   for (int slower = 0; slower < 2; slower++) {
@@ -220,7 +220,8 @@ TEST(a_fifth_of_a_slow_command) {
   }
 }
 
-/* A command that takes long is run once before its samples, and its first run tells how long it takes; a short one every time. */
+/* A command that takes long is run once before its samples, and its first run tells how long it takes; a short one
+ * every time. */
 TEST(slow_commands_are_not_run_for_nothing) {
   const gate_limits limits = {60, NULL};
   char words[2][256], log[2][96];

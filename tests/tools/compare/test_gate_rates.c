@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often verdicts are wrong, on made-up suites of 50 cases: alarms where nothing changed, at every kind of noise, and
- * changes that are missed. ATTUNE_TEST_SUITES: how many suites (2000 for figures to tell). */
+ * How often verdicts are wrong, on made-up suites of 50 cases: alarms where nothing changed, at every kind of noise,
+ * and changes that are missed. ATTUNE_TEST_SUITES: how many suites (2000 for figures to tell). */
 #include "tests/tools/compare/gate_noise.h"
 
 #include "tools/compare/stats/comparison.h"
@@ -153,8 +153,8 @@ static looked looks_at(const noise *n, const gate_rule *rule, int looks, int cou
   return sum;
 }
 
-/* Unsure cases go on and are judged again, four times at most: the looks share alpha. The floor is low and the tails are
- * heavy, so that most suites have cases that go on to the last look. */
+/* Unsure cases go on and are judged again, four times at most: the looks share alpha. The floor is low and the tails
+ * are heavy, so that most suites have cases that go on to the last look. */
 TEST(more_looks_do_not_add_alarms) {
   const gate_rule rule = {.floor = 0.002, .alpha = 0.2};
   const int count = suites(6);
@@ -199,7 +199,8 @@ TEST(changes_are_found) {
     }
 }
 
-/* Not alternated there is no exact promise; where the machine drifts alike for all cases alarms are rare all the same. */
+/* Not alternated there is no exact promise; where the machine drifts alike for all cases alarms are rare all the
+ * same. */
 TEST(a_machine_that_changed_raises_no_alarm) {
   suite s;
   int alarmed = 0;

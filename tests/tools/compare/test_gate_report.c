@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_report.c: Markdown, JSON and JUnit: what they say, and what hostile names, no cases, thousands of cases, times
- * that are no numbers and a full disk do to them. */
+ * test_gate_report.c: Markdown, JSON and JUnit: what they say, and what hostile names, no cases, thousands of cases,
+ * times that are no numbers and a full disk do to them. */
 #include "tests/support/check.h"
 
 #include "tests/support/documented_json.h"

@@ -182,7 +182,8 @@ TEST(yardsticks) {
   end(&b);
 }
 
-/* A pair that has little time has them when its planned rounds are done, not before; one that has more is sure to have them. */
+/* A pair that has little time has them when its planned rounds are done, not before; one that has more is sure to have
+ * them. */
 TEST(yardsticks_of_a_short_pair_come_last) {
   static const double bounds[] = {0, 1e6, 9.9};
   for (int i = 0; i < 3; i++) {

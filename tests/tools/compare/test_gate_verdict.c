@@ -2,8 +2,8 @@
  * Verdicts of one case: what is told, and why; odd input. How often they are wrong is in test_gate_rates.c. */
 #include "tests/tools/compare/gate_noise.h"
 
-#include "tools/compare/stats/comparison.h"
 #include "tools/compare/ranks/rank_test.h"
+#include "tools/compare/stats/comparison.h"
 
 enum { ROUNDS = 20, SAMPLES = 8, CASES = 8 };
 static const noise quiet = {.process = 0.002, .sample = 0.004, .outliers = 0.02};

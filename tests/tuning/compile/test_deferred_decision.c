@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_deferred_decision.c: a winner whose kernels are not compiled yet: the default runs at once, the compiler works beside the
- * calls, and then the winner runs; where that is not wanted, calls wait. The compiler is the test's: it ends when it is
- * told to, so that nothing depends on time. */
+ * test_deferred_decision.c: a winner whose kernels are not compiled yet: the default runs at once, the compiler works
+ * beside the calls, and then the winner runs; where that is not wanted, calls wait. The compiler is the test's: it ends
+ * when it is told to, so that nothing depends on time. */
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/folder.h"

@@ -3,9 +3,9 @@
  * which problem is next, and how it ends, whatever happens meanwhile. The compiler is the test's: it waits until it is
  * told to go on, so that nothing depends on time. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/child.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_skip.c: implementations left out by name, a tighter tolerance, what a search measured beside its winner, TF32 for a
- * whole process, and the log in a file. */
-#include "tests/support/decision.h"
+ * test_skip.c: implementations left out by name, a tighter tolerance, what a search measured beside its winner, TF32
+ * for a whole process, and the log in a file. */
 #include "tests/support/check.h"
+#include "tests/support/decision.h"
 
 #include <attune/attune.h>
 #include <attune/tools.h>

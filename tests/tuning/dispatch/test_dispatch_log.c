@@ -2,8 +2,8 @@
  * test_dispatch_log.c: what the log tells at level info: what runs at a problem's first call and why no stored winner
  * does, what was tuned, that a database was made; and nothing of it at lower levels. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

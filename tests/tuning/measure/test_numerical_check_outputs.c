@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_numerical_check_outputs.c: verification of an operation with two outputs, integers, scalars and ranges: each way of being
- * wrong is caught, and what is right passes. */
+ * test_numerical_check_outputs.c: verification of an operation with two outputs, integers, scalars and ranges: each way
+ * of being wrong is caught, and what is right passes. */
 #include "tests/support/check.h"
 
 #include <math.h>

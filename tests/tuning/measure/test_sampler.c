@@ -8,8 +8,8 @@
 #include "ops/gemm/problem/problem.h"
 #include "tests/support/toy/toy_clock.h"
 #include "tuning/measure/sampler.h"
-#include "tuning/search/candidates.h"
 #include "tuning/measure/statistics.h"
+#include "tuning/search/candidates.h"
 
 static attune_device *device;
 static at_timer *profiler;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_staging.c: copies through pinned buffers, of all lengths, on a device that is the host by another name: its stream
- * works beside this thread, so that a buffer that is filled or emptied too early shows. */
+ * test_staging.c: copies through pinned buffers, of all lengths, on a device that is the host by another name: its
+ * stream works beside this thread, so that a buffer that is filled or emptied too early shows. */
 #include "tuning/measure/staging.h"
 
 #include <attune/pinned.h>

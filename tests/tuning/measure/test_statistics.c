@@ -151,14 +151,15 @@ TEST(equals_seldom_win) {
   }
 }
 
-/* Each placement has one vote, however often it was measured; where each repeats itself, all that differs is the placements'. */
+/* Each placement has one vote, however often it was measured; where each repeats itself, all that differs is the
+ * placements'. */
 TEST(placements_vote) {
   const double a[] = {100, 100, 120, 120, 140, 140, 140, 140}, b[] = {100, 100, 100, 100, 100, 100, 100, 100};
   const unsigned char place[] = {0, 0, 9, 9, 4, 4, 4, 4};
   double error = -1.0, spread = -1.0;
   NEAR(at_placed_ratio(a, b, place, 8, &error, &spread), 1.2);
   NEAR(spread, 1.4826 * 0.2);
-  NEAR(error, 4.0 * at_median_error(1.4826 * 0.2, 3)); /* three placements: widened fourfold */
+  NEAR(error, 4.0 * at_median_error(1.4826 * 0.2, 3));         /* three placements: widened fourfold */
   const double c[] = {100, 100, 120, 120, 200, 200, 200, 200}; /* their mean deviation is larger */
   NEAR(at_placed_ratio(c, b, place, 8, &error, &spread), 1.2);
   NEAR(error, 4.0 * at_median_error(1.2533 * 1.0 / 3.0, 3));

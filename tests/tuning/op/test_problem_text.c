@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_problem_text.c: texts and columns of an operation that is not gemm: "scan", with integers, an axis, an optional
- * word in the middle and sizes of its own number. What every operation has is read and written without a word of its. */
+ * word in the middle and sizes of its own number. What every operation has is read and written without a word of
+ * its. */
 #include "tests/support/check.h"
 
 #include "tuning/op/columns.h"
@@ -153,16 +154,26 @@ TEST(writes_terms) {
   static const struct {
     const char *name;
     attune_dtype dtype;
-  } synonyms[] = {{"float32", ATTUNE_F32},        {"torch.bfloat16", ATTUNE_BF16}, {"np.float64", ATTUNE_F64},
-                  {"half", ATTUNE_F16},           {"double", ATTUNE_F64},          {"float", ATTUNE_F32},
-                  {"FP16", ATTUNE_F16},           {"uint8_t", ATTUNE_U8},          {"long", ATTUNE_I64},
-                  {"torch.long", ATTUNE_I64},     {"int", ATTUNE_I32},             {"complex64", ATTUNE_C64},
+  } synonyms[] = {{"float32", ATTUNE_F32},
+                  {"torch.bfloat16", ATTUNE_BF16},
+                  {"np.float64", ATTUNE_F64},
+                  {"half", ATTUNE_F16},
+                  {"double", ATTUNE_F64},
+                  {"float", ATTUNE_F32},
+                  {"FP16", ATTUNE_F16},
+                  {"uint8_t", ATTUNE_U8},
+                  {"long", ATTUNE_I64},
+                  {"torch.long", ATTUNE_I64},
+                  {"int", ATTUNE_I32},
+                  {"complex64", ATTUNE_C64},
                   {"float8_e4m3fn", ATTUNE_F8E4M3}};
   for (size_t i = 0; i < AT_COUNT(synonyms); i++)
     assert_true(at_text_dtype(synonyms[i].name, strlen(synonyms[i].name), AT_DTYPES_ALL, &dtype) &&
                 dtype == synonyms[i].dtype);
-  static const char *const none[] = {"torch.", "np.", "", "float3", "float320", "torch.torch.f32", "char", "f", "int128"};
-  for (size_t i = 0; i < AT_COUNT(none); i++) assert_false(at_text_dtype(none[i], strlen(none[i]), AT_DTYPES_ALL, &dtype));
+  static const char *const none[] = {"torch.",          "np.",  "",  "float3", "float320",
+                                     "torch.torch.f32", "char", "f", "int128"};
+  for (size_t i = 0; i < AT_COUNT(none); i++)
+    assert_false(at_text_dtype(none[i], strlen(none[i]), AT_DTYPES_ALL, &dtype));
   assert_false(at_text_dtype("int32", 5, AT_DTYPES_FLOAT, &dtype));
 }
 
@@ -183,8 +194,8 @@ static attune_status read_field(const at_column *field, scan *s, bool *known) {
 
 TEST(reads_columns) {
   static const at_column fields[] = {{"dtype", "I32", 1},        {"axis", "3", 2},        {"pitch", "0", 3},
-                                    {"stride", "BROADCAST", 4}, {"way", "Down", 5},      {"contract", "Reduced", 6},
-                                    {"deterministic", "1", 7},  {"workspace", "512", 8}, {"align", "8", 9}};
+                                     {"stride", "BROADCAST", 4}, {"way", "Down", 5},      {"contract", "Reduced", 6},
+                                     {"deterministic", "1", 7},  {"workspace", "512", 8}, {"align", "8", 9}};
   scan s = {.pitch = 4, .terms = AT_CONTRACT_INIT};
   for (size_t i = 0; i < AT_COUNT(fields); i++) {
     bool known = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random_data.c: what measuring and verification fill buffers with: every dtype, within the range that is asked. */
+ * test_random_data.c: what measuring and verification fill buffers with: every dtype, within the range that is
+ * asked. */
 #include "tests/support/check.h"
 
 #include <math.h>

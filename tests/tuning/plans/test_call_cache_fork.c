@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_call_cache_fork.c: a child of fork, while threads of its parent call and add up, calls, adds up and ends. The first
- * argument is the number of children. */
+ * test_call_cache_fork.c: a child of fork, while threads of its parent call and add up, calls, adds up and ends. The
+ * first argument is the number of children. */
 #include "tests/support/check.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_guard.c: a team that is slower in the program than the default is set aside for a time, and said so, also where
- * only its mean is slower; one that is slow because everything is, is not; threads, streams, and a bound on threads that
- * comes later. */
+ * only its mean is slower; one that is slow because everything is, is not; threads, streams, and a bound on threads
+ * that comes later. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 
@@ -59,10 +59,8 @@ static void keep_log(void *user, attune_log_level level, const char *line) {
 /* A tuner that has a team as the winner; the stored times are what a call of each takes now. */
 static attune_status make_tuner(attune_tuner **out) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  attune_decision d = {.time_ns = (double)team_ns,
-                       .default_time_ns = (double)base_ns,
-                       .source = ATTUNE_SOURCE_TUNED,
-                       .complete = 1};
+  attune_decision d = {
+      .time_ns = (double)team_ns, .default_time_ns = (double)base_ns, .source = ATTUNE_SOURCE_TUNED, .complete = 1};
   at_key key = toy_key(TOY_PROBLEM, device);
   at_plan *plan = NULL;
   options.database = "";
@@ -214,8 +212,8 @@ TEST(rare_stalls_are_no_reason) {
   assert_int_equal(base_calls, 0);
 }
 
-/* The process runs for two fifths of the time and is stopped for the rest. In a short look it is chance who is stopped: a
- * team three times as fast as the default is not set aside for that. */
+/* The process runs for two fifths of the time and is stopped for the rest. In a short look it is chance who is stopped:
+ * a team three times as fast as the default is not set aside for that. */
 TEST(a_quota_stops_both) {
   team_ns = 100000;
   base_ns = 300000;

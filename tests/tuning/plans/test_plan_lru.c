@@ -34,8 +34,8 @@ FIXTURE(open_all) {
 
 /* One of SIDE^3 problems. */
 static attune_gemm_problem problem_of(int number) {
-  attune_gemm_problem p = {.dtype = ATTUNE_F64, .m = 1 + number % SIDE, .n = 1 + number / SIDE % SIDE,
-                           .k = 1 + number / SIDE / SIDE % SIDE};
+  attune_gemm_problem p = {
+      .dtype = ATTUNE_F64, .m = 1 + number % SIDE, .n = 1 + number / SIDE % SIDE, .k = 1 + number / SIDE / SIDE % SIDE};
   return p;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_candidate_build.c: what candidates need is made by a thread of its own, list after list, while the caller does something
- * else. */
+ * test_candidate_build.c: what candidates need is made by a thread of its own, list after list, while the caller does
+ * something else. */
 #include "tests/support/check.h"
 
 #include <pthread.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_confirm.c: what a winner is said to gain is what it gains alone; one that is slower than the default there loses,
- * and so does one of whom its race could not tell. */
+ * test_confirm.c: what a winner is said to gain is what it gains alone; one that is slower than the default there
+ * loses, and so does one of whom its race could not tell. */
 #include "tests/support/check.h"
 
 #include <math.h>
 #include <time.h>
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/search/confirm.h"
 #include "tuning/measure/sampler_host.h"
+#include "tuning/search/confirm.h"
 #include "tuning/search/search.h"
 
 static attune_device *device;
@@ -231,10 +231,13 @@ TEST(claims_take_no_more_than_a_third_of_a_budget) {
 }
 
 TEST(lost_doubtful_and_no_gain) {
-  static const at_confirmation none = {.rounds = 0, .ratio = 0.5, .least = 1.0}, clear = {9, 1.2, 0.01, 1.0, 1.0, 0.01, false},
-                        less = {9, 0.98, 0.01, 1.0, 1.0, 0.01, false}, perhaps = {9, 0.9, 0.06, 1.0, 1.0, 0.06, false},
-                        even = {9, 1.01, 0.01, 1.0, 1.0, 0.01, false}, either = {9, 1.01, 0.02, 1.0, 1.0, 0.02, false},
-                        /* the vendor's call is twice as fast, bare */
+  static const at_confirmation none = {.rounds = 0, .ratio = 0.5, .least = 1.0},
+                               clear = {9, 1.2, 0.01, 1.0, 1.0, 0.01, false},
+                               less = {9, 0.98, 0.01, 1.0, 1.0, 0.01, false},
+                               perhaps = {9, 0.9, 0.06, 1.0, 1.0, 0.06, false},
+                               even = {9, 1.01, 0.01, 1.0, 1.0, 0.01, false},
+                               either = {9, 1.01, 0.02, 1.0, 1.0, 0.02, false},
+                               /* the vendor's call is twice as fast, bare */
       as_attune = {9, 0.7, 0.01, 1.0, 0.5, 0.02, false};
   assert_false(at_confirm_doubtful(&none) || at_confirm_lost(&none) || at_confirm_no_gain(&none));
   assert_false(at_confirm_doubtful(&clear) || at_confirm_lost(&clear) || at_confirm_no_gain(&clear));
@@ -244,7 +247,8 @@ TEST(lost_doubtful_and_no_gain) {
   assert_false(at_confirm_doubtful(&either) || at_confirm_lost(&either) || at_confirm_no_gain(&either));
   assert_false(at_confirm_doubtful(&as_attune) || at_confirm_lost(&as_attune) || at_confirm_no_gain(&as_attune));
   assert_true(at_confirm_gains(&clear) && at_confirm_gains(&as_attune));
-  assert_false(at_confirm_gains(&none) || at_confirm_gains(&perhaps) || at_confirm_gains(&even) || at_confirm_gains(&either));
+  assert_false(at_confirm_gains(&none) || at_confirm_gains(&perhaps) || at_confirm_gains(&even) ||
+               at_confirm_gains(&either));
 }
 
 /* ---- rest ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_load.c: a machine whose CPUs others use. What they disturb is seen, taken again or left out; a decision that rests
- * on it is unsure, however clear its times look; and it gives way to what a quiet machine shows. */
+ * test_load.c: a machine whose CPUs others use. What they disturb is seen, taken again or left out; a decision that
+ * rests on it is unsure, however clear its times look; and it gives way to what a quiet machine shows. */
 #include "tests/support/toy/toy_database.h"
 #include "tuning/store/decision.h"
 
@@ -190,8 +190,8 @@ TEST(rough_pairs_are_left_out) {
 
 /* ---- what replaces it ---- */
 
-/* Stored as complete and sure, with a tiny error, by a run that did not see the load: --force on a quiet machine raced it
- * again, and it does not hold. Its small error keeps it no longer, though the new one is larger. */
+/* Stored as complete and sure, with a tiny error, by a run that did not see the load: --force on a quiet machine raced
+ * it again, and it does not hold. Its small error keeps it no longer, though the new one is larger. */
 TEST(a_refuted_claim_is_replaced) {
 #define NOISY "ns=150000,noise=30000"
   static const char *const noisy[] = {NOISY, NULL};

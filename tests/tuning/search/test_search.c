@@ -554,8 +554,8 @@ TEST(a_budget_too_small_for_the_default) {
 }
 
 static attune_tuner *tuner_of(double budget_ms, double total_budget_ms) {
-  attune_tuner_options options = {.database = "", .mode = ATTUNE_MODE_TUNE, .budget_ms = budget_ms,
-                                  .total_budget_ms = total_budget_ms};
+  attune_tuner_options options = {
+      .database = "", .mode = ATTUNE_MODE_TUNE, .budget_ms = budget_ms, .total_budget_ms = total_budget_ms};
   attune_tuner *tuner = NULL;
   OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   return tuner;

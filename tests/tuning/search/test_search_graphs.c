@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "tests/support/toy/toy_clock.h"
-#include "tuning/search/search_parts.h"
 #include "tuning/search/search.h"
+#include "tuning/search/search_parts.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_search_settings.c: the settings of a search: read, written, and what each of them does; and the trace of candidates. */
+ * test_search_settings.c: the settings of a search: read, written, and what each of them does; and the trace of
+ * candidates. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_fingerprint.c: a stored winner holds by its own implementation's version and libraries, whatever changes in others
- * and whatever is added; what has changed there is told, and the next tuning run measures again. */
+ * test_fingerprint.c: a stored winner holds by its own implementation's version and libraries, whatever changes in
+ * others and whatever is added; what has changed there is told, and the next tuning run measures again. */
 #include "tests/tuning/store/store_fixture.h"
 #include "tuning/store/decision.h"
 
@@ -46,8 +46,8 @@ static int fresh(void **state) {
 }
 
 static attune_tuner *tuner_with(const at_op *const *ops, int count, attune_mode mode, const char *system) {
-  attune_tuner_options options = {.database = system ? ":memory:" : database, .system_database = system, .mode = mode,
-                                  .budget_ms = 3000.0};
+  attune_tuner_options options = {
+      .database = system ? ":memory:" : database, .system_database = system, .mode = mode, .budget_ms = 3000.0};
   attune_tuner *tuner = NULL;
   OK(at_tuner_create(&tuner, &options, ops, count));
   OK(attune_tuner_database_status(tuner));

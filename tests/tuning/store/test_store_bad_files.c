@@ -167,7 +167,8 @@ static int reads_the_superusers(int number) {
     WANT(strstr(attune_last_message(), "closed.db"));
     WANT(strstr(attune_last_message(), "user 0"));
     WANT(!strstr(attune_last_message(), "write-ahead"));
-    WANT(both[i] != AT_STORE_READ_ONLY || strstr(attune_last_message(), "Permission denied (mode 0600, of user 0; this is"));
+    WANT(both[i] != AT_STORE_READ_ONLY ||
+         strstr(attune_last_message(), "Permission denied (mode 0600, of user 0; this is"));
   }
   return 0;
 }

@@ -102,7 +102,8 @@ TEST(made_by_another) {
   at_store_close(three);
 }
 
-/* A write to a database that was deleted or moved away meanwhile goes to the one at its path now, a new one if need be. */
+/* A write to a database that was deleted or moved away meanwhile goes to the one at its path now, a new one if need
+ * be. */
 TEST(deleted_while_open) {
   static attune_status (*const writes[])(at_store *) = {put, record, lease, try_write};
   for (size_t i = 0; i < AT_COUNT(writes); i++) {

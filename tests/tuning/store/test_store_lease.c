@@ -27,7 +27,8 @@ static int take_and_stay(int lifetime_ms) {
 TEST(lease_is_held_by_one) {
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500), ATTUNE_OK);
-  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500), ATTUNE_BUSY); /* by another thread, that is */
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000, 500),
+                   ATTUNE_BUSY); /* by another thread, that is */
   assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
   assert_int_equal(at_store_lease_renew(two, FINGERPRINT, "p", 60000), ATTUNE_NOT_FOUND);
   assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000, 500), ATTUNE_BUSY);

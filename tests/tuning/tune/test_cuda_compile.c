@@ -7,9 +7,9 @@
 #include <attune/warm.h>
 
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
 #include "tests/support/gpu.h"
+#include "tuning/store/decision.h"
 
 #include <math.h>
 #include <pthread.h>

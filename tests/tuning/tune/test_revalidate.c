@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_revalidate.c: a stored winner that holds, gains less than it claimed, is slower than the default, is wrong, is gone. */
+ * test_revalidate.c: a stored winner that holds, gains less than it claimed, is slower than the default, is wrong, is
+ * gone. */
 #include "tests/support/check.h"
 
 #include "tests/support/toy/toy_clock.h"

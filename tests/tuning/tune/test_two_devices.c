@@ -164,7 +164,8 @@ TEST(the_others_winner_is_waited_for) {
   assert_int_equal(toy_searches, 1);
   /* Calls on the second device run it from now on. */
   assert_int_equal(attune_explain(tuner, second, TOY_PROBLEM, later), ATTUNE_OK);
-  assert_string_equal(info_of(later).implementation, info_of(decision).implementation); /* whichever: the search ran in real time */
+  assert_string_equal(info_of(later).implementation,
+                      info_of(decision).implementation); /* whichever: the search ran in real time */
   attune_tuner_destroy(tuner);
 }
 

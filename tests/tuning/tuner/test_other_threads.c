@@ -3,8 +3,8 @@
  * where one has none the nearest of another runs with the threads that there are, watched, before the vendor's
  * default. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <attune/tools.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_tuner_open.c: when a tuner opens its databases, and what it does and says where it cannot: locked, on a filesystem
- * without locks, not there. */
+ * test_tuner_open.c: when a tuner opens its databases, and what it does and says where it cannot: locked, on a
+ * filesystem without locks, not there. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,8 @@ TEST(unknown_variables) {
   setenv("ATTUNE_LOG_FILE", "", 1);
   for (int i = 0; i < 2; i++) attune_tuner_destroy(tuner_in(ATTUNE_MODE_OFF, NULL));
   assert_int_equal(count_of("attune does not know the environment variable"), 1);
-  assert_int_equal(count_of("2 attune does not know the environment variable ATTUNE_MOD; did you mean ATTUNE_MODE?"), 1);
+  assert_int_equal(count_of("2 attune does not know the environment variable ATTUNE_MOD; did you mean ATTUNE_MODE?"),
+                   1);
   unsetenv("ATTUNE_MOD");
 }
 

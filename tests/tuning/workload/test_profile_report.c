@@ -3,8 +3,8 @@
  * report is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
 #include "tests/support/check.h"
 #include "tests/support/documented_json.h"
-#include "tuning/store/decision.h"
 #include "tests/support/folder.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

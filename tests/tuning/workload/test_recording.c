@@ -2,9 +2,9 @@
  * test_recording.c: mode record writes down every call, once: of every thread and plan, at the end of a tuner and of
  * the process, over forks and changes of the mode; and tuning takes what takes longest first. */
 #include "tests/support/check.h"
-#include "tuning/store/decision.h"
-#include "tests/support/store_open.h"
 #include "tests/support/folder.h"
+#include "tests/support/store_open.h"
+#include "tuning/store/decision.h"
 
 #include <attune/attune.h>
 

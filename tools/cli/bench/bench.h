@@ -24,7 +24,8 @@ typedef struct bench_options {
   compare_reports reports;
 } bench_options;
 
-/* bench_worker.c: is this command a worker, by its last argument? Then `fd` is the runner's, and the argument is gone. */
+/* bench_worker.c: is this command a worker, by its last argument? Then `fd` is the runner's, and the argument is
+ * gone. */
 bool bench_is_worker(int *argc, char **argv, int *fd);
 bool bench_has_suite(const char *name);
 /* Serves the cases of workloads, suites and database; an exit code. */
@@ -59,7 +60,8 @@ typedef struct bench_report {
   double seconds;
 } bench_report;
 
-/* bench_table.c: the case on a side, NULL where it lacks it; the one that says what the case is; its verdict, NULL: none. */
+/* bench_table.c: the case on a side, NULL where it lacks it; the one that says what the case is; its verdict, NULL:
+ * none. */
 const gate_case *bench_head_of(const bench_report *report, size_t i);
 const gate_case *bench_base_of(const bench_report *report, size_t i);
 const gate_case *bench_shown(const bench_report *report, size_t i);

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/compare/run/machine.h"
 #include "tools/compare/message.h"
+#include "tools/compare/run/machine.h"
 
 #define BUILD "{build}"
 #define OWN "/proc/self/exe"
@@ -123,7 +123,8 @@ static char *add_program(bench_side *s, const bench_options *o, int which, const
   return error;
 }
 
-/* Is the program of a command, in the folder of a build, not there? One that a shell runs, or looks for, is taken to be. */
+/* Is the program of a command, in the folder of a build, not there? One that a shell runs, or looks for, is taken to
+ * be. */
 static bool lacks_program(const char *command, const char *build) {
   char *folder = folder_of(build);
   char **argv = gate_argv_of(strchr(command, '=') + 1, folder, false);

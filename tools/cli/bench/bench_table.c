@@ -131,8 +131,8 @@ static void add_row(const bench_report *r, cli_table *table, const int *which, s
                                   [MODE] = c->mode,
                                   [BASE] = cli_time_text(base_time, base_ns),
                                   [TIME] = cli_time_text(time, ns),
-                                  [CHANGE] = bench_judged(r, i)
-                                                 ? gate_change_text(change, bench_judged(r, i)->ratio) : "-",
+                                  [CHANGE] =
+                                      bench_judged(r, i) ? gate_change_text(change, bench_judged(r, i)->ratio) : "-",
                                   [SPREAD] = ns > 0 ? cli_percent_text(spread_cell, spread) : "-",
                                   [BYTES] = rate_text(bytes, c->bytes, ns, 1),
                                   [FLOPS] = rate_text(flops, c->flops, ns, 1e3),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_worker.c: `attune bench` as the process that has the cases: of workloads, of suites, of a database's winners. */
+ * bench_worker.c: `attune bench` as the process that has the cases: of workloads, of suites, of a database's
+ * winners. */
 #include "tools/cli/bench/bench.h"
 
 #include <signal.h>

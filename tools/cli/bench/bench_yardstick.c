@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_yardstick.c: what a device can do at best, for a roofline: a copy of memory that no cache holds, and for each dtype
- * and accuracy that cases compute in a large matrix product. */
+ * bench_yardstick.c: what a device can do at best, for a roofline: a copy of memory that no cache holds, and for each
+ * dtype and accuracy that cases compute in a large matrix product. */
 #include "tools/cli/bench/bench.h"
 
 #include <string.h>

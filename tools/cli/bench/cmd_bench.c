@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/compare/stats/comparison.h"
 #include "tools/compare/message.h"
+#include "tools/compare/stats/comparison.h"
 
 enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, ENOUGH = 18, ROUNDS_MOST = 10000, SAMPLES_MOST = 10000 };
 #define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
@@ -219,8 +219,8 @@ static int no_cases(const benching *b, bool lacks) {
   return CLI_USAGE;
 }
 
-/* Where only one build has cases this is a project's first benchmark, or its last; where both have some, and none is shared, it is
- * a mistake, and a green one. */
+/* Where only one build has cases this is a project's first benchmark, or its last; where both have some, and none is
+ * shared, it is a mistake, and a green one. */
 static int check_common(const benching *b) {
   const gate_run *head = &b->sides[GATE_HEAD].run, *base = &b->sides[GATE_BASE].run;
   if (b->side_count < 2 || !base->case_count) return CLI_DONE;

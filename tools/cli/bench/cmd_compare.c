@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_compare.c: `attune compare`: the options, and the two sides from their files to a comparison. */
-#include "tools/cli/commands.h"
 #include "tools/cli/bench/compare.h"
+#include "tools/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_export.c: `attune export`: a run of a result file, or of another program's JSON, in a format of yet another. */
-#include "tools/cli/commands.h"
 #include "tools/cli/bench/compare.h"
+#include "tools/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/compare/results/import.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/import.h"
 
 typedef struct options {
   cli_options common;

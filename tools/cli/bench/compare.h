@@ -4,8 +4,8 @@
 #define CLI_COMPARE_H
 
 #include "tools/cli/cli.h"
-#include "tools/compare/stats/comparison.h"
 #include "tools/compare/report/export.h"
+#include "tools/compare/stats/comparison.h"
 
 /* Files to write: paths; "-": standard output; NULL: not wanted. */
 typedef struct compare_export {
@@ -41,8 +41,8 @@ int compare_check(const compare_reports *reports);
  * shows, NULL: none. An exit code: 1 for a regression. */
 int compare_output(const compare_options *o, const gate_comparison *comparison, const char *results);
 
-/* CLI_FAILED: a row is a regression. CLI_USAGE, and it is said, where no row tells anything, unless the base is a `first` one, without
- * cases. */
+/* CLI_FAILED: a row is a regression. CLI_USAGE, and it is said, where no row tells anything, unless the base is a
+ * `first` one, without cases. */
 int compare_code(const gate_row *rows, size_t count, bool first);
 
 /* Says which --threshold TEXT=PERCENT no case's name holds:

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/compare/results/import.h"
+#include "tools/compare/message.h"
 #include "tools/compare/report/report.h"
 #include "tools/compare/report/report_text.h"
-#include "tools/compare/message.h"
+#include "tools/compare/results/import.h"
 
 enum { HISTORIES_MOST = 500, POINTS_LEAST = 3 };
 static const double HISTORY_ALPHA = 0.01;

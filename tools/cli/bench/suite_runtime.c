@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * suite_runtime.c: allocator, random numbers, dispatch, graphs and streams, as a program uses them. What a call costs the
- * calling thread is timed by the clock; what a GPU does, random numbers and replays, in its stream. */
+ * suite_runtime.c: allocator, random numbers, dispatch, graphs and streams, as a program uses them. What a call costs
+ * the calling thread is timed by the clock; what a GPU does, random numbers and replays, in its stream. */
 #include "tools/cli/bench/suite_runtime.h"
 
 #include <string.h>

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Adds its cases for `device`, named "runtime/...", to `bench`, once in a process. `tuner` and `device` outlive the bench.
- * False: the thread's message says why. */
+/* Adds its cases for `device`, named "runtime/...", to `bench`, once in a process. `tuner` and `device` outlive the
+ * bench. False: the thread's message says why. */
 bool suite_runtime_add(attune_bench *bench, attune_tuner *tuner, attune_device *device);
 
 #endif

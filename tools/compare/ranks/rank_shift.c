@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rank_shift.c: how large a difference is, as the tests of rank_test.c see it: the median of all means of two (Hodges and
- * Lehmann, Estimates of location based on rank tests, Annals of Mathematical Statistics 34, 1963), or of all differences
- * between two groups; and the values that the test at that level would not refuse. And where
+ * rank_shift.c: how large a difference is, as the tests of rank_test.c see it: the median of all means of two (Hodges
+ * and Lehmann, Estimates of location based on rank tests, Annals of Mathematical Statistics 34, 1963), or of all
+ * differences between two groups; and the values that the test at that level would not refuse. And where
  * the median of one group lies. */
 #include "tools/compare/ranks/rank_test.h"
 
@@ -23,7 +23,8 @@ static gate_estimate of_sorted(double *values, int count, int outside) {
   return out;
 }
 
-/* The most values outside, so that a sum of ranks of at most that is less likely than half of 1 - level; -1: none is. */
+/* The most values outside, so that a sum of ranks of at most that is less likely than half of 1 - level; -1: none
+ * is. */
 static int outside_paired(int count, double level) {
   const int total = count * (count + 1) / 2;
   double *chance = gate_alloc((size_t)total + 1, sizeof *chance), below = 0.0;

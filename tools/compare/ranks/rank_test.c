@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rank_test.c: Wilcoxon's two tests (Individual comparisons by ranking methods, Biometrics Bulletin 1, 1945). Both are
- * exact: the distribution of the sum of ranks is counted, given the ranks that are there, so that ties need no correction.
- * Only for two large groups the normal distribution stands in. */
+ * exact: the distribution of the sum of ranks is counted, given the ranks that are there, so that ties need no
+ * correction. Only for two large groups the normal distribution stands in. */
 #include "tools/compare/ranks/rank_test.h"
 
 #include <math.h>
@@ -63,10 +63,10 @@ static double chance_of_signs(const int *ranks, int count, int total, int least)
   return below;
 }
 
-/* Each rank above three fifths of the largest counts as that one. A large difference is more often a disturbed round than a
- * large change: it would outweigh many quiet ones. With tails as timings have them fewer rounds show the same change, with
- * normal noise about as many; the error is exact either way, for the signs are as random. A difference of zero says
- * nothing of the direction and is left out, as Wilcoxon did. */
+/* Each rank above three fifths of the largest counts as that one. A large difference is more often a disturbed round
+ * than a large change: it would outweigh many quiet ones. With tails as timings have them fewer rounds show the same
+ * change, with normal noise about as many; the error is exact either way, for the signs are as random. A difference of
+ * zero says nothing of the direction and is left out, as Wilcoxon did. */
 double gate_signed_rank(const double *differences, int count) {
   double sizes[GATE_MOST_VALUES];
   int ranks[GATE_MOST_VALUES], kept = 0, negative = 0, total = 0;

@@ -11,8 +11,8 @@ typedef struct gate_estimate {
   double low, high; /* its confidence interval; NAN: too few values for that level */
 } gate_estimate;
 
-/* The chance, where there is no difference, of differences that lie as much to one side as these or more, to either side.
- * 1 without values. Exact for any noise that is as likely positive as negative, ties and zeros too. */
+/* The chance, where there is no difference, of differences that lie as much to one side as these or more, to either
+ * side. 1 without values. Exact for any noise that is as likely positive as negative, ties and zeros too. */
 double gate_signed_rank(const double *differences, int count);
 
 /* Two groups that were not paired: the chance that the ranks of their values differ so much, to either side. */

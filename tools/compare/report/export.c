@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/compare/report/report_json.h"
 #include "tools/compare/message.h"
+#include "tools/compare/report/report_json.h"
 #include "tools/compare/results/import.h"
-#include "tools/compare/stats/summary.h"
 #include "tools/compare/stats/per_process_values.h"
+#include "tools/compare/stats/summary.h"
 
 static const char *const names[] = {
     [GATE_BMF] = "bmf", [GATE_GITHUB] = "github", [GATE_GOOGLE] = "google", [GATE_OTAVA] = "otava"};
@@ -91,8 +91,7 @@ static json_t *github_case(const gate_case *c, const char *name, const gate_run 
     json_object_set_new(object, "range", json_string(range));
   }
   char *extra = gate_say("%s: %d\nspread between them: %.2f %%%s%s", gate_import_counted(run), c->visit_count,
-                         100 * spread,
-                         *run->label ? "\nlabel: " : "", run->label);
+                         100 * spread, *run->label ? "\nlabel: " : "", run->label);
   json_object_set_new(object, "extra", gate_json_string(extra));
   free(extra);
   return object;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * export.h: runs in the formats of other programs that keep and plot benchmarks. docs/formats.md has what each holds. */
+ * export.h: runs in the formats of other programs that keep and plot benchmarks. docs/formats.md has what each
+ * holds. */
 #ifndef GATE_EXPORT_H
 #define GATE_EXPORT_H
 
@@ -28,7 +29,8 @@ typedef struct gate_exported {
 /* How many cases it cannot say, since they failed or were not timed. */
 size_t gate_export_lost(const gate_exported *what);
 
-/* `what` is a gate_exported. False: it could not be written, or a sentence is in *error, for the caller to free; error may be NULL. */
+/* `what` is a gate_exported. False: it could not be written, or a sentence is in *error, for the caller to free; error
+ * may be NULL. */
 bool gate_export(FILE *out, const gate_exported *what, char **error);
 
 /* export_otava.c */
@@ -40,8 +42,8 @@ bool gate_export_google(FILE *out, const gate_exported *what);
 
 /* Is the case in the export? */
 bool gate_export_has(const gate_exported *what, const gate_case *c);
-/* The name, with mode and device where they are not the plain ones, so that it is the case's own in every run. Valid UTF-8, freed by
- * the caller. */
+/* The name, with mode and device where they are not the plain ones, so that it is the case's own in every run. Valid
+ * UTF-8, freed by the caller. */
 char *gate_export_name(const gate_case *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * export_google.c: a run as Google Benchmark writes JSON: a process that timed a case is a repetition, and mean, median and standard
- * deviation follow as aggregates. Its own compare.py and what reads its files can read this. */
+ * export_google.c: a run as Google Benchmark writes JSON: a process that timed a case is a repetition, and mean, median
+ * and standard deviation follow as aggregates. Its own compare.py and what reads its files can read this. */
 #include "tools/compare/report/export.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/compare/report/report_json.h"
 #include "tools/compare/message.h"
-#include "tools/compare/stats/summary.h"
+#include "tools/compare/report/report_json.h"
 #include "tools/compare/stats/per_process_values.h"
+#include "tools/compare/stats/summary.h"
 
 /* Members that readers insist on are there; what is not known is 0 or empty. */
 static json_t *context(const gate_run *run) {

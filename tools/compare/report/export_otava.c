@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * export_otava.c: CSV for Apache Otava (its docs/CSV.md): a row a run by time, with time, commit and run, then a column a case, in ns.
- * Otava reads a number from every cell, so a row has all cases: runs that lack one are left out, and a comment cannot say so. */
+ * export_otava.c: CSV for Apache Otava (its docs/CSV.md): a row a run by time, with time, commit and run, then a column
+ * a case, in ns. Otava reads a number from every cell, so a row has all cases: runs that lack one are left out, and a
+ * comment cannot say so. */
 #include "tools/compare/report/export.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/compare/stats/fingerprints.h"
-#include "tools/compare/report/report_text.h"
 #include "tools/compare/message.h"
+#include "tools/compare/report/report_text.h"
+#include "tools/compare/stats/fingerprints.h"
 #include "tools/compare/stats/summary.h"
 
 /* RFC 4180. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report_basis.c: what a row's change rests on, since dividing its two times may give another one: the change is
- * the middle of the ratios within the rounds, in which both met the same machine, the times are medians over all rounds. */
+ * the middle of the ratios within the rounds, in which both met the same machine, the times are medians over all
+ * rounds. */
 #include "tools/compare/report/report_text.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_html.c: a comparison as one HTML page that needs nothing else: report_page.html with its slots, {{name}}, filled.
- * The page is whole without a script; the script (report_*.js) sorts, filters and draws. */
+ * report_html.c: a comparison as one HTML page that needs nothing else: report_page.html with its slots, {{name}},
+ * filled. The page is whole without a script; the script (report_*.js) sorts, filters and draws. */
 #include "tools/compare/report/report_html.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "report_page_js.h"
 #include "report_plots_js.h"
 #include "report_roofline_js.h"
-#include "tools/compare/results/import.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/import.h"
 
 static void put_run(FILE *out, const char *side, const gate_comparison *comparison, const gate_run *run) {
   fprintf(out, "<dt>%s</dt><dd>", side);

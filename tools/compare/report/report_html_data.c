@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_html_data.c: what the page's script draws from, as JSON inside the page. All of it is ASCII, and <, > and & are
- * written as \u003c and so on, so that no text ends the <script> or begins a comment. */
+ * report_html_data.c: what the page's script draws from, as JSON inside the page. All of it is ASCII, and <, > and &
+ * are written as \u003c and so on, so that no text ends the <script> or begins a comment. */
 #include "tools/compare/report/report_html.h"
 #include "tools/compare/report/report_json.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_markdown.c: a comparison as a comment on a pull request of GitHub or GitLab. What changed stands first, the rest is
- * folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
+ * report_markdown.c: a comparison as a comment on a pull request of GitHub or GitLab. What changed stands first, the
+ * rest is folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
 #include "tools/compare/report/report_text.h"
 
-#include "tools/compare/results/import.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/import.h"
 #include "tools/compare/stats/summary.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_terminal.c: a case's history drawn with characters: a mark a run, half a line high where the terminal has UTF-8, the
- * medians between changes as lines, a vertical line at each change. The scale reaches from the least to the greatest time,
- * not from 0: a change of 3 % must be seen. */
+ * report_terminal.c: a case's history drawn with characters: a mark a run, half a line high where the terminal has
+ * UTF-8, the medians between changes as lines, a vertical line at each change. The scale reaches from the least to the
+ * greatest time, not from 0: a change of 3 % must be seen. */
 #include "tools/compare/ranks/rank_test.h"
 #include "tools/compare/report/report_text.h"
 
@@ -43,8 +43,8 @@ static size_t fitting(const char *clean, int most, int *columns) {
   return (size_t)(end - clean);
 }
 
-/* Writes `text` in at most `columns`, padded to them where `right`; what is cut ends in a mark. Returns the columns that
- * it took. */
+/* Writes `text` in at most `columns`, padded to them where `right`; what is cut ends in a mark. Returns the columns
+ * that it took. */
 static int put_fitted(FILE *out, const char *text, int columns, bool utf8, bool right) {
   char *clean = gate_text(utf8 ? GATE_PLAIN : GATE_ASCII, text ? text : "");
   int width = 0;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a character that begins with `byte`, and the bits of that byte that belong to its number; 0: none begins so. */
+/* Bytes of a character that begins with `byte`, and the bits of that byte that belong to its number; 0: none begins
+ * so. */
 static int sequence(unsigned char byte, uint32_t *bits) {
   const int length = byte < 0x80 ? 1 : byte < 0xC2 ? 0 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : byte < 0xF5 ? 4 : 0;
   *bits = length == 1 ? byte : length == 2 ? byte & 0x1Fu : length == 3 ? byte & 0x0Fu : byte & 0x07u;

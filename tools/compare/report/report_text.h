@@ -13,8 +13,8 @@ typedef enum gate_markup {
   GATE_XML       /* XML 1.0 and HTML: elements' text and quoted attributes */
 } gate_markup;
 
-/* Writes `text`, any bytes, as valid UTF-8 in one line. Control characters, what has no shape or turns the order of others
- * round, and bytes that are no UTF-8 are written as \x1b or \u202e. `most` characters, then "..."; 0: all. */
+/* Writes `text`, any bytes, as valid UTF-8 in one line. Control characters, what has no shape or turns the order of
+ * others round, and bytes that are no UTF-8 are written as \x1b or \u202e. `most` characters, then "..."; 0: all. */
 void gate_put(FILE *out, gate_markup markup, const char *text, size_t most);
 /* The next character of *text, which moves; `hidden`: it must be written by number (a byte's, if it is not UTF-8). */
 uint32_t gate_character(const char **text, bool *hidden);
@@ -25,7 +25,7 @@ char *gate_text(gate_markup markup, const char *text);
 
 /* Numbers; "-" for what is not known. Each returns `out` or a constant. */
 #define GATE_CELL 48
-const char *gate_time_text(char out[GATE_CELL], double ns);                           /* "12.3 us" */
+const char *gate_time_text(char out[GATE_CELL], double ns);      /* "12.3 us" */
 const char *gate_change_text(char out[GATE_CELL], double ratio); /* 1.032: "+3.2 %"; 10000: "10000x" */
 const char *gate_interval_text(char out[GATE_CELL], const gate_judgement *judged);    /* "+1.1 to +5.2 %" */
 const char *gate_rate_text(char out[GATE_CELL], double per_second, const char *unit); /* "B/s": "12.3 GB/s" */
@@ -41,8 +41,8 @@ void gate_put_row_name(FILE *out, gate_markup markup, const gate_comparison *com
                        size_t most);
 /* Why a row is unsure, failed or missing: a failed side's message, or the judgement's reason; NULL: nothing to say. */
 const char *gate_row_reason(const gate_row *row);
-/* The rows' places: slower, failed, faster, unsure, missing, same; in each the greatest change first. The caller frees it;
- * NULL: no memory. */
+/* The rows' places: slower, failed, faster, unsure, missing, same; in each the greatest change first. The caller frees
+ * it; NULL: no memory. */
 size_t *gate_rows_ordered(const gate_comparison *comparison);
 
 /* Where the change of a row and the ratio of its two times are not the same: see report_basis.c. Zeroed at first. */
@@ -63,8 +63,8 @@ void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule);
 /* "2 of 50 cases are slower, 1 failed"; "2 slower, 1 failed, 3 faster, 44 same". */
 void gate_put_headline(FILE *out, const gate_comparison *comparison);
 void gate_put_counts(FILE *out, const gate_comparison *comparison);
-/* "3c8a6f8d21 (with changes), main, 2026-01-31 12:00 UTC, suite.csv", and where the run is not whole, that. Without a word of the
- * revision where neither side has one: a report says that once. */
+/* "3c8a6f8d21 (with changes), main, 2026-01-31 12:00 UTC, suite.csv", and where the run is not whole, that. Without a
+ * word of the revision where neither side has one: a report says that once. */
 void gate_put_run(FILE *out, gate_markup markup, const gate_comparison *comparison, const gate_run *run);
 bool gate_lacks_revisions(const gate_comparison *comparison);
 extern const char gate_no_revisions[];

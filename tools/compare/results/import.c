@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * import.c: JSON of Google Benchmark (its docs/user_guide.md, "Output Formats"), which file is whose, and several files as one run. */
+ * import.c: JSON of Google Benchmark (its docs/user_guide.md, "Output Formats"), which file is whose, and several files
+ * as one run. */
 #include "tools/compare/results/import.h"
 
 #include <errno.h>
@@ -11,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tools/compare/ranks/rank_test.h"
 #include "tools/compare/message.h"
+#include "tools/compare/ranks/rank_test.h"
 
 #define BYTES_MOST ((size_t)256 << 20)
 #define TIME_MOST 1e15 /* ns, as results_check.c has it */

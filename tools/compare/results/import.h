@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * import.h: what other programs measured, as a run: JSON of Google Benchmark, and of Criterion.rs (cargo-criterion's messages, or a
- * sample.json or estimates.json).
+ * import.h: what other programs measured, as a run: JSON of Google Benchmark, and of Criterion.rs (cargo-criterion's
+ * messages, or a sample.json or estimates.json).
  *
- * A verdict counts processes, and such a file has one. So of a file alone each repetition stands for a visit, and what the run says of
- * itself ("repetitions": "of one process" in its fingerprint) keeps small changes from counting; of several files each is a visit. */
+ * A verdict counts processes, and such a file has one. So of a file alone each repetition stands for a visit, and what
+ * the run says of itself ("repetitions": "of one process" in its fingerprint) keeps small changes from counting; of
+ * several files each is a visit. */
 #ifndef GATE_IMPORT_H
 #define GATE_IMPORT_H
 

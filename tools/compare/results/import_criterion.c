@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * import_criterion.c: Criterion.rs: the messages of cargo criterion --message-format=json, one object a line (its book, "External
- * Tools"), or the files that it keeps in target/criterion, whose form it does not promise: sample.json, and estimates.json. */
+ * import_criterion.c: Criterion.rs: the messages of cargo criterion --message-format=json, one object a line (its book,
+ * "External Tools"), or the files that it keeps in target/criterion, whose form it does not promise: sample.json, and
+ * estimates.json. */
 #include "tools/compare/results/import.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * results.h: what was measured, in memory and in a result file (SQLite, results.sql). A run is one side of one `attune
- * bench`; it has cases; a case has visits, one for each process that timed it; a visit has samples. All of it is kept. */
+ * bench`; it has cases; a case has visits, one for each process that timed it; a visit has samples. All of it is
+ * kept. */
 #ifndef GATE_RESULTS_H
 #define GATE_RESULTS_H
 
@@ -47,8 +48,8 @@ typedef enum gate_run_state {
   GATE_RUN_OPEN /* still written, or its writer died */
 } gate_run_state;
 
-/* The best that a device did in a run with what only moves memory, and with what only computes in a dtype: for a roofline. 0:
- * not known. */
+/* The best that a device did in a run with what only moves memory, and with what only computes in a dtype: for a
+ * roofline. 0: not known. */
 typedef struct gate_roof {
   char device[32];
   char dtype[16]; /* "-": of memory alone */
@@ -62,7 +63,9 @@ typedef struct gate_run {
   char *revision; /* of git, 40 digits, in the folder of what was measured; "" */
   bool dirty;     /* that folder had changes */
   char *
-      fingerprint; /* JSON object: cpu, cpus, kernel, governor, memory, libc, device, driver, libraries; what measurements depend on */
+      /* JSON object: cpu, cpus, kernel, governor, memory, libc, device, driver, libraries; what measurements depend
+       * on */
+      fingerprint;
   char *command;          /* line */
   int64_t started, ended; /* seconds since 1970 */
   int64_t pair;           /* the run (the base) that this one alternated with; 0: none */
@@ -82,9 +85,9 @@ const gate_case *gate_run_find(const gate_run *run, const gate_case *like);
 
 typedef struct gate_file gate_file;
 
-/* `write`: made when it is not there. A file that is no result file, of a newer version, or damaged is an error and stays
- * as it is. Two writers wait for each other's transactions. After an error errno is ENOSPC where the file cannot grow, else 0; then
- * one that was made by this is gone again. */
+/* `write`: made when it is not there. A file that is no result file, of a newer version, or damaged is an error and
+ * stays as it is. Two writers wait for each other's transactions. After an error errno is ENOSPC where the file cannot
+ * grow, else 0; then one that was made by this is gone again. */
 char *gate_file_open(gate_file **out, const char *path, bool write);
 void gate_file_close(gate_file *file);
 
@@ -98,14 +101,14 @@ char *gate_file_end(gate_file *file, int64_t run, gate_run_state state);
 
 /* Runs without their cases, oldest first; the caller frees each and the array. */
 char *gate_file_runs(gate_file *file, gate_run **runs, size_t *count);
-/* One run with everything. `which`: a number of a run, a label, a revision (its first 7 digits or more), "latest" or NULL
- * (the latest that is not still written). */
+/* One run with everything. `which`: a number of a run, a label, a revision (its first 7 digits or more), "latest" or
+ * NULL (the latest that is not still written). */
 char *gate_file_load(gate_file *file, const char *which, gate_run *run);
 
 /* "FILE" or "FILE:RUN", where RUN is a `which` of gate_file_load, opened and loaded; or a FILE of import.h. */
 char *gate_load(const char *name, gate_run *run);
-/* Its path, for the caller to free, and *which: its RUN, in name; NULL: none. A file whose name has a colon is meant whole
- * where it is there. */
+/* Its path, for the caller to free, and *which: its RUN, in name; NULL: none. A file whose name has a colon is meant
+ * whole where it is there. */
 char *gate_split(const char *name, const char **which);
 /* Two runs that alternated: the pair of that RUN, whichever side it is; else the latest pair of FILE. */
 char *gate_load_pair(const char *name, gate_run *base, gate_run *head);

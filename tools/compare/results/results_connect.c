@@ -2,8 +2,8 @@
  * results_connect.c: opens a result file. Nothing in it is trusted before it is distinguished from other programs'
  * databases and its schema compared. What is no result file is left as it is.
  *
- * The journal is TRUNCATE and synchronous is FULL: a visit that was saved survives a power failure, and a file can be read
- * where its folder cannot be written. Two writers wait for each other. */
+ * The journal is TRUNCATE and synchronous is FULL: a visit that was saved survives a power failure, and a file can be
+ * read where its folder cannot be written. Two writers wait for each other. */
 #include "tools/compare/results/results_file.h"
 
 #include "src/base/journal.h"
@@ -230,7 +230,8 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
       *path == '/' ? gate_copy(path) : gate_say("./%s", path); /* "file:" and ":memory:" are names of files here */
   gate_file *file = gate_alloc(1, sizeof *file);
   *file = (gate_file){.path = gate_copy(path), .write = write, .made = write && access(path, F_OK) != 0};
-  /* Also to read: what a writer that died left half written must be undone. SQLite only reads where it may not write. */
+  /* Also to read: what a writer that died left half written must be undone. SQLite only reads where it may not
+   * write. */
   const int flags =
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_READWRITE | (write ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(plain, &file->db, flags, NULL);
@@ -249,8 +250,8 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
   return error;
 }
 
-/* Without a write under way the journal is empty; it goes unless another process uses the file just now, or the folder cannot be
- * written: then it stays, and does no harm. */
+/* Without a write under way the journal is empty; it goes unless another process uses the file just now, or the folder
+ * cannot be written: then it stays, and does no harm. */
 void gate_file_close(gate_file *file) {
   if (!file) return;
   if (file->db && file->write) {

@@ -3,8 +3,8 @@
 #ifndef GATE_RESULTS_FILE_H
 #define GATE_RESULTS_FILE_H
 
-#include "tools/compare/results/results.h"
 #include "tools/compare/message.h"
+#include "tools/compare/results/results.h"
 
 #include <sqlite3.h>
 

@@ -6,7 +6,8 @@
 #include "tools/compare/results/import.h"
 #include "tools/compare/results/results_file.h"
 
-/* The head of the pair that run `id` is of, 0: the latest pair that came to an end; *base: its base. 0: there is none. */
+/* The head of the pair that run `id` is of, 0: the latest pair that came to an end; *base: its base. 0: there is
+ * none. */
 static char *find_pair(gate_file *file, int64_t id, int64_t *base, int64_t *head) {
   gate_run *runs = NULL;
   size_t count = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * results_write.c: appends to a result file. Nothing that was there before is changed, but the state of a run and of a case. */
+ * results_write.c: appends to a result file. Nothing that was there before is changed, but the state of a run and of a
+ * case. */
 #include "tools/compare/results/results_file.h"
 
 #include <time.h>

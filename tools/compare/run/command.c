@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * command.c: command lines as cases. A sample is one process, from its start to its end. A command that does not end with
- * code 0, or hangs, is a failed case. */
+ * command.c: command lines as cases. A sample is one process, from its start to its end. A command that does not end
+ * with code 0, or hangs, is a failed case. */
 #include "tools/compare/message.h"
 #include "tools/compare/run/source.h"
 
@@ -59,8 +59,8 @@ static char *run(commands *c, gate_sample *out) {
   return error;
 }
 
-/* Once, so that its files are in memory. One that takes long is not run for that again in later rounds: it hardly gains by it, and
- * would be in half as many of them. */
+/* Once, so that its files are in memory. One that takes long is not run for that again in later rounds: it hardly gains
+ * by it, and would be in half as many of them. */
 static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   commands *c = commands_of(source);
   command *one = &c->list[index];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_affinity.c: two processes that are timed in turns run on the same CPU: CPUs differ by more than most changes, by their clock
- * and by what runs beside them. Measured with two processes of one binary beside builds: the deviation of their ratio fell
- * by a third to a half. */
+ * cpu_affinity.c: two processes that are timed in turns run on the same CPU: CPUs differ by more than most changes, by
+ * their clock and by what runs beside them. Measured with two processes of one binary beside builds: the deviation of
+ * their ratio fell by a third to a half. */
 #include "tools/compare/run/cpu_affinity.h"
 
 void gate_pin_set(gate_pin *pin, pid_t pid, uint64_t seed) {

@@ -13,8 +13,8 @@ typedef struct gate_pin {
   cpu_set_t before; /* what it could use */
 } gate_pin;
 
-/* To one of the CPUs that it can use, drawn by `seed`: the same one for processes that can use the same. Its other threads
- * stay where they are. Where the system refuses, nothing happens. */
+/* To one of the CPUs that it can use, drawn by `seed`: the same one for processes that can use the same. Its other
+ * threads stay where they are. Where the system refuses, nothing happens. */
 void gate_pin_set(gate_pin *pin, pid_t pid, uint64_t seed);
 void gate_pin_undo(gate_pin *pin, pid_t pid);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * line_socket.c: the runner's end of the protocol's lines. Whatever the other end writes, nothing is read beyond a line's bounds. */
+ * line_socket.c: the runner's end of the protocol's lines. Whatever the other end writes, nothing is read beyond a
+ * line's bounds. */
 #include "tools/compare/run/line_socket.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * machine.c: machine, load and revision, from files of the kernel and from git. */
 #include "tools/compare/run/machine.h"
 
-#include "tools/compare/run/process.h"
 #include "tools/compare/message.h"
+#include "tools/compare/run/process.h"
 
 #include <ctype.h>
 #include <gnu/libc-version.h>

@@ -13,8 +13,8 @@ json_t *gate_machine(void);
 /* Running processes but this one; negative: not known. */
 double gate_load_now(void);
 
-/* The revision of git that `path` (a folder, or a file in one) is of, "" where there is none; whether what git follows there
- * was changed. To be freed. */
+/* The revision of git that `path` (a folder, or a file in one) is of, "" where there is none; whether what git follows
+ * there was changed. To be freed. */
 char *gate_revision(const char *path, bool *dirty);
 
 #endif

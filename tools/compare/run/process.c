@@ -164,7 +164,8 @@ static double seconds_ns(struct timeval time) {
   return 1e9 * (double)time.tv_sec + 1e3 * (double)time.tv_usec;
 }
 
-/* Takes its end, if it has come or `wait`, and ends what it left behind: while it is not reaped its group is its own. */
+/* Takes its end, if it has come or `wait`, and ends what it left behind: while it is not reaped its group is its
+ * own. */
 static bool reap(gate_process *p, bool wait) {
   struct rusage usage;
   siginfo_t ended = {.si_pid = 0};

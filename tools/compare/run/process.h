@@ -28,8 +28,8 @@ typedef struct gate_process {
   size_t word_count;
 } gate_process;
 
-/* Gives the two ends of a pipe or socket numbers that nothing in a child stands for: where standard input, output or error is
- * closed they may have got those. */
+/* Gives the two ends of a pipe or socket numbers that nothing in a child stands for: where standard input, output or
+ * error is closed they may have got those. */
 void gate_lift(int ends[2]);
 
 int64_t gate_now_ns(void);
@@ -40,8 +40,8 @@ bool gate_interrupted(const gate_limits *limits);
 uint64_t gate_random(uint64_t *state);
 
 /* Starts argv (found by PATH) with nothing to read and its output thrown away. `end`, unless -1, is its descriptor
- * GATE_SOCKET. Its environment has a variable of random length, so that its stack lies at a random place. NULL, or why it
- * could not be started. */
+ * GATE_SOCKET. Its environment has a variable of random length, so that its stack lies at a random place. NULL, or why
+ * it could not be started. */
 char *gate_process_start(gate_process *process, const char *const *argv, int end, uint64_t *random);
 
 /* Reads what it wrote to standard error so far, without waiting. */
@@ -59,7 +59,8 @@ bool gate_process_wait(gate_process *process, int64_t deadline_ns, const gate_li
 /* Kills its whole group and waits for its end. Safe where it has ended. */
 void gate_process_kill(gate_process *process);
 
-/* "crashed (signal 11, Segmentation fault)", "exited with code 3", of one that has ended, with its last words: to be freed. */
+/* "crashed (signal 11, Segmentation fault)", "exited with code 3", of one that has ended, with its last words: to be
+ * freed. */
 char *gate_process_told(const gate_process *process);
 /* `what` with the last words of the process: "hung (more than 60 s); its last words: ..." */
 char *gate_process_say(const gate_process *process, const char *what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * schedule.c: round after round, then the looks. */
-#include "tools/compare/run/schedule_parts.h"
 #include "tools/compare/ranks/rank_test.h"
+#include "tools/compare/run/schedule_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * schedule.h: the schedule of a benchmark. Processes differ by more than the samples within one, so every round has fresh
- * ones. In a round each case, in a new random order, is opened on both sides and sampled in turns (A B B A, who begins
- * is drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on: for as many
- * rounds again before each further look, while there is time. When a look comes is planned, not chosen by what was
+ * schedule.h: the schedule of a benchmark. Processes differ by more than the samples within one, so every round has
+ * fresh ones. In a round each case, in a new random order, is opened on both sides and sampled in turns (A B B A, who
+ * begins is drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on: for as
+ * many rounds again before each further look, while there is time. When a look comes is planned, not chosen by what was
  * measured.
  *
  * A case that crashes, hangs or reports an error has failed; its process is replaced and the rest goes on. After two
@@ -68,12 +68,12 @@ typedef struct gate_outcome {
 /* side_count: 1, or 2 for a pair. */
 gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count);
 
-/* Starts the first processes and lists their cases into the sides' runs. A program that only one side has is no error: its
- * cases are missing on the other, whose source has `absent`. */
+/* Starts the first processes and lists their cases into the sides' runs. A program that only one side has is no error:
+ * its cases are missing on the other, whose source has `absent`. */
 char *gate_rounds_list(gate_rounds *rounds);
 
-/* After gate_rounds_list, and gate_file_begin of each side's run: does it all. The outcome, freed also after an error, lasts
- * as long as the runs. */
+/* After gate_rounds_list, and gate_file_begin of each side's run: does it all. The outcome, freed also after an error,
+ * lasts as long as the runs. */
 char *gate_rounds_run(gate_rounds *rounds, gate_outcome *outcome);
 
 void gate_outcome_free(gate_outcome *outcome);

@@ -60,8 +60,8 @@ static void join_group(gate_rounds *r, gate_entry *e, int side, size_t source) {
   }
 }
 
-/* A verdict is of one thing: no two cases of a side are alike. None comes in once samples are taken: pointers to cases stay
- * good. */
+/* A verdict is of one thing: no two cases of a side are alike. None comes in once samples are taken: pointers to cases
+ * stay good. */
 static char *note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (gate_yardstick_note(r, side, source, i, &cases[i])) continue;

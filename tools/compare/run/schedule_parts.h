@@ -3,9 +3,9 @@
 #ifndef GATE_ROUNDS_PARTS_H
 #define GATE_ROUNDS_PARTS_H
 
-#include "tools/compare/stats/case_index.h"
-#include "tools/compare/run/schedule.h"
 #include "tools/compare/message.h"
+#include "tools/compare/run/schedule.h"
+#include "tools/compare/stats/case_index.h"
 
 #define GATE_NOWHERE ((size_t)-1)
 enum { GATE_FAILURES_MOST = 2 };
@@ -52,7 +52,8 @@ const char *gate_entry_name(const gate_rounds *rounds, const gate_entry *entry);
 /* Is it to be opened on this side? */
 bool gate_entry_open(const gate_entry *entry, int side);
 
-/* schedule_list.c: a fresh process for the source; its cases are found in the entries, or added. Why it could not be. */
+/* schedule_list.c: a fresh process for the source; its cases are found in the entries, or added. Why it could not
+ * be. */
 char *gate_rounds_start(gate_rounds *rounds, int side, size_t source);
 /* As above; if that fails, the source's cases fail. An error is the file's. */
 char *gate_rounds_start_or_fail(gate_rounds *rounds, int side, size_t source);
@@ -70,7 +71,8 @@ void gate_yardsticks_take(gate_rounds *rounds);
 char *gate_yardsticks_keep(gate_rounds *rounds);
 void gate_yardsticks_free(gate_rounds *rounds);
 
-/* schedule_plan.c: how many samples the case gets, by what it took before and the calls in each; whether it takes part in the round at all. */
+/* schedule_plan.c: how many samples the case gets, by what it took before and the calls in each; whether it takes part
+ * in the round at all. */
 int gate_entry_samples(const gate_rounds *rounds, const gate_entry *entry, int calls);
 bool gate_entry_due(const gate_rounds *rounds, const gate_entry *entry, int round);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * schedule_plan.c: what a case may cost. One that is slow gets fewer samples in a round, then takes part in fewer rounds, spread
- * over all of them. */
+ * schedule_plan.c: what a case may cost. One that is slow gets fewer samples in a round, then takes part in fewer
+ * rounds, spread over all of them. */
 #include "tools/compare/run/schedule_parts.h"
 
-/* Of a case. Alone: what two such runs need for a verdict between them, for some cases. Of a pair: what any verdict needs, and some
- * more, since with the bare least a single round the other way makes a verdict impossible. */
+/* Of a case. Alone: what two such runs need for a verdict between them, for some cases. Of a pair: what any verdict
+ * needs, and some more, since with the bare least a single round the other way makes a verdict impossible. */
 enum { ALONE_LEAST = 10, PAIR_SPARE = 4 };
 
 /* Seconds that the case may take in a round. */
@@ -16,8 +16,8 @@ static int between(double value, int least, int most) {
   return value < least ? least : value > most ? most : (int)value;
 }
 
-/* Of a case whose calls are longer than a sample should be: no more of them than take as long as all samples should, if that is
- * not below the least number. In its first round that is known only when a sample is more than one call. */
+/* Of a case whose calls are longer than a sample should be: no more of them than take as long as all samples should, if
+ * that is not below the least number. In its first round that is known only when a sample is more than one call. */
 static int fitting(const gate_rounds *r, const gate_entry *e, int calls) {
   const gate_schedule *s = &r->schedule;
   const double wanted_ns = s->samples * s->sample_ns;

@@ -33,7 +33,9 @@ static void fail(visiting *v, int side, char *why) {
 
 static void open_sides(visiting *v, int round) {
   gate_rounds *r = v->rounds;
-  uint64_t of_group = r->round_draw + v->entry->group * 0x9e3779b97f4a7c15u; /* peers have the same: their processor too is drawn by it */
+  uint64_t of_group =
+      r->round_draw +
+      v->entry->group * 0x9e3779b97f4a7c15u; /* peers have the same: their processor too is drawn by it */
   const uint64_t seed = gate_random(&of_group);
   const double load = gate_load_now();
   for (int i = 0; i < v->order_count && !v->error; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * schedule_yardstick.c: attune's own cases whose names begin with GATE_YARDSTICK are not judged: they tell what a device can do at best, in
- * the head's first and last planned round; of a pair with a short bound of time in the last one alone. The one called copy tells of memory, the others of their dtype. */
+ * schedule_yardstick.c: attune's own cases whose names begin with GATE_YARDSTICK are not judged: they tell what a
+ * device can do at best, in the head's first and last planned round; of a pair with a short bound of time in the last
+ * one alone. The one called copy tells of memory, the others of their dtype. */
 #include "tools/compare/run/schedule_parts.h"
 
 #include "tools/compare/stats/summary.h"

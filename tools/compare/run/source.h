@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * source.h: where cases come from: a program that speaks tools/bench/protocol.h, or command lines. The rounds treat both
- * alike. */
+ * source.h: where cases come from: a program that speaks tools/bench/protocol.h, or command lines. The rounds treat
+ * both alike. */
 #ifndef GATE_SOURCE_H
 #define GATE_SOURCE_H
 
-#include "tools/compare/run/process.h"
 #include "tools/compare/results/results.h"
+#include "tools/compare/run/process.h"
 
 /* Cases of a source with `yardsticks` whose names begin so are not for the user: schedule_yardstick.c. */
 #define GATE_YARDSTICK "yardstick/"
@@ -49,9 +49,9 @@ void gate_source_destroy(gate_source *source);
 
 void gate_cases_free(gate_case *cases, size_t count);
 
-/* The argv of a command line, with `build` in place of each {build}, whatever blanks and quotes are in it: by the shell, unless
- * the line has nothing that a shell would act on. `more`: arguments will be added at its end, and are the command's. Ends with
- * NULL; freed by gate_argv_free. */
+/* The argv of a command line, with `build` in place of each {build}, whatever blanks and quotes are in it: by the
+ * shell, unless the line has nothing that a shell would act on. `more`: arguments will be added at its end, and are the
+ * command's. Ends with NULL; freed by gate_argv_free. */
 char **gate_argv_of(const char *line, const char *build, bool more);
 void gate_argv_free(char **argv);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker.c: the runner's side of tools/bench/protocol.h. Nothing that a worker says is believed before it was checked; one
- * that crashes, hangs or talks garbage is killed with its whole group, and the reason is reported. */
-#include "tools/compare/run/line_socket.h"
-#include "tools/compare/run/cpu_affinity.h"
+ * worker.c: the runner's side of tools/bench/protocol.h. Nothing that a worker says is believed before it was checked;
+ * one that crashes, hangs or talks garbage is killed with its whole group, and the reason is reported. */
 #include "tools/compare/message.h"
+#include "tools/compare/run/cpu_affinity.h"
+#include "tools/compare/run/line_socket.h"
 #include "tools/compare/run/source.h"
 
 #include <errno.h>
@@ -98,7 +98,8 @@ static char *launch(worker *w) {
   return error;
 }
 
-/* A shell ends so where it finds no program of that name; so does a program whose libraries are not found, which says that. */
+/* A shell ends so where it finds no program of that name; so does a program whose libraries are not found, which says
+ * that. */
 static bool shell_found_none(const worker *w) {
   const bool shell = w->argv[1] && strcmp(w->argv[0], "/bin/sh") == 0 && strcmp(w->argv[1], "-c") == 0;
   return shell && !w->process.pid && WIFEXITED(w->process.status) && WEXITSTATUS(w->process.status) == 127 &&

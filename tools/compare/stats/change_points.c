@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * change_points.c: where a series changed: E-divisive (Matteson and James, A nonparametric approach for multiple change point
- * analysis of multivariate data, Journal of the American Statistical Association 109, 2014), as continuous integration
- * uses it (Daly and others, The use of change point detection to identify software performance regressions in a continuous
- * integration system, ICPE 2020).
+ * change_points.c: where a series changed: E-divisive (Matteson and James, A nonparametric approach for multiple change
+ * point analysis of multivariate data, Journal of the American Statistical Association 109, 2014), as continuous
+ * integration uses it (Daly and others, The use of change point detection to identify software performance regressions
+ * in a continuous integration system, ICPE 2020).
  *
  * The best place to cut a segment is where the energy distance between what is left and right of it is largest: mean
  * distance between the two sides, less that within each. It is a change if few shuffles of the segment have so large a
@@ -33,8 +33,8 @@ static double distances(const double *values, size_t from, size_t to, double val
   return sum;
 }
 
-/* The largest energy distance over all cuts, scaled by the sizes; *at: the cut. The sums of distances are carried from one cut
- * to the next, so that all of them take count^2 steps. */
+/* The largest energy distance over all cuts, scaled by the sizes; *at: the cut. The sums of distances are carried from
+ * one cut to the next, so that all of them take count^2 steps. */
 static double best_cut(const double *values, size_t count, size_t *at) {
   double left = 0.0, right = 0.0, across = 0.0, best = -1.0;
   for (size_t i = 0; i < count; i++) right += distances(values, i + 1, count, values[i]);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/compare/message.h"
 #include "tools/compare/stats/case_index.h"
 #include "tools/compare/stats/fingerprints.h"
-#include "tools/compare/message.h"
 
 static const int64_t TOGETHER_SECONDS = 60; /* the two runs of a pair begin within this */
 

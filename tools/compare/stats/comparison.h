@@ -23,12 +23,12 @@ typedef struct gate_comparison {
   size_t counts[GATE_MISSING + 1]; /* by verdict */
 } gate_comparison;
 
-/* `allow_different`: fingerprints may differ. NULL, or why they cannot be compared (no common case, other machines). The runs of
- * a pair can be where one of them has no cases at all: then all are missing. */
+/* `allow_different`: fingerprints may differ. NULL, or why they cannot be compared (no common case, other machines).
+ * The runs of a pair can be where one of them has no cases at all: then all are missing. */
 char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *head, const gate_rule *rule,
                    bool allow_different);
-/* Slower; or it fails in the head, or has no times there, and that was not so in the base. What an exit code, JUnit's errors and
- * `regressions` of the JSON go by. */
+/* Slower; or it fails in the head, or has no times there, and that was not so in the base. What an exit code, JUnit's
+ * errors and `regressions` of the JSON go by. */
 bool gate_row_regressed(const gate_row *row);
 /* Does any row compare the head with the base? False where the two have nothing in common, or nothing that ran. */
 bool gate_rows_tell(const gate_row *rows, size_t count);

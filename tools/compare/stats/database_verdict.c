@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * database_verdict.c: verdicts on stored winners. Their samples are of one process each and of different times, and are not kept:
- * so the noise is what the search wrote down of it, the whole deviation between places in memory counts, and a change
- * must stand out from what the other problems did, as with any two runs of different times. */
+ * database_verdict.c: verdicts on stored winners. Their samples are of one process each and of different times, and are
+ * not kept: so the noise is what the search wrote down of it, the whole deviation between places in memory counts, and
+ * a change must stand out from what the other problems did, as with any two runs of different times. */
 #include "tools/compare/stats/database_verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/compare/stats/multiple_testing.h"
 #include "tools/compare/message.h"
+#include "tools/compare/stats/multiple_testing.h"
 
 enum { SAMPLES_LEAST = 5 };
 static const double TWO_SIDES_95 = 1.96;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * database_verdict.h: verdicts on the winners of two tuning databases, of which only a time, its spread and its samples are
- * kept. */
+ * database_verdict.h: verdicts on the winners of two tuning databases, of which only a time, its spread and its samples
+ * are kept. */
 #ifndef GATE_STORED_H
 #define GATE_STORED_H
 
@@ -11,7 +11,7 @@ typedef struct gate_stored {
   double spread;    /* median absolute deviation / median, of the samples */
   double placement; /* relative deviation over places in memory */
   int samples;
-  bool sure; /* the search was complete and left nothing open */
+  bool sure;        /* the search was complete and left nothing open */
   int64_t tuned_at; /* when it was measured; a row that both sides have was measured once, so it is the same */
 } gate_stored;
 

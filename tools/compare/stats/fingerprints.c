@@ -48,8 +48,8 @@ char *gate_fact_text(const char *name, const json_t *value) {
   return copy;
 }
 
-/* Only runs of attune's own cases and of programs know a device. The cases that they share with a run of commands alone are
- * commands, which it does not time. */
+/* Only runs of attune's own cases and of programs know a device. The cases that they share with a run of commands alone
+ * are commands, which it does not time. */
 static bool counts(const char *name, bool device) {
   return device || (strcmp(name, "device") != 0 && strcmp(name, "driver") != 0 && strcmp(name, "libraries") != 0);
 }

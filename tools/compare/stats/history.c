@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/compare/stats/fingerprints.h"
 #include "tools/compare/results/results_file.h"
+#include "tools/compare/stats/fingerprints.h"
 #include "tools/compare/stats/per_process_values.h"
 
 enum { NAMED = 5 }; /* cases in an error's sentence */

@@ -28,12 +28,13 @@ typedef struct gate_history {
   size_t change_count;
 } gate_history;
 
-/* The case `name` (whole, or a part that only one case has) in all runs of a file with equal fingerprint to the latest. */
+/* The case `name` (whole, or a part that only one case has) in all runs of a file with equal fingerprint to the
+ * latest. */
 char *gate_history_load(gate_history *out, gate_file *file, const char *name, double alpha);
 void gate_history_free(gate_history *history);
 
-/* Change points of values[count] in time: E-divisive (Matteson and James 2014) with a permutation test at level alpha, the
- * permutations drawn from `seed`. Returns their number, places ascending in at[]; at holds count. */
+/* Change points of values[count] in time: E-divisive (Matteson and James 2014) with a permutation test at level alpha,
+ * the permutations drawn from `seed`. Returns their number, places ascending in at[]; at holds count. */
 size_t gate_change_points(const double *values, size_t count, double alpha, uint64_t seed, size_t *at, double *p);
 
 #endif

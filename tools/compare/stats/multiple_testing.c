@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/compare/ranks/rank_test.h"
 #include "tools/compare/message.h"
+#include "tools/compare/ranks/rank_test.h"
 
 enum { CASES_FOR_DRIFT = 5 };             /* fewer do not tell what the machine did */
 static const double DRIFT_UNKNOWN = 0.03; /* what the machine may have done by itself where they are fewer */

@@ -22,7 +22,8 @@ bool gate_counts(double shift, int direction, double margin);
 
 /* What a report says of cases that moved with most others. */
 extern const char gate_why_together[];
-/* Why a change of a case may be the machine's, where the sides are of different times; NULL: it stands out. Constant. */
+/* Why a change of a case may be the machine's, where the sides are of different times; NULL: it stands out.
+ * Constant. */
 const char *gate_drift_excuse(const gate_drift *drift, double shift, int direction, double margin);
 
 #endif

@@ -2,8 +2,8 @@
  * per_process_values.c: one value for each visit.
  *
  * The value is the mean of the faster half of its samples. Noise of other work only ever adds time, and adds it to some
- * samples and not to others, so the slower half says more of the neighbours than of the code. Like the median, this does
- * not see what strikes fewer than half of the samples. */
+ * samples and not to others, so the slower half says more of the neighbours than of the code. Like the median, this
+ * does not see what strikes fewer than half of the samples. */
 #include "tools/compare/stats/per_process_values.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * summary.c: the median of the visits' values, as verdicts take them: a visit that other work disturbed moves it little. */
+ * summary.c: the median of the visits' values, as verdicts take them: a visit that other work disturbed moves it
+ * little. */
 #include "tools/compare/stats/summary.h"
 
 #include "tools/compare/message.h"

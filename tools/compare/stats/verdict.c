@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * verdict.c: did a case become slower?
  *
- * What is counted is a process, not a sample: samples of one process share where its memory lies and which CPU it got, so
- * many of them prove nothing about the next process (Kalibera and Jones, Rigorous benchmarking in reasonable time, ISMM
- * 2013). per_process_values.c makes one value of each.
+ * What is counted is a process, not a sample: samples of one process share where its memory lies and which CPU it got,
+ * so many of them prove nothing about the next process (Kalibera and Jones, Rigorous benchmarking in reasonable time,
+ * ISMM 2013). per_process_values.c makes one value of each.
  *
- * Runs that alternated: a round gives one difference of logarithms. Who begins is drawn in each, so without a change the
- * difference is as likely positive as negative, whatever the noise looks like, and Wilcoxon's signed ranks have exactly the
- * error that they claim. Holm's method (A simple sequentially rejective multiple test procedure, Scandinavian Journal of
- * Statistics 6, 1979) keeps the chance of any wrong verdict among all cases below alpha, and so it stays when unsure ones
- * are looked at again: a look at a case takes a share of alpha that its number of rounds sets, and the next look comes at
- * twice as many; all shares that one case can meet add up to 1 at most, wherever time ends it (Pocock's bound would share
- * them better, but for normal values only). A change that is
+ * Runs that alternated: a round gives one difference of logarithms. Who begins is drawn in each, so without a change
+ * the difference is as likely positive as negative, whatever the noise looks like, and Wilcoxon's signed ranks have
+ * exactly the error that they claim. Holm's method (A simple sequentially rejective multiple test procedure,
+ * Scandinavian Journal of Statistics 6, 1979) keeps the chance of any wrong verdict among all cases below alpha, and so
+ * it stays when unsure ones are looked at again: a look at a case takes a share of alpha that its number of rounds
+ * sets, and the next look comes at twice as many; all shares that one case can meet add up to 1 at most, wherever time
+ * ends it (Pocock's bound would share them better, but for normal values only). A change that is
  * certain but small does not count: the estimate must lie beyond the floor too. "same" is what a confidence interval of
  * 95 % within the floors shows.
  *
@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/compare/stats/multiple_testing.h"
 #include "tools/compare/message.h"
+#include "tools/compare/stats/multiple_testing.h"
 #include "tools/compare/stats/per_process_values.h"
 
 const gate_rule gate_rule_default = {.floor = 0.01, .alpha = 0.002};

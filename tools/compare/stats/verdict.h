@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * verdict.h: did a case become slower? From the samples of two runs; no file, no clock.
  *
- * Processes differ by more than the samples within one do (where memory lies, which core), so a process, not a sample, is
- * what is counted: each visit gives one value. Where the runs alternated, the pairs of a round are compared; else the two
- * groups of visits. See verdict.c for the test, its error rate and its sources. */
+ * Processes differ by more than the samples within one do (where memory lies, which core), so a process, not a sample,
+ * is what is counted: each visit gives one value. Where the runs alternated, the pairs of a round are compared; else
+ * the two groups of visits. See verdict.c for the test, its error rate and its sources. */
 #ifndef GATE_VERDICT_H
 #define GATE_VERDICT_H
 
@@ -43,7 +43,9 @@ typedef struct gate_judgement {
   double low, high; /* its confidence interval of 95 %, for this case alone; NAN: too few visits for one */
   double p;         /* of no change; before it was corrected */
   double
-      p_corrected; /* by Holm's method among the cases of the comparison, and for the share of alpha of this look: certain if at most alpha */
+      /* by Holm's method among the cases of the comparison, and for the share of alpha of this look: certain if at most
+       * alpha */
+      p_corrected;
   double base_ns, head_ns, base_spread,
       head_spread;               /* medians of the visits; spread: relative deviation between them */
   double base_clock, head_clock; /* MHz; 0: not known */
@@ -60,15 +62,17 @@ typedef struct gate_judgement {
 void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
                 bool alternated, const gate_rule *rule, int looks);
 
-/* What a look at a case with so many rounds takes of alpha: a half up to 32 rounds, a quarter up to 64, then an eighth. */
+/* What a look at a case with so many rounds takes of alpha: a half up to 32 rounds, a quarter up to 64, then an
+ * eighth. */
 double gate_look_share(int rounds);
 
-/* After a look at so many rounds: when the next one may be, which is at twice as many; 0: alpha is spent, or there are as many
- * as are looked at. *spent: the shares of the looks before, 0 at first; it grows. However early measuring stops after that, one
- * more look at what there is keeps the sum of all shares at 1 at most. */
+/* After a look at so many rounds: when the next one may be, which is at twice as many; 0: alpha is spent, or there are
+ * as many as are looked at. *spent: the shares of the looks before, 0 at first; it grows. However early measuring stops
+ * after that, one more look at what there is keeps the sum of all shares at 1 at most. */
 int gate_next_look(int rounds, double *spent);
 
-/* The rounds of a pair below which no change can be certain: all ranks of n rounds on one side have a chance of 2 / 2^n. */
+/* The rounds of a pair below which no change can be certain: all ranks of n rounds on one side have a chance of 2 /
+ * 2^n. */
 int gate_judge_least_rounds(const gate_rule *rule, size_t count, int looks);
 
 double gate_floor_of(const gate_rule *rule, const char *name);

@@ -80,8 +80,8 @@ FLAT double mac(double a, double b, double c) {
 #endif
 }
 
-/* Four steps of a polynomial in x at once, by its powers: y x^4 + a x^3 + b x^2 + c x + d. A quarter as many wait for each
- * the last. */
+/* Four steps of a polynomial in x at once, by its powers: y x^4 + a x^3 + b x^2 + c x + d. A quarter as many wait for
+ * each the last. */
 #define FOUR64(y, x, xx, xxxx, a, b, c, d) mac(y, xxxx, mac(mac(a, x, b), xx, mac(c, x, d)))
 
 /* exp(r) - 1 for |r| <= ln(2) / 2: r + r^2 q(r), q off by 2^-53 of its value. */
@@ -168,7 +168,8 @@ FLAT double share_above_64(double a) {
   return exp_64(-0.5 * a * a) * (t * r);
 }
 
-/* q = floor(x / y): of f32 the quotient in f64 is on the right side of every integer. Infinite y: -1 for other signs. */
+/* q = floor(x / y): of f32 the quotient in f64 is on the right side of every integer. Infinite y: -1 for other
+ * signs. */
 FLAT float floor_divide32(float x, float y) {
   const double exact = (double)x / (double)y, q = __builtin_floor(exact);
   const bool below = (exact == 0.0) & (x != 0.0f) & ((x < 0.0f) != (y < 0.0f));

@@ -51,8 +51,8 @@ FLAT float power_of_2(int32_t n) {
   return at_f32_of_bits(((uint32_t)n + 127u) << 23);
 }
 
-/* exp(x), 2^n in two factors, for it may be outside of the normal numbers. What is far out is set right at the end, where
- * no later step waits for it. */
+/* exp(x), 2^n in two factors, for it may be outside of the normal numbers. What is far out is set right at the end,
+ * where no later step waits for it. */
 FLAT float exp32(float x) {
   const split_exp32 e = split_32(x);
   const int32_t half = e.n >> 1;
@@ -145,8 +145,9 @@ FLAT float log1p_32(float x) {
   return log1p_pair32(x, 0.0f);
 }
 
-/* exp(a) and exp(-a) for 0 <= a <= 89.5 are 2^n (1 + c + s) and 2^-n (1 + c - s), with cosh(r) = 1 + c and sinh(r) = s of
- * the rest r: no division. more and less are a quarter of 2^n + 2^-n and 2^n - 2^-n. c is off by 2^-34, s by 2^-28. */
+/* exp(a) and exp(-a) for 0 <= a <= 89.5 are 2^n (1 + c + s) and 2^-n (1 + c - s), with cosh(r) = 1 + c and sinh(r) = s
+ * of the rest r: no division. more and less are a quarter of 2^n + 2^-n and 2^n - 2^-n. c is off by 2^-34, s by
+ * 2^-28. */
 typedef struct both_exp32 {
   float more, less, c, s;
 } both_exp32;

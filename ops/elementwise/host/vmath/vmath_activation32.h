@@ -33,8 +33,8 @@ FLAT float silu32(float x) {
   return x > 110.0f ? x : x == -__builtin_inff() ? __builtin_nanf("") : y;
 }
 
-/* max(x, 0) - a times the share of the normal distribution above a = |x|. That share is 2^(-a^2 / (2 ln 2)) times a function
- * that a polynomial in t = 1 / (a + 4) gives. */
+/* max(x, 0) - a times the share of the normal distribution above a = |x|. That share is 2^(-a^2 / (2 ln 2)) times a
+ * function that a polynomial in t = 1 / (a + 4) gives. */
 FLAT float gelu32(float x) {
   float a = __builtin_fabsf(x);
   a = a > 14.4f ? 14.4f : a; /* beyond, the result is x or -0 */
@@ -87,8 +87,8 @@ FLAT float softplus32(float x) {
   return x > 0.0f ? x + low : low;
 }
 
-/* x times top / bottom: (2 e + e^2) / (2 + 2 e + e^2) with e = exp(x) for x < 0, else (1 + 2 e) / (1 + 2 e + 2 e^2) with
- * e = exp(-x); each in two parts, and scaled as logistic32's. */
+/* x times top / bottom: (2 e + e^2) / (2 + 2 e + e^2) with e = exp(x) for x < 0, else (1 + 2 e) / (1 + 2 e + 2 e^2)
+ * with e = exp(-x); each in two parts, and scaled as logistic32's. */
 FLAT float mish32(float x) {
   float a = __builtin_fabsf(x);
   a = a > 110.0f ? 110.0f : a;

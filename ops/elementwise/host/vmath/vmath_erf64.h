@@ -23,14 +23,14 @@ FLAT pair64_of scaled_erfc_64(double z, double z_low) {
   const double vv = v * v, vvvv = vv * vv;
   double p = MAC64(MAC64(-0x1.bdfea5a261b98p+37, v, 0x1.f265d5c20520fp+35), vv,
                    MAC64(0x1.52af2c0645cfdp+35, v, -0x1.604df3d3900e4p+33));
-  p = FOUR64(p, v, vv, vvvv, -0x1.57fd068f4aad3p+32, 0x1.3debf8402616fp+30,
-             0x1.5815d50c891dfp+29, -0x1.b3b36b3168de6p+26);
-  p = FOUR64(p, v, vv, vvvv, -0x1.7359f6d347cc0p+26, 0x1.5066f5790f0dep+21,
-             0x1.90cdad5778fc5p+23, 0x1.0d0674ca243fdp+21);
-  p = FOUR64(p, v, vv, vvvv, -0x1.4840dd5669d74p+20, -0x1.69f6cda4b2540p+19,
-             -0x1.cb166798c5176p+15, 0x1.8c9813fa2c5ecp+16);
-  p = FOUR64(p, v, vv, vvvv, 0x1.0a65e66d2468ep+16, 0x1.a267a161fff5fp+14,
-             0x1.eccbcbc669644p+12, 0x1.d671b460d561bp+10);
+  p = FOUR64(p, v, vv, vvvv, -0x1.57fd068f4aad3p+32, 0x1.3debf8402616fp+30, 0x1.5815d50c891dfp+29,
+             -0x1.b3b36b3168de6p+26);
+  p = FOUR64(p, v, vv, vvvv, -0x1.7359f6d347cc0p+26, 0x1.5066f5790f0dep+21, 0x1.90cdad5778fc5p+23,
+             0x1.0d0674ca243fdp+21);
+  p = FOUR64(p, v, vv, vvvv, -0x1.4840dd5669d74p+20, -0x1.69f6cda4b2540p+19, -0x1.cb166798c5176p+15,
+             0x1.8c9813fa2c5ecp+16);
+  p = FOUR64(p, v, vv, vvvv, 0x1.0a65e66d2468ep+16, 0x1.a267a161fff5fp+14, 0x1.eccbcbc669644p+12,
+             0x1.d671b460d561bp+10);
   const pair64_of at = {v, v_low};
   pair64_of f = step_64((pair64_of){p, 0.0}, at, 0x1.792f364cf2bcbp+8, 0x1.17069a51fa17bp-46);
   f = step_64(f, at, 0x1.02bfff5f3fe77p+6, 0x1.018e0b0ce8b38p-48);
@@ -68,8 +68,8 @@ FLAT double erf64(double x) {
   const double z = a * a;
   const double zz = z * z, zzzz = zz * zz;
   double p = MAC64(MAC64(0x1.8a4a791e121bep-27, z, -0x1.5653e47051610p-23), z, 0x1.b90f77799e4fep-20);
-  p = FOUR64(p, z, zz, zzzz, -0x1.f4c5ecd3ef97cp-17, 0x1.f9a2b057e9dc4p-14,
-             -0x1.c02db127a110dp-11, 0x1.565bcd038063cp-8);
+  p = FOUR64(p, z, zz, zzzz, -0x1.f4c5ecd3ef97cp-17, 0x1.f9a2b057e9dc4p-14, -0x1.c02db127a110dp-11,
+             0x1.565bcd038063cp-8);
   p = FOUR64(p, z, zz, zzzz, -0x1.b82ce31257d63p-6, 0x1.ce2f21a0424ddp-4, -0x1.812746b0379e0p-2, 0x1.06eba8214db69p-3);
   const erfc_64 e = pair_erfc_64(a, 0.0, z, MAC64(a, a, -z));
   const double far = 1.0 - e.high, y = far + (((1.0 - far) - e.high) - e.low);

@@ -51,7 +51,8 @@ FLAT double sinh64(double x) {
   const quarter_exp64 e = quarter_exp_64(x);
   const double far = 2.0 * (e.h + (e.low - 0.0625 / e.h)), z = x * x, zz = z * z;
   double p = __builtin_fma(__builtin_fma(0x1.b5cbba9146034p-41, z, 0x1.6116ecefad768p-33), z, 0x1.ae64700263ecbp-26);
-  p = FOUR64(p, z, zz, zz * zz, 0x1.71de3a3afd2a6p-19, 0x1.a01a01a0372b4p-13, 0x1.111111111101ep-7, 0x1.5555555555556p-3);
+  p = FOUR64(p, z, zz, zz * zz, 0x1.71de3a3afd2a6p-19, 0x1.a01a01a0372b4p-13, 0x1.111111111101ep-7,
+             0x1.5555555555556p-3);
   const double near = __builtin_fma(x * z, p, x), y = __builtin_copysign(far, x);
   return ((x != x) | (__builtin_fabs(x) < 1.0)) ? near : y;
 }
@@ -60,7 +61,8 @@ FLAT double cosh64(double x) {
   return x != x ? x : 2.0 * (e.h + (0.0625 / e.h + e.low));
 }
 
-/* ln(1 + x + low): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) = f
+/* ln(1 + x + low): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) =
+ * f
  * - (f^2 / 2 - s (f^2 / 2 + R)) with R = s^2 P(s^2), P as log_64's; c and low add their part / (1 + f), and 1 / (1 + f)
  * is (1 - s) / (1 + s). For k = 0 f is x itself. */
 FLAT double log1p_pair64(double x, double low_part) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vmath_f32_via_f64.h: more functions of f32 for loops that become vectors, computed in f64 and rounded once. They are within
- * 0.51 units in the last place. See vmath.h. */
+ * vmath_f32_via_f64.h: more functions of f32 for loops that become vectors, computed in f64 and rounded once. They are
+ * within 0.51 units in the last place. See vmath.h. */
 #ifndef AT_VMATH_F32_VIA_F64_H
 #define AT_VMATH_F32_VIA_F64_H
 
@@ -8,7 +8,8 @@
 
 #define HALF_PI 1.5707963267948966
 
-/* atan(t) for t >= 0, infinity too: of 1 / t beyond 1, then turned by pi / 4 beyond tan(pi / 8). b P(b^2), P off by 2^-49. */
+/* atan(t) for t >= 0, infinity too: of 1 / t beyond 1, then turned by pi / 4 beyond tan(pi / 8). b P(b^2), P off by
+ * 2^-49. */
 FLAT double atan_64(double t) {
   const double a = t > 1.0 ? 1.0 / t : t, b = a > 0.41421356237309503 ? (a - 1.0) / (a + 1.0) : a, z = b * b;
   double p = -0x1.a150ebe7bae58p-6;

@@ -6,8 +6,8 @@
 
 #include "ops/elementwise/host/vmath/vmath32.h"
 
-/* The logarithm is off by 2^-37, what 2^n is multiplied by by 2^-28. 1 / (2 + f) of f32, improved once, takes the place of
- * a division. */
+/* The logarithm is off by 2^-37, what 2^n is multiplied by by 2^-28. 1 / (2 + f) of f32, improved once, takes the place
+ * of a division. */
 FLAT float power32(float x, float y) {
   const split_log32 split = split_for_log32(x);
   const double f = split.f, over = 1.0f / (2.0f + split.f), near = f * over;

@@ -68,8 +68,8 @@ FLAT float atan2_32(float y, float x) {
   return ((x != x) | (y != y)) ? x + y : __builtin_copysignf(angle, y);
 }
 #else
-/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by
- * 2^-55 and 2^-48 of what they add to 1. */
+/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off
+ * by 2^-55 and 2^-48 of what they add to 1. */
 FLAT float circle32(float x, uint64_t turn) {
   const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
   const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;

@@ -47,7 +47,8 @@ static inline at_libxsmm_kernel kernel_of(const state *s, const at_gemm_operands
   return memcmp(&o->beta, &one, sizeof one) == 0 ? s->onto : NULL;
 }
 
-/* The process ends, and the kernels are gone, or there is no memory for the sums: attune's own loops are still there. */
+/* The process ends, and the kernels are gone, or there is no memory for the sums: attune's own loops are still
+ * there. */
 static void run_without_library(const at_gemm *g, const at_gemm_operands *operands) {
   at_blocked_options options;
   at_blocked_defaults(&options, g, at_blocked_isa_find(NULL));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libxsmm_library.c: see libxsmm_library.h. Its functions are declared here as its documentation has them (LIBXSMM 1.17,
- * libxsmm_mm.md). Versions of its development branch have others, and are left alone.
+ * libxsmm_library.c: see libxsmm_library.h. Its functions are declared here as its documentation has them (LIBXSMM
+ * 1.17, libxsmm_mm.md). Versions of its development branch have others, and are left alone.
  *
  * It has locks of its own around compiling, and at exit() it unmaps its kernels while other threads may be in them. So
- * all calls pass the gate that CBLAS libraries have (cblas_thread_setting.h): forks and the end wait for those inside. */
+ * all calls pass the gate that CBLAS libraries have (cblas_thread_setting.h): forks and the end wait for those
+ * inside. */
 #include "ops/gemm/host/libxsmm/libxsmm_library.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expression_fixture.h: expressions for tests: operands from one line, "f32 a, bf16 b; f64 s" (tensors; scalars), and the
- * canonical text or the message that a text gives. */
+ * expression_fixture.h: expressions for tests: operands from one line, "f32 a, bf16 b; f64 s" (tensors; scalars), and
+ * the canonical text or the message that a text gives. */
 #ifndef AT_TEST_EXPRESSION_FIXTURE_H
 #define AT_TEST_EXPRESSION_FIXTURE_H
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/elementwise/language/compile.h"
 #include "ops/elementwise/ir/keywords.h"
+#include "ops/elementwise/language/compile.h"
 
 typedef struct operands {
   at_operand_name tensors[32], scalars[32];

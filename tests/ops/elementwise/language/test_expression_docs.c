@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_expression_docs.c: docs/expressions.md says what the code has: every function with its number of arguments and no
- * other, every operator in its order, the limits, and examples that compile. */
+ * test_expression_docs.c: docs/expressions.md says what the code has: every function with its number of arguments and
+ * no other, every operator in its order, the limits, and examples that compile. */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/language/expression_fixture.h"

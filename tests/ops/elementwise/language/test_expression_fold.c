@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_expression_fold.c: what is computed at once is what the device would compute; what changes nothing is left out, and
- * what would change something for one input, NaN, -0 or infinity, stays. */
+ * test_expression_fold.c: what is computed at once is what the device would compute; what changes nothing is left out,
+ * and what would change something for one input, NaN, -0 or infinity, stays. */
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -41,7 +41,8 @@ TEST(reals) {
   GIVES("", "f32(1e30) * f32(1e30), f32(1) / f32(0)", "f32(inf), f32(inf)");
   GIVES("", "f64(sqrt(2.0)), f32(sqrt(2))", "1.4142135623730951, f32(1.4142135)");
   GIVES("f32 x", "x + (0.1 + 0.2)", "i0 + f32(0.3)");
-  GIVES("", "f64(-7) // 2, f64(-0.0), f64(4) % -2, f64(min(0.0, -0.0)), f64(relu(-0.0))", "-4.0, -0.0, -0.0, -0.0, 0.0");
+  GIVES("", "f64(-7) // 2, f64(-0.0), f64(4) % -2, f64(min(0.0, -0.0)), f64(relu(-0.0))",
+        "-4.0, -0.0, -0.0, -0.0, 0.0");
   GIVES("", "f64(fmod(-7.5, 2)), f64(copysign(3, -0.0))", "-1.5, -3.0");
   GIVES("", "f64(round(2.5)), f64(round(3.5)), f64(floor(-2.5)), f64(ceil(2.1)), f64(trunc(-2.7))",
         "2.0, 4.0, -3.0, 3.0, -2.0");
@@ -123,8 +124,8 @@ TEST(transcendental) {
 /* What has a NaN, or a float that its integer cannot hold, stays for the device. */
 TEST(stays) {
   static const char *const texts[] = {
-      "0.0 / 0.0",          "nan + 1",      "-nan",        "sqrt(-1.0)",     "log(-1.0)",   "inf - inf",
-      "copysign(1.0, nan)", "signbit(nan)", "min(nan, 1)", "sign(nan)", "inf * 0.0"};
+      "0.0 / 0.0",          "nan + 1",      "-nan",        "sqrt(-1.0)", "log(-1.0)", "inf - inf",
+      "copysign(1.0, nan)", "signbit(nan)", "min(nan, 1)", "sign(nan)",  "inf * 0.0"};
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     at_expression *e = NULL;
     OK(compile(&e, "", texts[i]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_expression_hostile.c: what an attacker or an accident may give as an expression: expressions_hostile.txt, each line
- * alone and within others, as a name and as a canonical text; then mutants of good and hostile texts. Nothing crashes,
- * and whatever is taken has a canonical text of known words only. ATTUNE_TEST_EXPRESSIONS: a tenth of the mutants (2000),
- * ATTUNE_TEST_FUZZ_S: at least so many seconds of them. */
+ * test_expression_hostile.c: what an attacker or an accident may give as an expression: expressions_hostile.txt, each
+ * line alone and within others, as a name and as a canonical text; then mutants of good and hostile texts. Nothing
+ * crashes, and whatever is taken has a canonical text of known words only. ATTUNE_TEST_EXPRESSIONS: a tenth of the
+ * mutants (2000), ATTUNE_TEST_FUZZ_S: at least so many seconds of them. */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/language/expression_fixture.h"

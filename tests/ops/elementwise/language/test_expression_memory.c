@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_expression_memory.c: each allocation of a compilation fails once: OUT_OF_MEMORY, nothing leaks, and the next call
- * works. The locale in which numbers are read; several threads that compile at once. */
+ * test_expression_memory.c: each allocation of a compilation fails once: OUT_OF_MEMORY, nothing leaks, and the next
+ * call works. The locale in which numbers are read; several threads that compile at once. */
 #include "tests/support/check.h"
 
 #include <locale.h>

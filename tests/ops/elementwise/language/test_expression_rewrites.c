@@ -6,24 +6,49 @@
 
 #include <math.h>
 
-#include "ops/elementwise/language/compile.h"
+#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/host/interpret.h"
 #include "ops/elementwise/ir/keywords.h"
-#include "ops/elementwise/evaluate/element.h"
 #include "ops/elementwise/ir/rewrites.h"
+#include "ops/elementwise/language/compile.h"
 
 enum { MOST = 65536, ROOM = MOST + 1024, BYTES = 16, TEXT = 200, TURNS = 16 };
 
 /* ---- values ---- */
 
-static const double NUMBERS[] = {0.0,     -0.0,    1.0,     -1.0,    0.5,     -0.5,     1.5,         2.5,         -2.5,
-                                 0.75,    2.0,     3.0,     -30.0,   100.7,   127.0,    127.5,       128.0,       -128.0,
-                                 -128.9,  -129.0,  226.0,   255.0,   255.9,   256.0,    448.0,       464.0,       465.0,
-                                 2047.0,  32767.0, 32768.0, -32769., 57344.0, 61440.0,  65504.0,     65519.0,     65520.0,
-                                 65535.0, 65536.0, 1e-40,   -1e-310, 4.9e-324, 1e-45,   6e-8,        3e-8,        1e-3,
-                                 1e38,    3.5e38,  -3.5e38, 1e300,   -1e300,  0x1p24,   0x1.000001p24, 0x1p31,    -0x1p31,
-                                 0x1p32,  0x1p53,  0x1p63,  -0x1p63, 0x1p64,  -0x1p64,  0x1.fffffep30, 0x1.fffffffffffffp62,
-                                 1.0 / 3, 3.14159, 1e10};
+static const double NUMBERS[] = {0.0,           -0.0,
+                                 1.0,           -1.0,
+                                 0.5,           -0.5,
+                                 1.5,           2.5,
+                                 -2.5,          0.75,
+                                 2.0,           3.0,
+                                 -30.0,         100.7,
+                                 127.0,         127.5,
+                                 128.0,         -128.0,
+                                 -128.9,        -129.0,
+                                 226.0,         255.0,
+                                 255.9,         256.0,
+                                 448.0,         464.0,
+                                 465.0,         2047.0,
+                                 32767.0,       32768.0,
+                                 -32769.,       57344.0,
+                                 61440.0,       65504.0,
+                                 65519.0,       65520.0,
+                                 65535.0,       65536.0,
+                                 1e-40,         -1e-310,
+                                 4.9e-324,      1e-45,
+                                 6e-8,          3e-8,
+                                 1e-3,          1e38,
+                                 3.5e38,        -3.5e38,
+                                 1e300,         -1e300,
+                                 0x1p24,        0x1.000001p24,
+                                 0x1p31,        -0x1p31,
+                                 0x1p32,        0x1p53,
+                                 0x1p63,        -0x1p63,
+                                 0x1p64,        -0x1p64,
+                                 0x1.fffffep30, 0x1.fffffffffffffp62,
+                                 1.0 / 3,       3.14159,
+                                 1e10};
 
 static int wide_integers(attune_dtype dtype, unsigned char *to) {
   int count = 0;
@@ -32,7 +57,7 @@ static int wide_integers(attune_dtype dtype, unsigned char *to) {
       for (int sign = 0; sign < 2; sign++) {
         const uint64_t x = (UINT64_C(1) << k) + (uint64_t)(int64_t)off;
         at_wide_value_store(dtype, to + count++ * (int)attune_dtype_size(dtype),
-                       (at_wide_value){.integer = at_integer_wrap(dtype, (int64_t)(sign ? 0 - x : x))});
+                            (at_wide_value){.integer = at_integer_wrap(dtype, (int64_t)(sign ? 0 - x : x))});
       }
   return count;
 }
@@ -116,8 +141,7 @@ static void check_all(const at_expression *e, const char *text, attune_dtype x, 
   const int count = values_of(x, some, xs), others = strchr(text, 'y') ? values_of(y, true, ys) : 1;
   for (int i = 0; i < count; i++)
     for (int k = i % 9; k < others || k == i % 9; k += 9)
-      check_pair(e, text, x, xs + (size_t)i * attune_dtype_size(x),
-                 ys + (size_t)(k % others) * attune_dtype_size(y));
+      check_pair(e, text, x, xs + (size_t)i * attune_dtype_size(x), ys + (size_t)(k % others) * attune_dtype_size(y));
 }
 
 static int calls_of(const at_expression *e, at_function function) {
@@ -144,7 +168,8 @@ TEST(rows) {
     for (int d = 1; d <= AT_DTYPE_LAST; d++) {
       at_expression *e = compile(row->text, (attune_dtype)d, (attune_dtype)d);
       if (!e) continue;
-      const bool once = row->when == AT_WHEN_TWICE && calls_of(e->plain, row->function) < 2; /* abs of complex is another */
+      const bool once =
+          row->when == AT_WHEN_TWICE && calls_of(e->plain, row->function) < 2; /* abs of complex is another */
       const unsigned dtypes = once ? 0 : dtypes_of_call(e, row->function) & row->dtypes;
       const at_function gone = row->then == AT_THEN_OF_INNER    ? AT_FN_NEGATE
                                : row->then == AT_THEN_SIGN_BITS ? AT_FN_INVERT /* of the constant */
@@ -155,7 +180,8 @@ TEST(rows) {
       check_all(e, row->text, (attune_dtype)d, (attune_dtype)d, false);
       at_expression_destroy(e);
     }
-    if (seen != row->dtypes) fail_msg("%s is for dtypes that no tensor gives it: %x of %x", row->text, seen, row->dtypes);
+    if (seen != row->dtypes)
+      fail_msg("%s is for dtypes that no tensor gives it: %x of %x", row->text, seen, row->dtypes);
   }
 }
 
@@ -236,7 +262,7 @@ static void check_constants(at_function function, attune_dtype dtype, int i) {
     if ((i + k) % 13 == 0) x = (i + k) % 2 ? (double)NAN : (double)INFINITY;
     put_constant(arguments[k], sizeof arguments[k], dtype, x);
   }
-  const bool operator = at_function_precedence(function) > 0;
+  const bool operator= at_function_precedence(function) > 0;
   if (operator)
     snprintf(text, sizeof text, arity == 1 ? "%.0s%s(%s)" : "(%s) %s (%s)", arity == 1 ? "" : arguments[0], name,
              arguments[arity - 1]);
@@ -285,7 +311,8 @@ static void check_loops(const char *text, attune_dtype x) {
     memcpy(xs + (size_t)i * attune_dtype_size(x), ys + (size_t)(i % each) * attune_dtype_size(x), attune_dtype_size(x));
   for (int i = each; i < count; i++) { /* the same, the ones beside them, and others */
     const int turn = i / each, by = turn < 5 ? turn - 2 + each : 7 * turn;
-    memcpy(ys + (size_t)i * attune_dtype_size(x), ys + (size_t)((i + by) % each) * attune_dtype_size(x), attune_dtype_size(x));
+    memcpy(ys + (size_t)i * attune_dtype_size(x), ys + (size_t)((i + by) % each) * attune_dtype_size(x),
+           attune_dtype_size(x));
   }
   for (int i = 0; i < count; i++) {
     const at_element element =
@@ -296,8 +323,7 @@ static void check_loops(const char *text, attune_dtype x) {
   const at_shape shape = {1, {count}};
   const at_view output = at_view_packed(got, dtype, &shape);
   at_view inputs[2];
-  for (int i = 0; i < e->input_count; i++)
-    inputs[i] = at_view_packed(e->inputs[i].name[0] == 'y' ? ys : xs, x, &shape);
+  for (int i = 0; i < e->input_count; i++) inputs[i] = at_view_packed(e->inputs[i].name[0] == 'y' ? ys : xs, x, &shape);
   at_interpret_isas(isas);
   for (int k = 0; isas[k]; k++) {
     at_interpreter *p = NULL;
@@ -312,8 +338,9 @@ static void check_loops(const char *text, attune_dtype x) {
     for (int i = 0; i < count; i++) {
       if (same_bits(dtype, got + (size_t)i * size, wanted + (size_t)i * size)) continue;
       const at_wide_value a = at_wide_value_load(x, xs + (size_t)i * attune_dtype_size(x)),
-                     b = at_wide_value_load(x, ys + (size_t)i * attune_dtype_size(x)),
-                     c = at_wide_value_load(dtype, got + (size_t)i * size), w = at_wide_value_load(dtype, wanted + (size_t)i * size);
+                          b = at_wide_value_load(x, ys + (size_t)i * attune_dtype_size(x)),
+                          c = at_wide_value_load(dtype, got + (size_t)i * size),
+                          w = at_wide_value_load(dtype, wanted + (size_t)i * size);
       fail_msg("%s: %s of x = %Lg (%lld), y = %Lg (%lld) gives %Lg (%lld); should be %Lg (%lld)",
                at_interpret_isa_name(isas[k]), text, a.re, (long long)a.integer, b.re, (long long)b.integer, c.re,
                (long long)c.integer, w.re, (long long)w.integer);
@@ -334,10 +361,11 @@ TEST(loops_of_casts) {
 
 /* What has one right answer: no rounding but the last one. Both zeros are among the numbers. */
 TEST(loops_of_choices) {
-  static const char *const texts[] = {"min(x, y)",  "max(x, y)",     "fmin(x, y)", "fmax(x, y)", "clamp(x, y, 1)",
-                                      "clamp(1, x, y)", "clamp(x, 0, y)", "relu(x)", "sign(x)",  "x % y",
-                                      "fmod(x, y)", "abs(-x)",       "abs(x)",     "x > y",      "x >= y",
-                                      "x == x",     "relu(-x)",      "x / 8",      "x - x",      "where(x < y, x, y)"};
+  static const char *const texts[] = {"min(x, y)",      "max(x, y)",      "fmin(x, y)",     "fmax(x, y)",
+                                      "clamp(x, y, 1)", "clamp(1, x, y)", "clamp(x, 0, y)", "relu(x)",
+                                      "sign(x)",        "x % y",          "fmod(x, y)",     "abs(-x)",
+                                      "abs(x)",         "x > y",          "x >= y",         "x == x",
+                                      "relu(-x)",       "x / 8",          "x - x",          "where(x < y, x, y)"};
   for (size_t t = 0; t < AT_COUNT(texts); t++)
     for (int d = 1; d <= AT_DTYPE_LAST; d++)
       if (at_dtype_kind_of((attune_dtype)d) != AT_KIND_COMPLEX) {
@@ -433,8 +461,10 @@ static long double value_of(const char *text, attune_dtype dtype, double x, doub
   unsigned char a[BYTES], b[BYTES];
   at_expression *e = compile(text, dtype, dtype);
   assert_non_null(e);
-  at_wide_value_store(dtype, a, at_dtype_whole(dtype) ? (at_wide_value){.integer = (int64_t)x} : (at_wide_value){.re = x});
-  at_wide_value_store(dtype, b, at_dtype_whole(dtype) ? (at_wide_value){.integer = (int64_t)y} : (at_wide_value){.re = y});
+  at_wide_value_store(dtype, a,
+                      at_dtype_whole(dtype) ? (at_wide_value){.integer = (int64_t)x} : (at_wide_value){.re = x});
+  at_wide_value_store(dtype, b,
+                      at_dtype_whole(dtype) ? (at_wide_value){.integer = (int64_t)y} : (at_wide_value){.re = y});
   const at_element element = element_of(e, a, b);
   at_evaluate(plain, e->plain, &element, AT_ROUND_NODES);
   const at_wide_value out = plain[e->plain->outputs[0]];
@@ -474,7 +504,8 @@ TEST(decisions) {
               {"relu(x)", ATTUNE_F32, (double)NAN, 0, (double)NAN}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     const long double value = value_of(rows[i].text, rows[i].dtype, rows[i].x, rows[i].y);
-    const bool same = isnan(rows[i].value) ? isnan(value) : value == rows[i].value && !signbit(value) == !signbit(rows[i].value);
+    const bool same =
+        isnan(rows[i].value) ? isnan(value) : value == rows[i].value && !signbit(value) == !signbit(rows[i].value);
     if (!same) fail_msg("%s of %g, %g is %Lg; should be %g", rows[i].text, rows[i].x, rows[i].y, value, rows[i].value);
   }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_expression_types.c: promotion against tables written out by hand from PyTorch's documentation (torch.result_type,
- * "Type promotion"), the dtypes of every function, and what is refused. */
+ * test_expression_types.c: promotion against tables written out by hand from PyTorch's documentation
+ * (torch.result_type, "Type promotion"), the dtypes of every function, and what is refused. */
 #include "tests/support/check.h"
 
 #include "tests/ops/elementwise/language/expression_fixture.h"
 
-/* torch.promote_types. A dash: none. PyTorch has none for u16, u32 and u64 with other integers either; those are NumPy's. */
+/* torch.promote_types. A dash: none. PyTorch has none for u16, u32 and u64 with other integers either; those are
+ * NumPy's. */
 static const char *const ORDER = "bool u8 i8 i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 c64 c128";
 static const char *const TABLE[] = {
     "bool u8   i8   i16  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",  /* bool */
