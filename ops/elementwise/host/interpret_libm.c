@@ -76,26 +76,27 @@ static double log_gamma(double x) {
   AT_REFERENCE1(AT_LIBM, F)
 
 #define WIDE(v) ((pair64){v.re, v.im})
-#define AT_COMPLEX_LIST(AT_LIBM, D, P, R)                                                                          \
-  AT_LIBM(EQUAL, D, uint8_t, P, (x.re == y.re) & (x.im == y.im))                                                   \
-  AT_LIBM(UNEQUAL, D, uint8_t, P, (x.re != y.re) | (x.im != y.im))                                                 \
-  AT_LIBM(ADD, D, P, P, ((P){x.re + y.re, x.im + y.im}))                                                           \
-  AT_LIBM(SUBTRACT, D, P, P, ((P){x.re - y.re, x.im - y.im}))                                                      \
-  AT_LIBM(MULTIPLY, D, P, P, NARROW(P, R, multiply(WIDE(x), WIDE(y))))                                             \
-  AT_LIBM(NEGATE, D, P, P, ((P){-x.re, -x.im}))                                                                    \
-  AT_LIBM(CONJUGATE, D, P, P, ((P){x.re, -x.im}))                                                                  \
-  AT_LIBM(REAL_PART, D, R, P, x.re)                                                                                \
-  AT_LIBM(IMAGINARY_PART, D, R, P, x.im)                                                                           \
-  AT_LIBM(MAGNITUDE, D, R, P, (R)hypot((double)x.re, (double)x.im))                                                \
-  AT_LIBM(ANGLE, D, R, P, (R)atan2((double)x.im, (double)x.re))                                                    \
-  AT_LIBM(ISNAN, D, uint8_t, P, (x.re != x.re) | (x.im != x.im))                                                   \
-  AT_LIBM(ISINF, D, uint8_t, P, (isinf(x.re) != 0) | (isinf(x.im) != 0))                                           \
-  AT_LIBM(ISFINITE, D, uint8_t, P, (isfinite(x.re) != 0) & (isfinite(x.im) != 0))                                  \
-  AT_LIBM(SIGNBIT, D, uint8_t, P, signbit(x.re) != 0)                                                              \
-  AT_COMPLEX1(AT_LIBM, D, P, R, DIVIDE) AT_COMPLEX1(AT_LIBM, D, P, R, POWER) AT_COMPLEX1(AT_LIBM, D, P, R, SQRT)   \
-      AT_COMPLEX1(AT_LIBM, D, P, R, RSQRT) AT_COMPLEX1(AT_LIBM, D, P, R, RECIPROCAL)                               \
-          AT_COMPLEX1(AT_LIBM, D, P, R, EXP) AT_COMPLEX1(AT_LIBM, D, P, R, LOG) AT_COMPLEX1(AT_LIBM, D, P, R, SIN) \
-              AT_COMPLEX1(AT_LIBM, D, P, R, COS)
+#define AT_COMPLEX_LIST(AT_LIBM, D, P, R)                                                                           \
+  AT_LIBM(EQUAL, D, uint8_t, P, (x.re == y.re) & (x.im == y.im))                                                    \
+  AT_LIBM(UNEQUAL, D, uint8_t, P, (x.re != y.re) | (x.im != y.im))                                                  \
+  AT_LIBM(ADD, D, P, P, ((P){x.re + y.re, x.im + y.im}))                                                            \
+  AT_LIBM(SUBTRACT, D, P, P, ((P){x.re - y.re, x.im - y.im}))                                                       \
+  AT_LIBM(MULTIPLY, D, P, P, NARROW(P, R, multiply(WIDE(x), WIDE(y))))                                              \
+  AT_LIBM(NEGATE, D, P, P, ((P){-x.re, -x.im}))                                                                     \
+  AT_LIBM(CONJUGATE, D, P, P, ((P){x.re, -x.im}))                                                                   \
+  AT_LIBM(REAL_PART, D, R, P, x.re)                                                                                 \
+  AT_LIBM(IMAGINARY_PART, D, R, P, x.im)                                                                            \
+  AT_LIBM(MAGNITUDE, D, R, P, (R)hypot((double)x.re, (double)x.im))                                                 \
+  AT_LIBM(ANGLE, D, R, P, (R)atan2((double)x.im, (double)x.re))                                                     \
+  AT_LIBM(ISNAN, D, uint8_t, P, (x.re != x.re) | (x.im != x.im))                                                    \
+  AT_LIBM(ISINF, D, uint8_t, P, (isinf(x.re) != 0) | (isinf(x.im) != 0))                                            \
+  AT_LIBM(ISFINITE, D, uint8_t, P, (isfinite(x.re) != 0) & (isfinite(x.im) != 0))                                   \
+  AT_LIBM(SIGNBIT, D, uint8_t, P, signbit(x.re) != 0)                                                               \
+  AT_COMPLEX1(AT_LIBM, D, P, R, DIVIDE)                                                                             \
+  AT_COMPLEX1(AT_LIBM, D, P, R, POWER)                                                                              \
+  AT_COMPLEX1(AT_LIBM, D, P, R, SQRT)                                                                               \
+  AT_COMPLEX1(AT_LIBM, D, P, R, RSQRT) AT_COMPLEX1(AT_LIBM, D, P, R, RECIPROCAL) AT_COMPLEX1(AT_LIBM, D, P, R, EXP) \
+      AT_COMPLEX1(AT_LIBM, D, P, R, LOG) AT_COMPLEX1(AT_LIBM, D, P, R, SIN) AT_COMPLEX1(AT_LIBM, D, P, R, COS)
 #define AT_COMPLEX1(AT_LIBM, D, P, R, F) \
   AT_LIBM(F, D, P, P, NARROW(P, R, complex_of(complex_reference(AT_FN_##F, WIDE(x), WIDE(y)))))
 #define NARROW(P, R, value) narrow_##P(value)

@@ -27,12 +27,12 @@ enum { SIZE = 1024, BYTES = 4 * SIZE * SIZE, JOBS_MOST = 64 };
 
 /* ---- attune, linked in or opened at run time ---- */
 
-#define CALLS(X)                                                                                   \
-  X(attune_device_get)                                                                             \
-  X(attune_tuner_create)                                                                           \
-  X(attune_stream_create)                                                                          \
-  X(attune_alloc) X(attune_gemm) X(attune_tune) X(attune_elementwise) X(attune_stream_synchronize) \
-      X(attune_last_message)
+#define CALLS(X)          \
+  X(attune_device_get)    \
+  X(attune_tuner_create)  \
+  X(attune_stream_create) \
+  X(attune_alloc)         \
+  X(attune_gemm) X(attune_tune) X(attune_elementwise) X(attune_stream_synchronize) X(attune_last_message)
 static struct {
 #define DECLARE(name) __typeof__(&name) name;
   CALLS(DECLARE)
