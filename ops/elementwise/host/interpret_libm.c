@@ -64,7 +64,6 @@ static double log_gamma(double x) {
   AT_REFERENCE1(AT_LIBM, MISH) \
   AT_LIBM(COMPLEX, F32, pair32, float, ((pair32){x, y})) AT_LIBM(COMPLEX, F64, pair64, double, ((pair64){x, y})) \
   AT_COMPLEX_LIST(AT_LIBM, C64, pair32, float) AT_COMPLEX_LIST(AT_LIBM, C128, pair64, double)
-/* clang-format on */
 
 /* Of f64; f32 has loops of its own. */
 #define AT_WIDE1(AT_LIBM, F, f) AT_LIBM(F, F64, double, double, (double)f(x))
@@ -96,10 +95,11 @@ static double log_gamma(double x) {
   AT_COMPLEX1(AT_LIBM, D, P, R, POWER)                                                                              \
   AT_COMPLEX1(AT_LIBM, D, P, R, SQRT)                                                                               \
   AT_COMPLEX1(AT_LIBM, D, P, R, RSQRT) AT_COMPLEX1(AT_LIBM, D, P, R, RECIPROCAL) AT_COMPLEX1(AT_LIBM, D, P, R, EXP) \
-      AT_COMPLEX1(AT_LIBM, D, P, R, LOG) AT_COMPLEX1(AT_LIBM, D, P, R, SIN) AT_COMPLEX1(AT_LIBM, D, P, R, COS)
+  AT_COMPLEX1(AT_LIBM, D, P, R, LOG) AT_COMPLEX1(AT_LIBM, D, P, R, SIN) AT_COMPLEX1(AT_LIBM, D, P, R, COS)
 #define AT_COMPLEX1(AT_LIBM, D, P, R, F) \
   AT_LIBM(F, D, P, P, NARROW(P, R, complex_of(complex_reference(AT_FN_##F, WIDE(x), WIDE(y)))))
 #define NARROW(P, R, value) narrow_##P(value)
+/* clang-format on */
 
 static pair32 narrow_pair32(pair64 z) {
   return (pair32){(float)z.re, (float)z.im};
