@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. */
+ * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. A miss goes
+ * through at_call_plan to tuning/dispatch/dispatch.c. */
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/watch.h"
 #include "src/base/struct_size.h"

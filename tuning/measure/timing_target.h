@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timing_target.h: what a profile is made of (see profile.h): the profiler of a device, the setting of one problem, the
+ * timing_target.h: what a profile is made of (see sampler.h): the profiler of a device, the setting of one problem, the
  * plans that are timed in it; and the launches of one of them. */
 #ifndef AT_TIMING_TARGET_H
 #define AT_TIMING_TARGET_H

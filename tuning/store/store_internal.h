@@ -119,7 +119,6 @@ const char *at_store_network_filesystem(uint64_t type);
 
 /* --- store_error.c --- */
 
-/* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
 /* SQLite says that another has the lock, also where the filesystem knows no locks: then false. */
 bool at_store_is_locked(at_store *store);
 
@@ -127,6 +126,7 @@ bool at_store_is_locked(at_store *store);
  * long. */
 void at_store_escape(char *out, size_t size, const char *text);
 
+/* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
 attune_status at_store_fail(at_store *store, int code);
 
 /* at_now_ns() in wait_ms milliseconds. */
@@ -196,7 +196,7 @@ typedef struct at_store_job {
  * is not held between two tries. While there is no database, a job that only reads is not run, and that is OK. */
 attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns);
 
-/* --- store_rows.c --- */
+/* --- store_rows.c; the first and the third: store_fields.c --- */
 
 /* INVALID_ARGUMENT unless `text` is 1..size-1 bytes (0.. when `empty`) without control characters. */
 attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty);

@@ -100,7 +100,7 @@ static inline bool at_gemm_empty(const at_gemm *g) {
   return g->m == 0 || g->n == 0 || g->batch == 0;
 }
 
-/* text.c, fields.c: slots of at_gemm_op. */
+/* text.c, workload_columns.c: slots of at_gemm_op. */
 attune_status at_gemm_format(const void *problem, char *out, size_t size);
 attune_status at_gemm_parse(const char *text, void *problem);
 /* `as` 1: as a row-major caller wrote it. */
@@ -110,7 +110,7 @@ attune_status at_gemm_family(const void *problem, char *out, size_t size);
 extern const char *const at_gemm_columns[];
 attune_status at_gemm_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
-/* fields.c: the leading dimensions and strides by their names. */
+/* problem.c: the leading dimensions and strides by their names. */
 enum { AT_GEMM_PITCHES = 8 };
 void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state.h: what the CUDA backend keeps for each device and stream, and its slots, which cuda/device.c collects. */
+ * state.h: what the CUDA backend keeps for each device and stream, and its slots, which cuda/device/device.c
+ * collects. */
 #ifndef AT_CUDA_STATE_H
 #define AT_CUDA_STATE_H
 
@@ -182,7 +183,7 @@ bool at_cuda_is_initialized(const attune_device *device);
 attune_status at_cuda_get_schedule(attune_device *device, attune_schedule *out);
 attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedule);
 
-/* annotate.c */
+/* cuda/device/annotate.c */
 attune_status at_cuda_profiler(attune_device *device, bool start);
 
 /* telemetry.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory.h: the CUDA backend's slots for memory beyond plain allocation, which cuda/device.c collects. */
+ * memory.h: the CUDA backend's slots for memory beyond plain allocation, which cuda/device/device.c collects. */
 #ifndef AT_CUDA_MEMORY_H
 #define AT_CUDA_MEMORY_H
 
@@ -41,7 +41,7 @@ attune_status at_cuda_managed_state(attune_device *device, attune_managed_state 
 /* fill.c */
 attune_status at_cuda_fill_box(attune_stream *stream, const attune_box_fill *fill);
 
-/* annotate.c: in a toolkit that has NVTX's memory extension */
+/* cuda/device/annotate.c: in a toolkit that has NVTX's memory extension */
 #if __has_include(<nvtx3/nvToolsExtMem.h>)
 #define AT_CUDA_NVTX
 void *at_cuda_note_segment(attune_device *device, const void *base, size_t bytes);
