@@ -106,9 +106,9 @@ static attune_status check_options(const attune_tuner_options *o) {
   if (o->mode && !mode_known(o->mode))
     return AT_INVALID("options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
   if (!(o->budget_ms >= 0.0 && o->budget_ms <= 1e12))
-    return AT_INVALID("options.budget_ms is %g; should be 0 or more", o->budget_ms);
+    return AT_INVALID("options.budget_ms is %g; should be a finite number, 0 or more", o->budget_ms);
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
-    return AT_INVALID("options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
+    return AT_INVALID("options.total_budget_ms is %g; should be a finite number, 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
     return AT_INVALID("options.measure is %d; should be 0 for the device's usual one, cold,graph (1), cold,eager (2), "
                       "hot,graph (3) or hot,eager (4)",
@@ -131,8 +131,9 @@ static bool wants_user(const attune_tuner *t) {
 /* The user database: the program's, ATTUNE_DB's or the user's own. BUSY: *out is there, and connects when it can. */
 static attune_status open_user(const attune_tuner *t, at_store **out) {
   if (!t->user_path[0])
-    return at_fail(ATTUNE_NOT_FOUND, "the tuning database has no default path, as HOME and XDG_DATA_HOME are not set; "
-                                     "name a file with ATTUNE_DB (attune --db), or :memory: to store nothing");
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "the tuning database has no default path, as neither XDG_DATA_HOME nor HOME is an absolute path; "
+                   "name a file with ATTUNE_DB (attune --db), or :memory: to store nothing");
   return at_store_open_within(out, t->user_path, t->named ? AT_STORE_READ_WRITE : AT_STORE_OWN, AT_OPEN_WAIT_MS);
 }
 

@@ -47,7 +47,7 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
              s->race.steady ? "hidden by noise or by the placement of operands" : "hidden by noise");
   else if (d->unsure && winner != at_race_incumbent(&s->race) && at_confirm_doubtful(&s->claim))
     snprintf(d->note, sizeof d->note,
-             "unsure: it won the race, but alone it takes %.1f %% longer than the default, error %.1f %%",
+             "unsure: it won the race, but alone it takes %.1f %% longer than the default, plus or minus %.1f points",
              100.0 * (1.0 / s->claim.ratio - 1.0), 100.0 * s->claim.error);
   else if (d->unsure)
     snprintf(d->note, sizeof d->note, "unsure: the times of the default vary by %.0f %%; measure on a quiet machine",
@@ -57,14 +57,15 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
              "nothing is faster beyond the noise; the vendor's own call by itself takes %.3g of the time",
              d->default_time_ns / d->time_ns);
   else if (winner->speedup < 1.0)
-    snprintf(d->note, sizeof d->note,
-             "%.1f %% slower than the vendor's own call, the overhead of any call through attune; error %.2f %%",
-             100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
+    snprintf(
+        d->note, sizeof d->note,
+        "%.1f %% slower than the vendor's own call, the overhead of any call through attune; plus or minus %.2f points",
+        100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
   else if (winner == base)
     snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
   else
-    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
-             100.0 * winner->error);
+    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, plus or minus %.2f points",
+             100.0 * (winner->speedup - 1.0), 100.0 * winner->error);
 }
 
 /* What the default itself does not do right with special values: no candidate was held to it. */

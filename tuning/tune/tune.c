@@ -410,9 +410,9 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   AT_REQUIRE(tuner, device, problem);
   AT_TRY(AT_TAKE(o, options));
   if (!(o->budget_ms <= 1e12))
-    return AT_INVALID("budget_ms is %g; should be at most 1e12, or 0 for the tuner's own", o->budget_ms);
+    return AT_INVALID("budget_ms is %g; should be at most 1e12; 0 or less: the tuner's own", o->budget_ms);
   if (!(o->most_ms >= 0.0 && o->most_ms <= 1e12))
-    return AT_INVALID("most_ms is %g; should be at most 1e12, or 0 for no limit", o->most_ms);
+    return AT_INVALID("most_ms is %g; should be 0 to 1e12; 0: no limit", o->most_ms);
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};

@@ -65,8 +65,8 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
                  (backend && next->poison);
   if (!changes || at_allocator_is_empty(allocator)) return ATTUNE_OK;
   return at_fail(ATTUNE_BUSY,
-                 "poison, nvtx, expandable_segments, and with poison backend, cannot change while the allocator of %s "
-                 "has %llu bytes; free them and empty the cache first",
+                 "poison, nvtx and expandable_segments, and the backend while poison is true, cannot change while the "
+                 "allocator of %s has %llu bytes; free them and empty the cache first",
                  name, (unsigned long long)allocator->reserved);
 }
 
