@@ -125,7 +125,7 @@ TEST(the_public_call_does_each_case) {
 /* The list has what it promises: each dtype with each other property. */
 TEST(the_list_is_complete) {
   struct {
-    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2],
+    int kind[8], transposes[9], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2],
         ld[2], strided[2], broadcast[2], edge[4];
   } n;
   memset(&n, 0, sizeof n);
@@ -135,8 +135,9 @@ TEST(the_list_is_complete) {
     at_gemm_case_at(index, &again);
     assert_memory_equal(&c, &again, sizeof c);
     const attune_gemm_problem *p = &c.problem;
-    n.kind[p->dtype_out == ATTUNE_F32 && p->dtype >= ATTUNE_F16 ? p->dtype + 1 : p->dtype - 1]++;
-    n.transposes[p->trans_a * 2 + p->trans_b]++;
+    const bool is_complex = at_gemm_complex(p->dtype), wider = p->dtype_out == ATTUNE_F32 && p->dtype >= ATTUNE_F16;
+    n.kind[is_complex ? p->dtype - ATTUNE_C64 + 6 : wider ? p->dtype + 1 : p->dtype - 1]++;
+    if (is_complex) n.transposes[p->trans_a * 3 + p->trans_b]++;
     n.layout[p->layout]++;
     n.c[c.c]++;
     n.alpha[c.alpha == 0.0 ? 0 : c.alpha == 1.0 ? 1 : 2]++;
@@ -149,8 +150,9 @@ TEST(the_list_is_complete) {
     n.broadcast[p->stride_a == ATTUNE_BROADCAST || p->stride_b == ATTUNE_BROADCAST]++;
     n.edge[p->m == 0 ? 0 : p->n == 0 ? 1 : p->k == 0 ? 2 : 3]++;
   }
-  for (int i = 0; i < 6; i++) assert_true(n.kind[i] > 20);
-  for (int i = 0; i < 4; i++) assert_true(n.transposes[i] > 20 && n.edge[i] > 20);
+  for (int i = 0; i < 8; i++) assert_true(n.kind[i] > 20);
+  for (int i = 0; i < 9; i++) assert_true(n.transposes[i] > 10);
+  for (int i = 0; i < 4; i++) assert_true(n.edge[i] > 20);
   for (int i = 0; i < 3; i++) assert_true(n.c[i] > 20 && n.alpha[i] > 20 && n.beta[i] > 20);
   for (int i = 0; i < 2; i++)
     assert_true(n.layout[i] > 20 && n.batch[i] > 20 && n.ld[i] > 20 && n.strided[i] > 20 && n.broadcast[i] > 20);

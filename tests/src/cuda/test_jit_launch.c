@@ -144,7 +144,7 @@ TEST(clusters) {
   config.cluster[0] = 32;
   refuses(kernel, &config, ATTUNE_UNSUPPORTED,
           "k of clusters.cu needs clusters of 32x1x1 blocks; cuda:0 allows 16 blocks with 32 threads and 0 bytes of "
-          "shared memory each");
+          "dynamic shared memory each");
   config = (at_jit_config){.grid = {16}, .block = {64}, .cluster = {16}, .shared_bytes = 200 * 1024};
   FAILS(at_jit_check(kernel, &config), ATTUNE_UNSUPPORTED); /* large blocks, smaller clusters */
   assert_non_null(strstr(attune_last_message(), "allows 8 blocks with 64 threads and 204800 bytes"));

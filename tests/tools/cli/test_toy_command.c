@@ -272,7 +272,7 @@ TEST(what_is_too_long_is_left) {
   write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\ntoy,f32,1,5,7\n");
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
-    json_t *report = tune_by_rows("huge.csv", rows[i].row_ns, "--budget 5 --db ''");
+    json_t *report = tune_by_rows("huge.csv", rows[i].row_ns, "--budget 5 --db :memory:");
     const double over_s = json_number(report, "seconds") - 5.0, most_s = rows[i].call_s > 0.5 ? rows[i].call_s : 0.5;
     if (over_s > most_s) fail_msg("row %zu: %.2f s over the budget", i, over_s);
     if (json_number(report, "tuned") + json_number(report, "left") != 2) fail_msg("row %zu: %s", i, output);
@@ -281,14 +281,14 @@ TEST(what_is_too_long_is_left) {
     json_decref(report);
   }
   assert_int_equal(setenv("TOY_ROW_NS", "300000", 1), 0);
-  expect_run("tune huge.csv --device host --budget 5 --db ''", 0);
+  expect_run("tune huge.csv --device host --budget 5 --db :memory:", 0);
   assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
   expect("1 left for lack of budget");
   expect_none("the budget is spent"); /* a line for each */
   expect_none("fits into the budget");
   write_file("huge.csv", "op,kind,rows,cols,taps\ntoy,f32,8000,1,7\n");
   assert_int_equal(setenv("TOY_ROW_NS", "2500000", 1), 0);
-  expect_run("tune huge.csv --device host --budget 5 --db ''", 0);
+  expect_run("tune huge.csv --device host --budget 5 --db :memory:", 0);
   assert_int_equal(unsetenv("TOY_ROW_NS"), 0);
   expect("0 tuned, 0 already stored, 0 failed, 1 left for lack of budget");
   expect("none of these fits into the budget: the shortest needs ");
@@ -296,7 +296,7 @@ TEST(what_is_too_long_is_left) {
 
 /* What is left of the budget is the most that is left of the run. */
 TEST(the_bar_knows_the_budget) {
-  run_on_terminal_called("xterm", 100, "tune w.csv --device host --budget 90 --db ''");
+  run_on_terminal_called("xterm", 100, "tune w.csv --device host --budget 90 --db :memory:");
   expect("eta 1:");
   expect_none("eta ?");
 }
