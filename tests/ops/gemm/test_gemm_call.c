@@ -382,6 +382,10 @@ TEST(plan_runs_cases) {
   }
 }
 
+static double complex complex_of(double re, double im) {
+  return re + im * I;
+}
+
 /* Calls from one place whose scalars' parts come and go, by the call and by a plan. */
 TEST(complex_scalars_change) {
   enum { M = 3, N = 2, K = 4 };
@@ -389,9 +393,9 @@ TEST(complex_scalars_change) {
                                       {0, 0, 0, 0}, {0, -2, 3, 0}, {0, 0, 0, 1},     {2, -1, 1, -1},
                                       {1, 0, 1, 0}, {0, 0, 2, 0},  {1e-320, 0, 0, 0}};
   double complex za[M * K], zb[K * N], zc[M * N], zd[M * N];
-  for (int i = 0; i < M * K; i++) za[i] = CMPLX(i % 5 - 2.0, i % 3 - 1.0);
-  for (int i = 0; i < K * N; i++) zb[i] = CMPLX(i % 4 - 1.0, 2.0 - i % 7);
-  for (int i = 0; i < M * N; i++) zc[i] = CMPLX(i, 1.0 - i);
+  for (int i = 0; i < M * K; i++) za[i] = complex_of(i % 5 - 2.0, i % 3 - 1.0);
+  for (int i = 0; i < K * N; i++) zb[i] = complex_of(i % 4 - 1.0, 2.0 - i % 7);
+  for (int i = 0; i < M * N; i++) zc[i] = complex_of(i, 1.0 - i);
   attune_gemm_problem p = {.dtype = ATTUNE_C128, .m = M, .n = N, .k = K, .trans_b = ATTUNE_C};
   attune_gemm_operands o = {.a = za, .b = zb, .c = zc, .d = zd};
   attune_plan *plan = NULL;
@@ -415,7 +419,7 @@ TEST(complex_scalars_change) {
         for (int i = 0; i < M; i++) {
           double complex sum = 0.0;
           for (int k = 0; k < K; k++) sum += za[i + k * M] * conj(zb[j + k * N]);
-          const double complex right = CMPLX(s[0], s[1]) * sum + CMPLX(s[2], s[3]) * zc[i + j * M];
+          const double complex right = complex_of(s[0], s[1]) * sum + complex_of(s[2], s[3]) * zc[i + j * M];
           assert_true(cabs(zd[i + j * M] - right) < 1e-12);
         }
     }
