@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "ops/gemm/host/libxsmm/libxsmm_library.h"
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/reference/ieee_specials.h"

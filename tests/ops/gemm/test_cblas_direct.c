@@ -5,8 +5,8 @@
 
 #include <attune/attune.h>
 
-#include "ops/gemm/host/cblas_direct.h"
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_direct.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/registry.h"
 #include "tuning/store/decision.h"

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "src/base/support.h"
 
 TEST(test_cblas_side_by_side) {

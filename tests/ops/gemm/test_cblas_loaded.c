@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "src/base/support.h"
 #include "tests/support/child.h"
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "src/base/backend.h"
 #include "tuning/measure/numerical_check.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/gemm/host/cblas_thread_setting.h"
+#include "ops/gemm/host/cblas/cblas_thread_setting.h"
 #include "src/base/support.h"
 #include "src/process/exit.h"
 #include "src/process/fork.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "ops/gemm/host/blocked_run.h"
-#include "ops/gemm/host/cblas_direct.h"
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_direct.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"

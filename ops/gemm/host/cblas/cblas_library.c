@@ -6,7 +6,7 @@
  * RTLD_DEEPBIND; under them it is left out. A library that the program uses too is the same copy, with the same thread
  * setting: see cblas_thread_setting.h. While a call with another thread count runs, the program's own calls from other
  * threads see that count. */
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 #ifndef AT_GEMM_CBLAS_DIRECT_H
 #define AT_GEMM_CBLAS_DIRECT_H
 
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 #include "ops/gemm/problem/problem.h"
 
 struct attune_plan;

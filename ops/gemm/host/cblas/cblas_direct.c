@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cblas_direct.c: see cblas_direct.h. */
-#include "ops/gemm/host/cblas_direct.h"
+#include "ops/gemm/host/cblas/cblas_direct.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include <attune/device.h>
 
-#include "ops/gemm/host/cblas_thread_setting.h"
+#include "ops/gemm/host/cblas/cblas_thread_setting.h"
 
 /* Column-major is 102, no transpose 111, transpose 112, conjugate transpose 113. */
 typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,

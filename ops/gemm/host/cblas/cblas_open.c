@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cblas_open.c: see cblas_library.h. */
-#include "ops/gemm/host/cblas_library.h"
+#include "ops/gemm/host/cblas/cblas_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

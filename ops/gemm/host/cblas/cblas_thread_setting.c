@@ -3,7 +3,7 @@
  * the short one: their thread notes that it is inside (src/process/in_flight.h), which costs a store. All others, and
  * all while there are any, change the state, which is one word: bits 0..15 calls inside by this way, 16..31 their
  * thread count, then the flags below. Who bars the gate to those of the short way waits for them to leave. */
-#include "ops/gemm/host/cblas_thread_setting.h"
+#include "ops/gemm/host/cblas/cblas_thread_setting.h"
 
 #include <limits.h>
 
