@@ -12,23 +12,27 @@
 
 #include "ops/gemm/problem/problem.h"
 
-/* A part of A or B of one matrix of the batch: `lines` by `depth` of its real form, both even (lines of B: columns, any
- * number). Line l and depth k of the complex matrix lie at from[l * line_step + k * depth_step]. */
+/* The problem in real form: C and D are twice as high, real scalars are those of each part. *fold: alpha has an
+ * imaginary part and is multiplied into A; *scale: beta has one, and D becomes beta C first, to which the product is
+ * added. */
+void at_complex_real_form(const at_gemm *g, const at_gemm_operands *o, at_gemm *real, at_gemm_operands *real_operands,
+                          bool *fold, bool *scale);
+
+/* A part of A or B of matrix `batch`: `lines` lines from `line` on, `depth` steps from `k` on, of the real form: all
+ * but the columns of B are even. Panels as at_pack's. */
 typedef struct at_complex_pack {
-  attune_dtype part; /* f32 or f64 */
+  const at_gemm *g;
+  const at_gemm_operands *o;
+  bool of_a, fold;
   void *to;
-  const void *from;
-  int64_t lines, depth, line_step, depth_step, panel;
+  int64_t batch, line, lines, k, depth, panel;
   int round;
-  bool conjugate;
-  double alpha, alpha_imag; /* A is multiplied by it */
 } at_complex_pack;
 
-void at_complex_pack_a(const at_complex_pack *p);
-void at_complex_pack_b(const at_complex_pack *p);
+void at_complex_pack_lines(const at_complex_pack *pack);
 
-/* D = beta C of rows and columns of complex elements; C may be D. */
-void at_complex_scale(attune_dtype part, double beta, double beta_imag, const void *c, int64_t ldc, void *d,
-                      int64_t ldd, int64_t rows, int64_t columns);
+/* D = beta C for rows [i, i + m) and columns [j, j + n) of matrix `batch`; C may be D. */
+void at_complex_scale(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
+                      int64_t n);
 
 #endif

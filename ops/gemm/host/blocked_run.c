@@ -11,8 +11,7 @@
 #include "src/host/threads.h"
 
 typedef struct job {
-  const at_gemm
-      *g; /* of a complex problem the real form (blocked_complex.h), but for what describes A and B in memory */
+  const at_gemm *g; /* of a complex problem the real form (blocked_complex.h), but for A in memory */
   const at_gemm_operands *o;
   const at_gemm *complex; /* NULL: it is none */
   const at_gemm_operands *complex_operands;
@@ -67,25 +66,19 @@ static char *d_at(const job *w, int64_t batch, int64_t i, int64_t j) {
 /* As pack_a and pack_b; an imaginary part of alpha is multiplied into A. */
 static void pack_complex(const job *w, void *to, bool of_a, int64_t batch, int64_t line, int64_t lines, int64_t k,
                          int64_t depth) {
-  const at_gemm *g = w->complex;
-  const at_gemm_operands *o = w->complex_operands;
-  const int trans = of_a ? g->trans_a : g->trans_b;
-  const int64_t ld = of_a ? g->lda : g->ldb, along = (trans != ATTUNE_N) == of_a ? ld : 1, deep = along == 1 ? ld : 1;
-  const int64_t at = batch * (of_a ? g->stride_a : g->stride_b) + (of_a ? line / 2 : line) * along + k / 2 * deep;
-  const bool folded = of_a && w->fold;
-  const at_complex_pack p = {.part = (attune_dtype)w->g->dtype,
+  const at_complex_pack p = {.g = w->complex,
+                             .o = w->complex_operands,
+                             .of_a = of_a,
+                             .fold = w->fold,
                              .to = to,
-                             .from = (const char *)(of_a ? o->a : o->b) + 2 * at * w->in_size,
+                             .batch = batch,
+                             .line = line,
                              .lines = lines,
+                             .k = k,
                              .depth = depth,
-                             .line_step = along,
-                             .depth_step = deep,
                              .panel = of_a ? (int64_t)w->opt->vectors * w->ops->lanes : w->ops->columns,
-                             .round = of_a ? w->ops->lanes : 1,
-                             .conjugate = trans == ATTUNE_C,
-                             .alpha = folded ? o->alpha : 1.0,
-                             .alpha_imag = folded ? o->alpha_imag : 0.0};
-  (of_a ? at_complex_pack_a : at_complex_pack_b)(&p);
+                             .round = of_a ? w->ops->lanes : 1};
+  at_complex_pack_lines(&p);
 }
 
 static void pack_a(const job *w, void *to, int64_t batch, int64_t i, int64_t m, int64_t k, int64_t depth) {
@@ -165,15 +158,8 @@ static void direct(const job *w, const area *r) {
 
 /* Where beta has an imaginary part the area of D becomes beta C first, to which the product is added. */
 static void add_to_scaled(const job *w, const area *r) {
-  const at_gemm *g = w->complex;
-  const at_gemm_operands *o = w->complex_operands;
-  if (!w->scale) return;
-  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
-    const int64_t c = batch * g->stride_c + r->i / 2 + r->j * g->ldc,
-                  d = batch * g->stride_d + r->i / 2 + r->j * g->ldd;
-    at_complex_scale((attune_dtype)w->g->dtype, o->beta, o->beta_imag, (const char *)o->c + 2 * c * w->out_size, g->ldc,
-                     (char *)o->d + 2 * d * w->out_size, g->ldd, r->m / 2, r->n);
-  }
+  for (int64_t batch = r->batch; w->scale && batch < r->batch + r->batches; batch++)
+    at_complex_scale(w->complex, w->complex_operands, batch, r->i / 2, r->m / 2, r->j, r->n);
 }
 
 static void panel(const job *w, const area *r) {
@@ -455,38 +441,15 @@ static void run_job(const job *w) {
   run_area(w, &all);
 }
 
-/* The real form: C and D are twice as high, and real scalars are those of each part. */
 static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_blocked_options *options) {
-  const bool f64 = g->dtype == ATTUNE_C128, fold = at_gemm_scalar_in((attune_dtype)g->dtype, o->alpha_imag) != 0.0,
-             scale = g->c != AT_C_NONE && at_gemm_scalar_in((attune_dtype)g->dtype, o->beta_imag) != 0.0;
-  at_gemm real = *g;
-  at_gemm_operands operands = *o;
-  real.dtype = real.dtype_out = (uint8_t)at_gemm_part(g->dtype);
-  real.m *= 2, real.k *= 2;
-  real.ldb *= 2, real.ldc *= 2, real.ldd *= 2;
-  real.stride_b *= 2, real.stride_c *= 2, real.stride_d *= 2;
-  if (fold) operands.alpha = 1.0;
-  if (scale) {
-    operands.c = o->d;
-    operands.beta = 1.0;
-    real.ldc = real.ldd, real.stride_c = real.stride_d;
-  }
-  const int64_t size = f64 ? 8 : 4;
-  const job w = {.g = &real,
-                 .o = &operands,
-                 .complex = g,
-                 .complex_operands = o,
-                 .fold = fold,
-                 .scale = scale,
-                 .opt = options,
-                 .ops = f64 ? options->isa->f64 : options->isa->f32,
-                 .in_size = size,
-                 .out_size = size,
-                 .sum_size = size,
-                 .beta = g->c == AT_C_NONE ? 0.0
-                         : scale           ? 1.0
-                         : f64             ? o->beta
-                                           : (double)(float)o->beta};
+  at_gemm real;
+  at_gemm_operands operands;
+  job w = {.g = &real, .o = &operands, .complex = g, .complex_operands = o, .opt = options};
+  at_complex_real_form(g, o, &real, &operands, &w.fold, &w.scale);
+  const bool f64 = real.dtype == ATTUNE_F64;
+  w.ops = f64 ? options->isa->f64 : options->isa->f32;
+  w.in_size = w.out_size = w.sum_size = f64 ? 8 : 4;
+  w.beta = real.c == AT_C_NONE ? 0.0 : f64 ? operands.beta : (double)(float)operands.beta;
   run_job(&w);
 }
 
@@ -514,43 +477,4 @@ void at_blocked_run(const at_gemm *g, const at_gemm_operands *operands, const at
            .sum_size = f64 ? 8 : 4};
   w.beta = g->c == AT_C_NONE ? 0.0 : f64 ? operands->beta : (double)(float)operands->beta;
   run_job(&w);
-}
-
-/* ---- choices ---- */
-
-const at_blocked_isa *at_blocked_isa_find(const char *name) {
-#if defined(__x86_64__)
-  const at_cpu *cpu = at_cpu_info();
-  bool avx2 = cpu->avx2 && cpu->fma && cpu->f16c;
-  if (avx2 && cpu->avx512f && cpu->avx512bw && cpu->avx512vl && cpu->avx512dq &&
-      (name == NULL || strcmp(name, "avx512") == 0))
-    return &at_blocked_avx512;
-  if (avx2 && (name == NULL || strcmp(name, "avx2") == 0)) return &at_blocked_avx2;
-#endif
-  return name == NULL || strcmp(name, "portable") == 0 ? &at_blocked_portable : NULL;
-}
-
-void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blocked_isa *isa) {
-  const at_cpu *cpu = at_cpu_info();
-  bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
-  const at_blocked_ops *ops = f64 ? isa->f64 : isa->f32;
-  int64_t size = f64 ? 8 : 4, tile = (int64_t)ops->vectors * ops->lanes;
-  int64_t l2 = cpu->l2_bytes != 0 ? (int64_t)cpu->l2_bytes : 256 << 10;
-  *out = (at_blocked_options){.isa = isa,
-                              .path = AT_PATH_PACKED,
-                              .split = AT_SPLIT_GRID,
-                              .threads = 1,
-                              .vectors = ops->vectors,
-                              .kc = f64 ? 320 : 512,
-                              .nc = f64 ? 2048 : 3072};
-  out->mc = most(l2 / 2 / (out->kc * size) / tile, 1) * tile;
-}
-
-bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
-  bool half = g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64;
-  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED || (path == AT_PATH_PANEL && !g->trans_b);
-  if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
-  if (path == AT_PATH_PANEL) return !half;
-  if (path == AT_PATH_STREAM) return least(g->m, g->n) <= AT_STREAM_THIN;
-  return true;
 }

@@ -213,6 +213,45 @@ static int configurations(const at_implementation *self, const void *problem, at
   return l.count;
 }
 
+/* ---- choices ---- */
+
+const at_blocked_isa *at_blocked_isa_find(const char *name) {
+#if defined(__x86_64__)
+  const at_cpu *cpu = at_cpu_info();
+  bool avx2 = cpu->avx2 && cpu->fma && cpu->f16c;
+  if (avx2 && cpu->avx512f && cpu->avx512bw && cpu->avx512vl && cpu->avx512dq &&
+      (name == NULL || strcmp(name, "avx512") == 0))
+    return &at_blocked_avx512;
+  if (avx2 && (name == NULL || strcmp(name, "avx2") == 0)) return &at_blocked_avx2;
+#endif
+  return name == NULL || strcmp(name, "portable") == 0 ? &at_blocked_portable : NULL;
+}
+
+void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blocked_isa *isa) {
+  bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
+  const at_blocked_ops *ops = f64 ? isa->f64 : isa->f32;
+  int64_t size = f64 ? 8 : 4, tile = (int64_t)ops->vectors * ops->lanes;
+  const int64_t l2 = l2_bytes();
+  *out = (at_blocked_options){.isa = isa,
+                              .path = AT_PATH_PACKED,
+                              .split = AT_SPLIT_GRID,
+                              .threads = 1,
+                              .vectors = ops->vectors,
+                              .kc = f64 ? 320 : 512,
+                              .nc = f64 ? 2048 : 3072};
+  const int64_t tiles = l2 / 2 / (out->kc * size) / tile;
+  out->mc = (tiles > 1 ? tiles : 1) * tile;
+}
+
+bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
+  bool half = g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64;
+  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED || (path == AT_PATH_PANEL && !g->trans_b);
+  if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
+  if (path == AT_PATH_PANEL) return !half;
+  if (path == AT_PATH_STREAM) return (g->m < g->n ? g->m : g->n) <= AT_STREAM_THIN;
+  return true;
+}
+
 /* ---- the implementation ---- */
 
 typedef struct work {
