@@ -13,8 +13,9 @@ typedef enum gate_markup {
   GATE_XML       /* XML 1.0 and HTML: elements' text and quoted attributes */
 } gate_markup;
 
-/* Writes `text`, any bytes, as valid UTF-8 in one line. Control characters, what has no shape or turns the order of
- * others round, and bytes that are no UTF-8 are written as \x1b or \u202e. `most` characters, then "..."; 0: all. */
+/* Writes `text`, any bytes, as valid UTF-8 in one line. Control characters, invisible characters, those that
+ * reverse the order of others, and bytes that are not UTF-8 are written as \x1b or \u202e. `most` characters, then
+ * "..."; 0: all. */
 void gate_put(FILE *out, gate_markup markup, const char *text, size_t most);
 /* The next character of *text, which moves; `hidden`: it must be written by number (a byte's, if it is not UTF-8). */
 uint32_t gate_character(const char **text, bool *hidden);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * results_checksum.c: checksums of what a result file says, so that a number that changed on its way is told. SQLite
- * has none of its own. They are of values, not of bytes, and the same on every machine. */
+ * results_checksum.c: checksums of a result file's values, by which a number that was changed is found. SQLite has
+ * no checksums. They cover values, not bytes, and are equal on every machine. */
 #include "tools/compare/results/results_file.h"
 
 #include <string.h>

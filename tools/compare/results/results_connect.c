@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * results_connect.c: opens a result file. Nothing in it is trusted before it is distinguished from other programs'
- * databases and its schema compared. What is no result file is left as it is.
+ * databases and its schema compared. A file that is not a result file is not changed.
  *
  * The journal is TRUNCATE and synchronous is FULL: a visit that was saved survives a power failure, and a file can be
  * read where its folder cannot be written. Two writers wait for each other. */

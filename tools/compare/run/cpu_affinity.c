@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu_affinity.c: two processes that are timed in turns run on the same CPU: CPUs differ by more than most changes, by
- * their clock and by what runs beside them. Measured with two processes of one binary beside builds: the deviation of
+ * their clock and by other load. Measured with two processes of one binary while builds ran: the deviation of
  * their ratio fell by a third to a half. */
 #include "tools/compare/run/cpu_affinity.h"
 

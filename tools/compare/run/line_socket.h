@@ -18,8 +18,8 @@ typedef struct gate_lines {
 
 typedef enum gate_answer { GATE_ANSWERED, GATE_ENDED, GATE_LATE, GATE_GARBAGE, GATE_INTERRUPTED } gate_answer;
 
-/* The next line, taken apart; meanwhile what the process writes to standard error is read. GATE_ENDED: the other end is
- * closed, or the process is over and all that it wrote is read. */
+/* Reads and parses the next line; until it comes, the process's standard error is read, too. GATE_ENDED: the other end
+ * is closed, or the process has ended and all its output is read. */
 gate_answer gate_lines_read(gate_lines *lines, gate_process *process, int64_t deadline_ns, const gate_limits *limits);
 
 /* False: the other end is closed. */

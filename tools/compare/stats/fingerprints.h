@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* Two JSON objects: what differs, one a line, "cpu: A, now B"; NULL: nothing. What is no object is compared as it is.
- * The caller frees it. */
+/* Differences of two JSON objects, one per line, "cpu: A, now B"; NULL: none. Texts that are not objects are compared
+ * as texts. The caller frees the result. */
 char *gate_fingerprint_differences(const char *base, const char *head);
 
 /* The value of the member `name` for people, with its unit, for the caller to free; NULL value: "not known". */
