@@ -108,7 +108,8 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
         at_gemm g;
         at_configuration rule = {""};
         bool swap = false;
-        bench_check(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, AT_ALIGNMENT}, &g, &swap), "the problem");
+        bench_check(at_gemm_normalise(&p, (at_gemm_use){.c = AT_C_NONE, .alignment = AT_ALIGNMENT}, &g, &swap),
+                    "the problem");
         if (beyond)
           (void)at_gemm_host_small.configurations(&at_gemm_host_small, &g, s->host, &rule, 1);
         else if (!at_gemm_host_small.untuned(&at_gemm_host_small, &g, s->host, &rule))

@@ -37,6 +37,39 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 /* As `batch`: no matrices; a call does nothing. 0 is the default, one matrix. */
 #define ATTUNE_EMPTY_BATCH (-1)
 
+/* Elements of the bias vector: none; one for each of the m rows of D; one for each of its n columns. */
+typedef enum attune_bias { ATTUNE_BIAS_NONE = 0, ATTUNE_BIAS_M = 1, ATTUNE_BIAS_N = 2 } attune_bias;
+
+/* The auxiliary matrix of an epilogue: none; the activation's input z, with the type of D; a bit for each element of D,
+ * 1 where z > 0, least significant bit first, with ld_aux and stride_aux counted in bits. */
+typedef enum attune_aux { ATTUNE_AUX_NONE = 0, ATTUNE_AUX_INPUT = 1, ATTUNE_AUX_RELU_MASK = 2 } attune_aux;
+
+/* The vector of a bias gradient: none; the sums of op(A) over k, m of them; of op(B) over k, n of them; of D's rows, m
+ * of them; of D's columns, n of them. */
+typedef enum attune_bias_gradient {
+  ATTUNE_BIAS_GRADIENT_NONE = 0,
+  ATTUNE_BIAS_GRADIENT_A = 1,
+  ATTUNE_BIAS_GRADIENT_B = 2,
+  ATTUNE_BIAS_GRADIENT_M = 3,
+  ATTUNE_BIAS_GRADIENT_N = 4
+} attune_bias_gradient;
+
+/* What follows the product in the same problem; zeros: nothing. With z = alpha op(A) op(B) + beta C + bias:
+ *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
+ *   gradient:  D = clamp(z f'(aux) + residual): f' is the derivative of the activation; aux is read
+ * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded once, or alpha op(A) op(B) + beta C and z are rounded to D's
+ * type on the way, as separate kernels do. NaN propagates through every step. */
+typedef struct attune_gemm_epilogue {
+  uint8_t bias;          /* attune_bias */
+  uint8_t bias_dtype;    /* attune_dtype of bias and bias_gradient: that of D (0), or f32 where D is f16 or bf16 */
+  uint8_t activation;    /* attune_activation (types.h) */
+  uint8_t aux;           /* attune_aux */
+  uint8_t gradient;      /* 1: of the activation, at aux */
+  uint8_t bias_gradient; /* attune_bias_gradient; of one matrix only, no batch */
+  uint8_t residual;      /* 1: a matrix with the type of D is added after the activation */
+  uint8_t clamp;         /* 1: to clamp_min ... clamp_max */
+} attune_gemm_epilogue;
+
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
@@ -51,13 +84,18 @@ typedef struct attune_gemm_problem {
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
+  attune_gemm_epilogue epilogue; /* real types only */
+  uint8_t reserved[8];           /* 0 */
+  /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
+   * Of matrices that the epilogue has; ignored without. */
+  int64_t ld_aux, ld_residual, stride_aux, stride_residual;
 } attune_gemm_problem;
 
 /* f32, column-major, not transposed, one matrix, packed, strict; m, n and k are 0. */
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                                      \
   {                                                                                                                   \
     sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, \
-        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                                     \
+        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0     \
   }
 
 /* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element, or
@@ -74,6 +112,13 @@ typedef struct attune_gemm_operands {
   const void *c;
   void *d;
   double alpha_imag, beta_imag; /* of complex problems; alpha = 0 and beta = 0 above mean both parts */
+  /* Of the epilogue; not looked at where it has none. No element of D, aux (where it is written) or bias_gradient may
+   * share a byte with another operand; to add to D itself use beta = 1 and C = D. A batch shares the vectors. */
+  const void *bias;
+  const void *residual;
+  void *aux; /* read by a gradient, else written */
+  void *bias_gradient;
+  double clamp_min, clamp_max; /* -INFINITY, INFINITY: no bound */
 } attune_gemm_operands;
 
 /* Runs the problem on the stream's device with the fastest known implementation; if none is known, the tuner's mode

@@ -51,17 +51,6 @@ ATTUNE_API attune_status attune_tensor_add(attune_tuner *tuner, attune_stream *s
 ATTUNE_API attune_status attune_tensor_axpby(attune_tuner *tuner, attune_stream *stream, double alpha,
                                              const attune_tensor *x, double beta, const attune_tensor *y);
 
-/* Activation that attune_tensor_bias_activation applies after the bias. */
-typedef enum attune_activation {
-  ATTUNE_ACTIVATION_NONE = 0,
-  ATTUNE_ACTIVATION_RELU = 1,
-  ATTUNE_ACTIVATION_GELU = 2, /* exact, by the error function */
-  ATTUNE_ACTIVATION_GELU_TANH = 3,
-  ATTUNE_ACTIVATION_SILU = 4,
-  ATTUNE_ACTIVATION_SIGMOID = 5,
-  ATTUNE_ACTIVATION_TANH = 6
-} attune_activation;
-
 /* out = activation(x + bias). bias broadcasts; it may have the length of x's last dimension, for example. out may be
  * x. */
 ATTUNE_API attune_status attune_tensor_bias_activation(attune_tuner *tuner, attune_stream *stream,

@@ -59,6 +59,19 @@ typedef enum attune_dtype {
   ATTUNE_C128 = 17 /* two f64 */
 } attune_dtype;
 
+/* A function that follows a sum: of attune_tensor_bias_activation, and of a product's epilogue. gelu is x Phi(x) =
+ * 0.5 x (1 + erf(x / sqrt(2))) (Hendrycks and Gimpel, arXiv:1606.08415), gelu_tanh the approximation 0.5 x (1 +
+ * tanh(sqrt(2 / pi) (x + 0.044715 x^3))) of the same paper, silu x / (1 + exp(-x)), sigmoid 1 / (1 + exp(-x)). */
+typedef enum attune_activation {
+  ATTUNE_ACTIVATION_NONE = 0,
+  ATTUNE_ACTIVATION_RELU = 1,
+  ATTUNE_ACTIVATION_GELU = 2,
+  ATTUNE_ACTIVATION_GELU_TANH = 3,
+  ATTUNE_ACTIVATION_SILU = 4,
+  ATTUNE_ACTIVATION_SIGMOID = 5,
+  ATTUNE_ACTIVATION_TANH = 6
+} attune_activation;
+
 /* A GPU, or the host. Valid for the life of the process; the caller never frees it (device.h). */
 typedef struct attune_device attune_device;
 /* A queue of work that runs in order on a device (stream.h). */

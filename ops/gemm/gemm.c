@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. A miss goes
  * through at_call_plan to tuning/dispatch/dispatch.c. */
+#include "ops/gemm/epilogue/pass.h"
+#include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/overlap.h"
 #include "ops/gemm/watch.h"
 #include "src/base/struct_size.h"
@@ -35,7 +37,7 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
 static attune_status check_empty(const attune_gemm_problem *problem) {
   at_gemm g;
   bool swap;
-  return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, AT_ALIGNMENT}, &g, &swap);
+  return at_gemm_normalise(problem, (at_gemm_use){.c = AT_C_NONE, .alignment = AT_ALIGNMENT}, &g, &swap);
 }
 
 static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
@@ -49,8 +51,10 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
 }
 
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
-  attune_status status = at_gemm_check_apart(g, run, false, false);
+  const bool epilogue = at_gemm_has_epilogue(g);
+  attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), false);
   if (status == ATTUNE_OK) status = scale_on(stream, g, run);
+  if (status == ATTUNE_OK && epilogue) status = at_gemm_pass(stream, g, run);
   if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
   return status;
 }
@@ -89,6 +93,13 @@ static inline unsigned element_size(unsigned dtype) {
 }
 
 /* Do operands of this class suit their elements? True only if that follows from the class alone. */
+/* Does the problem need a second look, since more than a product of real matrices is asked for? */
+static inline bool is_extended(const attune_gemm_problem *p) {
+  uint64_t more[2];
+  memcpy(more, &p->epilogue, sizeof more);
+  return (more[0] | more[1]) != 0;
+}
+
 static inline bool suits_at_once(const attune_gemm_problem *p, at_gemm_use use) {
   return AT_LIKELY(use.alignment >= 8) ||
          ((p->dtype_out == 0 || p->dtype_out == p->dtype) && use.alignment >= element_size((unsigned)p->dtype));
@@ -115,11 +126,11 @@ AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *s
   return true;
 }
 
-/* What a call asks: every word of the problem but its size and the one with trans_b and the padding behind it, which
+/* What a call asks: every word of the problem up to its contract but its size and the one with trans_b and the padding behind it, which
  * callers fill as they like; trans_b goes into the use. */
-_Static_assert(sizeof(attune_gemm_problem) == 16 + sizeof(at_signature_words) &&
+_Static_assert(offsetof(attune_gemm_problem, epilogue) == 16 + sizeof(at_signature_words) &&
                    offsetof(attune_gemm_problem, dtype) == 8 && offsetof(attune_gemm_problem, trans_b) == 24 &&
-                   offsetof(attune_gemm_problem, m) == 32 &&
+                   offsetof(attune_gemm_problem, m) == 32 && offsetof(attune_gemm_problem, epilogue) == 144 &&
                    sizeof(attune_contract) == 2 * sizeof(int) + sizeof(size_t),
                "the padding of a problem lies behind trans_b, and nowhere else");
 
@@ -137,14 +148,18 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
 }
 
 /* Whether alpha and beta of a complex problem are 0 takes a second look: what is remembered of its calls has a bit that
- * keeps the quick ways below from finding it. */
+ * keeps the quick ways below from finding it. So has what is remembered of an epilogue, with the rest of the problem. */
 static at_call_signature signature_of_any(const attune_gemm_problem *p, at_gemm_use use) {
   at_call_signature a = signature_of(p, use);
   if (at_gemm_complex(p->dtype)) a.use |= (uint64_t)1 << 40;
+  if (AT_LIKELY(!is_extended(p))) return a;
+  a.use = at_call_signature_use(AT_OP_GEMM, a.use & (((uint64_t)1 << 40) - 1), true) | (uint64_t)1 << 41;
+  a.rest = &p->epilogue;
+  a.rest_bytes = sizeof *p - offsetof(attune_gemm_problem, epilogue);
   return a;
 }
 
-_Static_assert(sizeof(attune_gemm_problem) == 144 && sizeof(attune_gemm_operands) == 72,
+_Static_assert(sizeof(attune_gemm_problem) == 192 && sizeof(attune_gemm_operands) == 120,
                "once a field is added, a hit must refuse the shorter structs of version 0.1");
 
 /* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
@@ -186,7 +201,8 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
 
 static __attribute__((noinline)) attune_status run_swapped(const at_plan *plan, const at_gemm_operands *operands,
                                                            attune_stream *stream) {
-  at_gemm_operands run = *operands;
+  at_gemm_operands run;
+  memcpy(&run, operands, offsetof(at_gemm_operands, bias)); /* all that a product alone has */
   run.a = operands->b;
   run.b = operands->a;
   return run_plan(plan, &run, stream, true, true);
@@ -217,12 +233,33 @@ static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner,
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
 }
 
+/* A problem with an epilogue: its operands are checked in full. */
+static __attribute__((noinline)) attune_status call_extended(attune_tuner *tuner, attune_stream *stream,
+                                                             const attune_gemm_problem *problem,
+                                                             const attune_gemm_operands *o) {
+  at_gemm_use use;
+  at_gemm_operands run = *o;
+  if (problem->k < 1 || at_gemm_alpha_is_0(problem->dtype, o) || at_gemm_check_operands(problem, o, &use) != ATTUNE_OK)
+    return call(tuner, stream, problem, o);
+  use.alignment = at_alignment_on(stream->device, use.alignment);
+  const at_call_signature asked = signature_of_any(problem, use);
+  const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
+  if (!plan) return call(tuner, stream, problem, o);
+  const bool swap = problem->layout == ATTUNE_ROW_MAJOR;
+  if (swap) {
+    run.a = o->b;
+    run.b = o->a;
+  }
+  return run_if_apart(plan, &run, stream, swap);
+}
+
 /* What was asked from the problem's address last held another problem, or the operands need every check. A call that
  * needs more goes through call(), which also reports errors. */
 static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *operands) {
   at_gemm_use use;
+  if (AT_UNLIKELY(is_extended(problem))) return call_extended(tuner, stream, problem, operands);
   if (AT_UNLIKELY(at_gemm_complex(problem->dtype))) return call_complex(tuner, stream, problem, operands);
   if (!use_at_once(operands, stream, !zero(&operands->beta), &use) || !suits(problem, operands, use))
     return call(tuner, stream, problem, operands);
@@ -240,7 +277,8 @@ AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream,
   at_cached_call *recent = at_call_guess(problem);
   if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
   __asm__("" : "+r"(recent)); /* one register from here on, where the compiler would keep three for later */
-  if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
+  if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)) ||
+      AT_UNLIKELY(is_extended(problem)))
     return call_searched(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);
   const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
@@ -287,7 +325,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
-  if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype)) (*out)->plain = stream->device;
+  if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype) && !at_gemm_has_epilogue(g))
+    (*out)->plain = stream->device;
   return ATTUNE_OK;
 }
 
@@ -328,14 +367,30 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
   return c_fits && !(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)) && o->a && o->b && o->d;
 }
 
+/* The operands of the epilogue of a plan that has one. */
+static attune_status check_run_epilogue(const attune_plan *plan, const attune_gemm_operands *o) {
+  const at_gemm *g = at_gemm_of(plan->problem);
+  uintptr_t bits = 0;
+  AT_TRY(at_gemm_check_epilogue_operands(&g->epilogue, o, (attune_dtype)g->dtype_out, &bits));
+  if (!(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT))) return ATTUNE_OK;
+  return AT_INVALID(
+      "an operand of the epilogue is aligned to %d bytes; should be aligned to %d, like the operands that "
+      "the plan was created with, or create one with these",
+      (int)(bits & -bits), (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+}
+
 /* Without a product: A and B are not read, whatever they point to. */
 static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
+  const at_gemm *g = at_gemm_of(plan->problem);
+  const bool extended = at_gemm_has_epilogue(g);
   attune_gemm_operands read = *o;
-  read.a = read.b = o->d;
+  if (!at_gemm_sums_inputs(g)) read.a = read.b = o->d;
   if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
       (!(plan->caller_flags & FLAG_C) && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o)))
     return o->d ? fail_run(plan, &read) : AT_INVALID("operands.d is NULL; should point to the matrix");
-  return scale(stream, at_gemm_of(plan->problem), o);
+  if (extended) AT_TRY(check_run_epilogue(plan, o));
+  if (plan->caller_flags & FLAG_SWAP) read.a = o->b, read.b = o->a;
+  return scale(stream, g, &read);
 }
 
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
@@ -350,9 +405,11 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
       (!(plan->caller_flags & FLAG_C) && at_gemm_complex(dtype) && !zero(&o->beta_imag)))
     return fail_run(plan, o);
+  const bool extended = at_gemm_has_epilogue(at_gemm_of(plan->problem));
+  if (extended) AT_TRY(check_run_epilogue(plan, o));
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
-  if (AT_LIKELY(!at_instrumented()))
+  if (AT_LIKELY(!at_instrumented() && !extended))
     return swap ? run_swapped(plan->origin, o, stream) : run_plan(plan->origin, o, stream, true, false);
   at_gemm_operands run = *o;
   if (swap) {
@@ -360,8 +417,10 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
     run.b = o->a;
   }
   const attune_status status = at_gemm_check_apart(at_gemm_of(plan->problem), &run, true, swap);
-  return status == ATTUNE_OK ? at_gemm_run_watched(plan->origin, at_gemm_of(plan->problem), &run, stream, swap)
-                             : status;
+  if (status != ATTUNE_OK) return status;
+  return AT_LIKELY(!at_instrumented())
+             ? plan->origin->launch(plan->origin, &run, stream)
+             : at_gemm_run_watched(plan->origin, at_gemm_of(plan->problem), &run, stream, swap);
 }
 
 /* A plain plan (without C, A and B in their places), not the first run of the thread: no stack is needed

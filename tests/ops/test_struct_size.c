@@ -363,13 +363,13 @@ static const row rows[] = {
     TAKES_SET(attune_allocator, free, take_allocator, set_functions),
     TAKES_SET(attune_allocator, free, set_allocator, set_functions),
     TAKES(attune_history_options, take_history_options),
-    TAKES_SET(attune_gemm_problem, contract, take_problem, set_problem),
-    TAKES_SET(attune_gemm_problem, k, plan_problem, set_problem),
-    TAKES_SET(attune_gemm_problem, k, format_problem, set_problem),
-    TAKES_SET(attune_gemm_operands, beta_imag, take_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, beta_imag, plan_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, beta_imag, run_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, beta_imag, format_operands, set_operands),
+    TAKES_SET(attune_gemm_problem, stride_residual, take_problem, set_problem),
+    TAKES_SET(attune_gemm_problem, stride_residual, plan_problem, set_problem),
+    TAKES_SET(attune_gemm_problem, stride_residual, format_problem, set_problem),
+    TAKES_SET(attune_gemm_operands, clamp_max, take_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, clamp_max, plan_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, clamp_max, run_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, clamp_max, format_operands, set_operands),
     TAKES_SET(attune_elementwise_operands, input_count, take_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, plan_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, run_tensors, set_tensors),
@@ -448,8 +448,8 @@ TEST(each_size) {
 /* Whoever adds a field moves it to the end, and gives 0 the size of version 0.1 in src/base/struct_size.c. */
 TEST(as_in_0_1) {
 #if defined(__LP64__)
-  assert_int_equal(sizeof(attune_gemm_problem), 144);
-  assert_int_equal(sizeof(attune_gemm_operands), 72);
+  assert_int_equal(sizeof(attune_gemm_problem), 192);
+  assert_int_equal(sizeof(attune_gemm_operands), 120);
   assert_int_equal(sizeof(attune_elementwise_operands), 72);
   assert_int_equal(sizeof(attune_tuner_options), 56);
   assert_int_equal(sizeof(attune_tune_options), 32);

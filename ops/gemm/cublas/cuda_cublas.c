@@ -14,7 +14,7 @@
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self, (void)device;
   uint8_t dtype = at_gemm_of(problem)->dtype;
-  if (at_cublas_open() != ATTUNE_OK) return false;
+  if (at_cublas_open() != ATTUNE_OK || !at_gemm_plain_product(at_gemm_of(problem))) return false;
   return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
 }
 

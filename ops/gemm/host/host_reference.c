@@ -139,8 +139,8 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self, (void)problem;
-  return device->backend.kind == ATTUNE_DEVICE_HOST;
+  (void)self;
+  return device->backend.kind == ATTUNE_DEVICE_HOST && at_gemm_plain_product(at_gemm_of(problem));
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,

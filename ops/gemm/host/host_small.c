@@ -21,7 +21,8 @@ bool at_small_takes(const at_gemm *g) {
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self;
-  return device->backend.kind == ATTUNE_DEVICE_HOST && at_small_takes(at_gemm_of(problem));
+  return device->backend.kind == ATTUNE_DEVICE_HOST && at_gemm_plain_product(at_gemm_of(problem)) &&
+         at_small_takes(at_gemm_of(problem));
 }
 
 static const at_small_ops *ops_of(const at_blocked_isa *isa, const at_gemm *g) {

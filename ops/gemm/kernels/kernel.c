@@ -33,7 +33,7 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
 
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_machine machine = at_machine_of(device);
-  return !at_gemm_complex(at_gemm_of(problem)->dtype) &&
+  return at_gemm_plain_product(at_gemm_of(problem)) && !at_gemm_complex(at_gemm_of(problem)->dtype) &&
          at_gemm_kernels_of(self)->supports(at_gemm_of(problem), &machine);
 }
 

@@ -2,6 +2,7 @@
  * overlap.c: see overlap.h. */
 #include "ops/gemm/problem/overlap.h"
 
+#include "ops/gemm/problem/epilogue.h"
 #include "tuning/op/extent.h"
 
 static at_extent extent_of(const void *data, size_t element, int64_t rows, int64_t cols, int64_t ld, int64_t stride,
@@ -32,6 +33,49 @@ void at_gemm_spans(const void *problem, uintptr_t out[AT_PLAN_SPANS]) {
   for (int i = AT_GEMM_SPAN_A; i < AT_PLAN_SPANS; i++) out[i] = i < count ? 0 - d - each[i].high : UINTPTR_MAX;
 }
 
+typedef struct named_extent {
+  const char *name;
+  at_extent extent;
+} named_extent;
+
+/* Bytes from `data` on. */
+static named_extent vector_of(const char *name, const void *data, size_t bytes) {
+  return (named_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
+}
+
+/* What an epilogue writes besides D comes first: *written of them; how many in all. */
+static int epilogue_extents(const at_gemm *g, const at_gemm_operands *o, named_extent out[4], int *written) {
+  const size_t vector = g->epilogue.bias_dtype ? attune_dtype_size(at_gemm_bias_dtype(g)) : 0;
+  int count = 0;
+  if (at_gemm_writes_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (g->epilogue.bias_gradient)
+    out[count++] = vector_of("bias_gradient", o->bias_gradient, (size_t)at_gemm_bias_gradient_count(g) * vector);
+  *written = count;
+  if (g->epilogue.bias) out[count++] = vector_of("bias", o->bias, (size_t)at_gemm_bias_count(g) * vector);
+  if (at_gemm_reads_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (g->epilogue.residual)
+    out[count++] = (named_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
+                                                        g->m, g->n, g->ld_residual, g->stride_residual, g->batch)};
+  return count;
+}
+
+/* What is written besides D, against all the others; and D against what the epilogue reads. */
+static attune_status check_epilogue_apart(const at_gemm *g, const at_gemm_operands *o, const at_extent *each, int count,
+                                          bool products, bool swap) {
+  const char *const names[] = {"d", swap ? "b" : "a", swap ? "a" : "b", "c"};
+  named_extent all[4 + AT_PLAN_SPANS];
+  int written = 0;
+  const int extras = epilogue_extents(g, o, all, &written);
+  int total = extras;
+  for (int i = 0; i < count; i++)
+    if (products || i == AT_GEMM_SPAN_D || i == AT_GEMM_SPAN_C) all[total++] = (named_extent){names[i], each[i]};
+  for (int i = 0; i < extras; i++)
+    for (int j = i + 1; j < (i < written ? total : extras + 1); j++)
+      if ((i < written || j == extras) && AT_UNLIKELY(at_extents_meet(&all[i].extent, &all[j].extent)))
+        return AT_INVALID("operands.%s overlaps operands.%s; should be disjoint", all[i].name, all[j].name);
+  return ATTUNE_OK;
+}
+
 attune_status at_gemm_check_apart(const at_gemm *g, const at_gemm_operands *o, bool products, bool swap) {
   at_extent each[AT_PLAN_SPANS];
   const int count = extents_of(g, o, each);
@@ -43,5 +87,5 @@ attune_status at_gemm_check_apart(const at_gemm *g, const at_gemm_operands *o, b
           swap ? "dbac"[i] : "dabc"[i], (unsigned long long)d -> low, (unsigned long long)d -> high,
           swap ? "DBAC"[i] : "DABC"[i], (unsigned long long)each[i].low, (unsigned long long)each[i].high,
           i == AT_GEMM_SPAN_C ? ", or D be C itself" : "");
-  return ATTUNE_OK;
+  return AT_LIKELY(!at_gemm_has_epilogue(g)) ? ATTUNE_OK : check_epilogue_apart(g, o, each, count, products, swap);
 }

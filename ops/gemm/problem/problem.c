@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.c: checks and normalises what a caller asks. On the way of every call: no loops, no division. */
-#include "ops/gemm/problem/problem.h"
+#include "ops/gemm/problem/epilogue.h"
 
 #include <string.h>
 
@@ -19,6 +19,12 @@ static inline bool is_known(attune_dtype dtype) {
   return (unsigned)dtype - 1u < 4u || at_gemm_complex(dtype);
 }
 
+static inline bool has_reserved(const attune_gemm_problem *p) {
+  uint64_t all;
+  memcpy(&all, p->reserved, sizeof all);
+  return all != 0;
+}
+
 #define DTYPES "f64 (1), f32 (2), f16 (3), bf16 (4), c64 (16) or c128 (17)"
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if (!is_known(p->dtype)) return AT_INVALID("problem.dtype is %d; should be " DTYPES, (int)p->dtype);
@@ -31,14 +37,15 @@ static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->trans_a > 2 || (unsigned)p->trans_b > 2)
     return AT_INVALID("problem.trans_%c is %d; should be N (0), T (1) or C (2)", (unsigned)p->trans_a > 2 ? 'a' : 'b',
                       (int)((unsigned)p->trans_a > 2 ? p->trans_a : p->trans_b));
+  if (has_reserved(p)) return AT_INVALID("problem.reserved is not 0; should be zeros");
   return at_fail_accuracy(&p->contract);
 }
 
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
   *out = p->dtype_out ? p->dtype_out : p->dtype;
   const bool dtypes = is_known(p->dtype) && (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
-  if (AT_LIKELY(dtypes && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 && (unsigned)p->trans_b <= 2 &&
-                (unsigned)p->contract.accuracy <= 2))
+  if (AT_LIKELY(dtypes && !has_reserved(p) && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 &&
+                (unsigned)p->trans_b <= 2 && (unsigned)p->contract.accuracy <= 2))
     return ATTUNE_OK;
   return fail_kind(p, *out);
 }
@@ -158,7 +165,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .deterministic = p->contract.deterministic != 0,
                  .c = (uint8_t)use.c,
                  .alignment = use.alignment};
-  return ATTUNE_OK;
+  return AT_LIKELY(!at_gemm_asks_epilogue(p)) ? ATTUNE_OK : at_gemm_normalise_epilogue(p, row, g);
 }
 
 static attune_status fail_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, bool products) {
@@ -190,14 +197,16 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  const bool products = !at_gemm_alpha_is_0(p->dtype, o) && p->k != 0, reads_c = !at_gemm_beta_is_0(p->dtype, o);
+  const bool products = at_gemm_reads_inputs(p, o), reads_c = !at_gemm_beta_is_0(p->dtype, o);
   const uintptr_t in = low_bits[p->dtype], out = low_bits[dtype_out];
   const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0,
                   outputs = (uintptr_t)o->d | (reads_c ? (uintptr_t)o->c : 0);
   const bool nulls = !o->d || (products && (!o->a || !o->b)) || (reads_c && !o->c);
   if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b))))
     return fail_operands(p, o, products);
-  use->alignment = at_alignment_of(inputs | outputs);
+  uintptr_t all = inputs | outputs;
+  if (AT_UNLIKELY(at_gemm_asks_epilogue(p))) AT_TRY(at_gemm_check_epilogue_operands(&p->epilogue, o, dtype_out, &all));
+  use->alignment = at_alignment_of(all);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
 }
@@ -216,6 +225,47 @@ static size_t alignment_of(const at_gemm *g, size_t element) {
   return g->alignment > element ? g->alignment : element;
 }
 
+void at_gemm_buffer_places(const at_gemm *g, int out[AT_GEMM_BUFFERS]) {
+  const bool there[AT_GEMM_BUFFERS] = {true,
+                                       true,
+                                       true,
+                                       g->c == AT_C_SEPARATE,
+                                       g->epilogue.bias != 0,
+                                       g->epilogue.residual != 0,
+                                       g->epilogue.aux != 0,
+                                       g->epilogue.bias_gradient != 0};
+  for (int i = 0, count = 0; i < AT_GEMM_BUFFERS; i++) out[i] = there[i] ? count++ : -1;
+}
+
+/* Those of at_gemm_buffer_places behind C. */
+static void add_epilogue_buffers(const at_gemm *g, at_buffer *out, int *count) {
+  const attune_dtype vector = at_gemm_bias_dtype(g);
+  const size_t result = attune_dtype_size((attune_dtype)g->dtype_out), element = vector ? attune_dtype_size(vector) : 0;
+  const at_buffer of_vector = {.alignment = alignment_of(g, element), .dtype = vector},
+                  of_matrix = {.alignment = alignment_of(g, result), .dtype = (attune_dtype)g->dtype_out};
+  if (g->epilogue.bias) {
+    out[*count] = of_vector;
+    out[*count].bytes = (size_t)at_gemm_bias_count(g) * element;
+    out[(*count)++].input = true;
+  }
+  if (g->epilogue.residual) {
+    out[*count] = of_matrix;
+    out[*count].bytes = extent(g->m, g->n, g->ld_residual, g->stride_residual, g->batch, result);
+    out[(*count)++].input = true;
+  }
+  if (g->epilogue.aux) {
+    out[*count] = of_matrix;
+    if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK) out[*count].dtype = ATTUNE_U8;
+    out[*count].bytes = at_gemm_aux_bytes(g);
+    out[*count].output = at_gemm_writes_aux(g);
+    out[(*count)++].input = at_gemm_reads_aux(g);
+  }
+  if (!g->epilogue.bias_gradient) return;
+  out[*count] = of_vector;
+  out[*count].bytes = (size_t)at_gemm_bias_gradient_count(g) * element;
+  out[(*count)++].output = true;
+}
+
 attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
   const at_gemm *g = at_gemm_of(problem);
   const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
@@ -231,11 +281,12 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   out[AT_GEMM_D].input = g->c == AT_C_INPLACE;
   out[AT_GEMM_D].output = true;
   *count = 3;
-  if (g->c != AT_C_SEPARATE) return ATTUNE_OK;
-  out[AT_GEMM_C] = other;
-  out[AT_GEMM_C].bytes = extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result);
-  out[AT_GEMM_C].input = true;
-  *count = 4;
+  if (g->c == AT_C_SEPARATE) {
+    out[*count] = other;
+    out[*count].bytes = extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result);
+    out[(*count)++].input = true;
+  }
+  if (AT_UNLIKELY(at_gemm_has_epilogue(g))) add_epilogue_buffers(g, out, count);
   return ATTUNE_OK;
 }
 
@@ -247,7 +298,11 @@ void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
                                               {"stride_a", &p->stride_a, AT_NUMBER_STRIDE},
                                               {"stride_b", &p->stride_b, AT_NUMBER_STRIDE},
                                               {"stride_c", &p->stride_c, AT_NUMBER_STRIDE},
-                                              {"stride_d", &p->stride_d, AT_NUMBER_STRIDE}};
+                                              {"stride_d", &p->stride_d, AT_NUMBER_STRIDE},
+                                              {"ld_aux", &p->ld_aux, AT_NUMBER_PITCH},
+                                              {"ld_residual", &p->ld_residual, AT_NUMBER_PITCH},
+                                              {"stride_aux", &p->stride_aux, AT_NUMBER_STRIDE},
+                                              {"stride_residual", &p->stride_residual, AT_NUMBER_STRIDE}};
   memcpy(out, pitches, sizeof pitches);
 }
 

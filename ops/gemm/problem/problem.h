@@ -5,6 +5,8 @@
 
 #include <attune/gemm.h>
 
+#include <string.h>
+
 #include "ops/ops.h"
 #include "tuning/op/contract.h"
 #include "tuning/op/op.h"
@@ -12,23 +14,38 @@
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
 
-/* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
+/* D = alpha op(A) op(B) + beta C, and what follows. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
  * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
  * stride_d. */
 typedef struct at_gemm {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d;
-  uint64_t workspace_cap;   /* never 0 */
-  uint8_t dtype;            /* of A and B */
-  uint8_t dtype_out;        /* of C and D */
-  uint8_t trans_a, trans_b; /* attune_transpose; ATTUNE_C for complex types only */
-  uint8_t accuracy;         /* attune_accuracy */
+  int64_t ld_aux, ld_residual, stride_aux, stride_residual; /* 0 where the epilogue has none; of a mask in bits */
+  uint64_t workspace_cap;                                   /* never 0 */
+  attune_gemm_epilogue epilogue;                            /* bias_dtype is 0 without vectors */
+  uint8_t dtype;                                            /* of A and B */
+  uint8_t dtype_out;                                        /* of C and D */
+  uint8_t trans_a, trans_b;                                 /* attune_transpose; ATTUNE_C for complex types only */
+  uint8_t accuracy;                                         /* attune_accuracy */
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
 } at_gemm;
-_Static_assert(sizeof(at_gemm) == 13 * 8 + 8, "a normalised problem is the key: no padding");
+_Static_assert(sizeof(at_gemm) == 17 * 8 + 8 + 8, "a normalised problem is the key: no padding");
+
+/* Does something follow the product? */
+static inline bool at_gemm_has_epilogue(const at_gemm *g) {
+  uint64_t all;
+  memcpy(&all, &g->epilogue, sizeof all);
+  return all != 0;
+}
+_Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
+
+/* Is it the product of real matrices alone, which every implementation can do? */
+static inline bool at_gemm_plain_product(const at_gemm *g) {
+  return !at_gemm_has_epilogue(g);
+}
 
 /* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
  * problem.c is not NONE; beta may still be 0 then, and C must not be read. */
@@ -78,6 +95,13 @@ static inline bool at_gemm_beta_is_0(attune_dtype dtype, const attune_gemm_opera
          (!at_gemm_complex(dtype) || at_gemm_scalar_in(dtype, o->beta_imag) == 0.0);
 }
 
+/* Does a call read A and B? A bias gradient of theirs does so whatever alpha is. */
+static inline bool at_gemm_reads_inputs(const attune_gemm_problem *p, const attune_gemm_operands *o) {
+  const unsigned gradient = p->epilogue.bias_gradient;
+  return p->k != 0 &&
+         (!at_gemm_alpha_is_0(p->dtype, o) || gradient == ATTUNE_BIAS_GRADIENT_A || gradient == ATTUNE_BIAS_GRADIENT_B);
+}
+
 /* How a call uses its operands, as far as the problem depends on it. */
 typedef struct at_gemm_use {
   at_gemm_c c;
@@ -111,14 +135,26 @@ extern const char *const at_gemm_columns[];
 attune_status at_gemm_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
 /* problem.c: the leading dimensions and strides by their names. */
-enum { AT_GEMM_PITCHES = 8 };
+enum { AT_GEMM_PITCHES = 12 };
 void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
 
 /* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 
-/* A, B, D, and C where it is separate. */
-enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_D, AT_GEMM_C };
+/* A, B, D, and C where it is separate; behind them those of the epilogue that it has, in this order. */
+enum {
+  AT_GEMM_A,
+  AT_GEMM_B,
+  AT_GEMM_D,
+  AT_GEMM_C,
+  AT_GEMM_BIAS,
+  AT_GEMM_RESIDUAL,
+  AT_GEMM_AUX,
+  AT_GEMM_BIAS_GRADIENT,
+  AT_GEMM_BUFFERS
+};
+/* Where each lies among the buffers of a problem; -1: it has none. */
+void at_gemm_buffer_places(const at_gemm *g, int out[AT_GEMM_BUFFERS]);
 attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
 
 /* reference.c: the trusted result for verification. */

@@ -6,7 +6,7 @@
  * column-major. */
 #include <string.h>
 
-#include "ops/gemm/problem/problem.h"
+#include "ops/gemm/problem/epilogue.h"
 #include "src/base/struct_size.h"
 #include "tuning/op/problem_text.h"
 
@@ -17,46 +17,54 @@ static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
   return ok && at_append(out, size, at, " %c%c", "ntc"[g->trans_a], "ntc"[g->trans_b]);
 }
 
-static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
+static bool put_contract(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)g->accuracy, g->deterministic);
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
+  ok = ok && (!at_gemm_has_epilogue(g) || at_gemm_put_epilogue(g, swap, out, size, at));
   return ok && at_text_put_limits(out, size, at, g->alignment, g->workspace_cap);
 }
 
-/* The four matrices in the order of their names, as far as text needs them. */
+/* The matrices in the order of their names, as far as text needs them. */
 typedef struct shape {
-  char name;
-  int64_t rows, cols, ld, stride;
+  const char *ld_name, *stride_name;
+  int64_t packed, cols, ld, stride;
 } shape;
 
-static int shapes(const at_gemm *g, shape out[4]) {
+enum { SHAPES = 6 };
+
+static int shapes(const at_gemm *g, bool swap, shape out[SHAPES]) {
   int count = 0;
-  out[count++] = (shape){'a', at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a};
-  out[count++] = (shape){'b', at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b};
-  if (g->c == AT_C_SEPARATE) out[count++] = (shape){'c', g->m, g->n, g->ldc, g->stride_c};
-  out[count++] = (shape){'d', g->m, g->n, g->ldd, g->stride_d};
+  const int64_t rows_a = at_gemm_rows_a(g), rows_b = at_gemm_rows_b(g);
+  const shape a = {swap ? "ldb" : "lda", swap ? "stride_b" : "stride_a", rows_a, at_gemm_cols_a(g), g->lda,
+                   g->stride_a},
+              b = {swap ? "lda" : "ldb", swap ? "stride_a" : "stride_b", rows_b, at_gemm_cols_b(g), g->ldb,
+                   g->stride_b};
+  out[count++] = swap ? b : a;
+  out[count++] = swap ? a : b;
+  if (g->c == AT_C_SEPARATE) out[count++] = (shape){"ldc", "stride_c", g->m, g->n, g->ldc, g->stride_c};
+  out[count++] = (shape){"ldd", "stride_d", g->m, g->n, g->ldd, g->stride_d};
+  if (g->epilogue.aux)
+    out[count++] =
+        (shape){"ld_aux", "stride_aux", g->epilogue.aux == ATTUNE_AUX_RELU_MASK ? (g->m + 127) / 128 * 128 : g->m,
+                g->n,     g->ld_aux,    g->stride_aux};
+  if (g->epilogue.residual)
+    out[count++] = (shape){"ld_residual", "stride_residual", g->m, g->n, g->ld_residual, g->stride_residual};
   return count;
 }
 
 /* `swap`: A is called b, and B a. */
 static bool put_shapes(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
-  shape each[4];
-  const int count = shapes(g, each);
+  shape each[SHAPES];
+  const int count = shapes(g, swap, each);
   bool ok = true;
-  for (int i = 0; i < 2 && swap; i++) each[i].name = i ? 'a' : 'b';
-  if (swap) {
-    const shape first = each[0];
-    each[0] = each[1];
-    each[1] = first;
-  }
   for (int i = 0; i < count; i++)
-    if (each[i].ld != (each[i].rows > 1 ? each[i].rows : 1))
-      ok = ok && at_append(out, size, at, " ld%c=%lld", each[i].name, (long long)each[i].ld);
+    if (each[i].ld != (each[i].packed > 1 ? each[i].packed : 1))
+      ok = ok && at_append(out, size, at, " %s=%lld", each[i].ld_name, (long long)each[i].ld);
   for (int i = 0; i < count && g->batch != 1; i++) {
     if (each[i].stride == 0)
-      ok = ok && at_append(out, size, at, " stride_%c=broadcast", each[i].name);
+      ok = ok && at_append(out, size, at, " %s=broadcast", each[i].stride_name);
     else if (each[i].stride != each[i].ld * each[i].cols)
-      ok = ok && at_append(out, size, at, " stride_%c=%lld", each[i].name, (long long)each[i].stride);
+      ok = ok && at_append(out, size, at, " %s=%lld", each[i].stride_name, (long long)each[i].stride);
   }
   return ok;
 }
@@ -67,8 +75,8 @@ attune_status at_gemm_format(const void *problem, char *out, size_t size) {
   bool ok = put_kind(g, out, size, &at);
   ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
   if (g->batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g->batch);
-  return ok && put_contract(g, out, size, &at) && put_shapes(g, false, out, size, &at) ? ATTUNE_OK
-                                                                                       : at_text_too_small(size);
+  return ok && put_contract(g, false, out, size, &at) && put_shapes(g, false, out, size, &at) ? ATTUNE_OK
+                                                                                              : at_text_too_small(size);
 }
 
 /* A row-major matrix is the transpose of the column-major one in the same memory, so A and B change places; the words
@@ -83,18 +91,18 @@ attune_status at_gemm_show(const void *problem, int as, char *out, size_t size) 
   bool ok = put_kind(&g, out, size, &at);
   ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g.n, (long long)g.m, (long long)g.k);
   if (g.batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g.batch);
-  ok = ok && put_contract(&g, out, size, &at) && at_append(out, size, &at, " row-major");
+  ok = ok && put_contract(&g, true, out, size, &at) && at_append(out, size, &at, " row-major");
   return ok && put_shapes(stored, true, out, size, &at) ? ATTUNE_OK : at_text_too_small(size);
 }
 
 attune_status at_gemm_family(const void *problem, char *out, size_t size) {
   const at_gemm *g = at_gemm_of(problem);
-  shape each[4];
+  shape each[SHAPES];
   size_t at = 0;
   bool packed = true;
-  const int count = shapes(g, each);
-  for (int i = 0; i < count; i++) packed = packed && each[i].ld == each[i].rows;
-  bool ok = put_kind(g, out, size, &at) && put_contract(g, out, size, &at);
+  const int count = shapes(g, false, each);
+  for (int i = 0; i < count; i++) packed = packed && each[i].ld == each[i].packed;
+  bool ok = put_kind(g, out, size, &at) && put_contract(g, false, out, size, &at);
   ok = ok && at_append(out, size, &at, "%s%s", packed ? "" : " strided", g->batch == 1 ? "" : " batched");
   return ok ? ATTUNE_OK : at_text_too_small(size);
 }
@@ -145,7 +153,7 @@ static bool read_option(char *word, void *into) {
   else if (strcmp(word, "beta=inplace") == 0)
     r->c = AT_C_INPLACE;
   else
-    return false;
+    return at_gemm_read_epilogue(word, &r->problem);
   return true;
 }
 
@@ -156,7 +164,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
       {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
-       "more, or broadcast), workspace=",
+       "more, or broadcast), workspace=; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
        read_option, true}};
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
@@ -167,7 +175,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
     r->problem.stride_c = r->problem.stride_d;
   }
   r->problem.batch = at_gemm_batch(&r->problem);
-  const at_gemm_use use = {r->c, r->terms.alignment};
+  const at_gemm_use use = {.c = r->c, .alignment = r->terms.alignment};
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
     status = AT_INVALID("a size of the problem is 0; should be 1 or more for tuning");
@@ -190,7 +198,7 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
   AT_REQUIRE(out, problem);
-  at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
+  at_gemm_use use = {.c = AT_C_NONE, .alignment = AT_ALIGNMENT};
   attune_gemm_problem p;
   attune_gemm_operands o;
   at_gemm g;

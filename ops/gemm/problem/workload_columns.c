@@ -2,12 +2,32 @@
  * workload_columns.c: a workload's row to a problem. */
 #include <string.h>
 
-#include "ops/gemm/problem/problem.h"
+#include "ops/gemm/problem/epilogue.h"
 #include "tuning/op/columns.h"
 
-const char *const at_gemm_columns[] = {"dtype", "dtype_out", "transa",   "transb",   "m",        "n",
-                                       "k",     "batch",     "layout",   "lda",      "ldb",      "ldc",
-                                       "ldd",   "stride_a",  "stride_b", "stride_c", "stride_d", AT_CONTRACT_COLUMNS,
+const char *const at_gemm_columns[] = {"dtype",
+                                       "dtype_out",
+                                       "transa",
+                                       "transb",
+                                       "m",
+                                       "n",
+                                       "k",
+                                       "batch",
+                                       "layout",
+                                       "lda",
+                                       "ldb",
+                                       "ldc",
+                                       "ldd",
+                                       "stride_a",
+                                       "stride_b",
+                                       "stride_c",
+                                       "stride_d",
+                                       "epilogue",
+                                       "ld_aux",
+                                       "ld_residual",
+                                       "stride_aux",
+                                       "stride_residual",
+                                       AT_CONTRACT_COLUMNS,
                                        NULL};
 
 static attune_status read_number(const at_column *field, attune_gemm_problem *p, bool *known) {
@@ -39,6 +59,7 @@ static attune_status read_field(const at_column *field, attune_gemm_problem *p, 
   bool known = false;
   attune_status status = read_number(field, p, &known);
   if (!known) status = read_words(field, p, &known);
+  if (!known) status = at_gemm_epilogue_column(field, p, &known);
   if (!known) status = at_column_contract(field, terms, &known);
   if (known) return status;
   const at_op *const gemm = &at_gemm_op;
@@ -69,7 +90,7 @@ attune_status at_gemm_from_fields(const at_column *fields, int count, char *out,
     if (fields[i].value[0]) status = read_field(&fields[i], &p, &terms); /* an empty one keeps its default */
   if (status != ATTUNE_OK) return status;
   p.contract = terms.contract;
-  const at_gemm_use use = {AT_C_NONE, terms.alignment};
+  const at_gemm_use use = {.c = AT_C_NONE, .alignment = terms.alignment};
   at_gemm g;
   bool swap = false;
   status = at_gemm_normalise(&p, use, &g, &swap);

@@ -8,7 +8,7 @@ static bool case_at(int index, void *problem) {
   at_gemm_case c;
   bool swap = false;
   at_gemm_case_at(index, &c);
-  const at_gemm_use use = {c.c, (uint8_t)c.alignment};
+  const at_gemm_use use = {.c = c.c, .alignment = (uint8_t)c.alignment};
   at_gemm *g = problem;
   return at_gemm_normalise(&c.problem, use, g, &swap) == ATTUNE_OK && !at_gemm_empty(g) && g->k > 0;
 }

@@ -190,7 +190,7 @@ TEST(each_implementation_does_each_case) {
     bool swap = false;
     oracle_open(&o, &c);
     mirror_open(&m, &o, stream);
-    OK(at_gemm_normalise(p, (at_gemm_use){c.c, (uint8_t)c.alignment}, &g, &swap));
+    OK(at_gemm_normalise(p, (at_gemm_use){.c = c.c, .alignment = (uint8_t)c.alignment}, &g, &swap));
     for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
       const at_implementation *implementation = at_gemm_op.implementations[i];
       if (strcmp(implementation->backend, "cuda") != 0 || !implementation->supports(implementation, &g, device))
@@ -282,7 +282,7 @@ TEST(a_foreign_configuration_is_a_miss) {
   const at_implementation *lt = at_registry_find(&at_gemm_op, "cublaslt", device);
   at_gemm g;
   bool swap;
-  OK(at_gemm_normalise(&c.problem, (at_gemm_use){AT_C_NONE, 16}, &g, &swap));
+  OK(at_gemm_normalise(&c.problem, (at_gemm_use){.c = AT_C_NONE, .alignment = 16}, &g, &swap));
   static const char *const texts[] = {"",       "nonsense", "algo=999999", "algo=", "algo=1,tile=99999,stages=99999",
                                       "algo=-1"};
   for (size_t i = 0; i < AT_COUNT(texts); i++) {

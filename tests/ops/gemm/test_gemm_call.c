@@ -241,7 +241,7 @@ TEST(zero_batch_is_one) {
 /* A problem with a batch of 0 and with one of 1 is one problem: found by the same key. */
 TEST(zero_batch_has_the_key_of_one) {
   attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 5, .n = 3, .k = 2, .stride_a = 100, .stride_d = 1};
-  const at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
+  const at_gemm_use use = {.c = AT_C_NONE, .alignment = AT_ALIGNMENT};
   at_gemm zero, one;
   bool swap = false;
   OK(at_gemm_normalise(&p, use, &zero, &swap));

@@ -71,7 +71,7 @@ TEST(each_implementation_does_each_case) {
     oracle_open(&o, &c);
     at_gemm g;
     bool swap = false;
-    OK(at_gemm_normalise(p, (at_gemm_use){c.c, (uint8_t)c.alignment}, &g, &swap));
+    OK(at_gemm_normalise(p, (at_gemm_use){.c = c.c, .alignment = (uint8_t)c.alignment}, &g, &swap));
     int supporting = 0;
     for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
       const at_implementation *implementation = at_gemm_op.implementations[i];

@@ -65,7 +65,8 @@ static void try_problem(attune_dtype dtype, int trans, int64_t m, int64_t n, int
   p.trans_a = trans & 1 ? ATTUNE_T : ATTUNE_N;
   p.trans_b = trans & 2 ? ATTUNE_T : ATTUNE_N;
   p.m = m, p.n = n, p.k = k;
-  assert_int_equal(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, (uint8_t)size}, &g, &swap), ATTUNE_OK);
+  assert_int_equal(at_gemm_normalise(&p, (at_gemm_use){.c = AT_C_NONE, .alignment = (uint8_t)size}, &g, &swap),
+                   ATTUNE_OK);
   for (size_t i = 0; i < AT_COUNT(all); i++) {
     if (!all[i]->supports(all[i], &g, host)) continue;
     const int count = all[i]->configurations(all[i], &g, host, list, CONFIGURATIONS);

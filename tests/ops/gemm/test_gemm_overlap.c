@@ -96,7 +96,7 @@ TEST(as_a_look_at_every_element) {
     if (o.d == o.a || o.d == o.b || o.d == o.c) continue;
     at_gemm g;
     bool swap = false;
-    OK(at_gemm_normalise(&p, (at_gemm_use){with_c ? AT_C_SEPARATE : AT_C_NONE, 4}, &g, &swap));
+    OK(at_gemm_normalise(&p, (at_gemm_use){.c = with_c ? AT_C_SEPARATE : AT_C_NONE, .alignment = 4}, &g, &swap));
     const char met = meets(&g, at[0], at[1], at[2], at[3]);
     const attune_status status = at_gemm_check_apart(&g, &o, true, false);
     if (status != (met ? ATTUNE_INVALID_ARGUMENT : ATTUNE_OK))

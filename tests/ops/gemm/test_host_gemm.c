@@ -70,7 +70,7 @@ static void product_open(product *p, const int dtypes[2], int trans, const int64
            (int)q -> k);
   oracle_open(&p->o, &one);
   bool swap = false;
-  OK(at_gemm_normalise(q, (at_gemm_use){one.c, (uint8_t)one.alignment}, &p->g, &swap));
+  OK(at_gemm_normalise(q, (at_gemm_use){.c = one.c, .alignment = (uint8_t)one.alignment}, &p->g, &swap));
   p->operands = oracle_operands(&p->o);
 }
 

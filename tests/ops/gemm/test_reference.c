@@ -43,7 +43,7 @@ static at_gemm_case case_of(attune_dtype in, attune_dtype out, int m, int n, int
 static void setup(fixture *f, const at_gemm_case *c) {
   oracle_open(&f->o, c);
   bool swap = false;
-  assert_int_equal(at_gemm_normalise(&c->problem, (at_gemm_use){c->c, 16}, &f->g, &swap), ATTUNE_OK);
+  assert_int_equal(at_gemm_normalise(&c->problem, (at_gemm_use){.c = c->c, .alignment = 16}, &f->g, &swap), ATTUNE_OK);
   void *pointers[AT_MAX_BUFFERS] = {oracle_pointer(&f->o, ORACLE_A), oracle_pointer(&f->o, ORACLE_B),
                                     oracle_pointer(&f->o, ORACLE_D), oracle_pointer(&f->o, ORACLE_C)};
   if (at_gemm_reference_create(&f->reference, &f->g, device, stream, pointers) != ATTUNE_OK)

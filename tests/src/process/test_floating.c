@@ -101,7 +101,7 @@ static at_gemm problem(void) {
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = M, .n = N, .k = K};
   at_gemm g;
   bool swap = false;
-  OK(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, AT_ALIGNMENT}, &g, &swap));
+  OK(at_gemm_normalise(&p, (at_gemm_use){.c = AT_C_NONE, .alignment = AT_ALIGNMENT}, &g, &swap));
   return g;
 }
 
@@ -188,7 +188,7 @@ static void alone(report *r, attune_tuner *tuner, attune_device *host) {
   at_plan *plan = NULL;
   bool swap = false;
   (void)tuner;
-  OK(at_gemm_normalise(&p, (at_gemm_use){AT_C_NONE, 4}, &g, &swap));
+  OK(at_gemm_normalise(&p, (at_gemm_use){.c = AT_C_NONE, .alignment = 4}, &g, &swap));
   const at_implementation *plain = at_registry_find(&at_gemm_op, "host_reference", host);
   at_configuration one = {""};
   (void)plain->configurations(plain, &g, host, &one, 1);

@@ -110,7 +110,7 @@ static bool can_use(const at_cblas *library, const at_gemm *g) {
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self;
   const at_gemm *g = at_gemm_of(problem);
-  if (device->backend.kind != ATTUNE_DEVICE_HOST || g->dtype != g->dtype_out) return false;
+  if (device->backend.kind != ATTUNE_DEVICE_HOST || !at_gemm_plain_product(g) || g->dtype != g->dtype_out) return false;
   if (g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16) return false;
   int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldd};
   for (size_t i = 0; i < AT_COUNT(sizes); i++)

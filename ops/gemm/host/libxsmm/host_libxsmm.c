@@ -164,7 +164,8 @@ static at_libxsmm_shape shape_of(const at_gemm *g, int64_t ldc, bool onto) {
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self;
   const at_gemm *g = at_gemm_of(problem);
-  if (device->backend.kind != ATTUNE_DEVICE_HOST || !at_small_takes(g) || g->trans_a) return false;
+  if (device->backend.kind != ATTUNE_DEVICE_HOST || !at_gemm_plain_product(g) || !at_small_takes(g) || g->trans_a)
+    return false;
   const at_libxsmm_shape shape = shape_of(g, g->ldd, false);
   return at_libxsmm_find(&shape) != NULL;
 }

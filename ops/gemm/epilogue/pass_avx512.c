@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pass_avx512.c: the loops of an epilogue's pass, for AVX-512. */
+#if defined(__x86_64__)
+#define PASS at_pass_avx512
+#include "ops/gemm/epilogue/pass_template.h"
+#else
+typedef int no_such_cpu;
+#endif

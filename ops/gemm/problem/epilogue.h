@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * epilogue.h: what follows a product, as a part of its problem: checked, normalised, written and read. */
+#ifndef AT_GEMM_PROBLEM_EPILOGUE_H
+#define AT_GEMM_PROBLEM_EPILOGUE_H
+
+#include "ops/gemm/problem/problem.h"
+#include "tuning/op/columns.h"
+
+/* Does a caller's problem have an epilogue? */
+static inline bool at_gemm_asks_epilogue(const attune_gemm_problem *p) {
+  uint64_t all;
+  memcpy(&all, &p->epilogue, sizeof all);
+  return all != 0;
+}
+
+/* Checks the caller's epilogue and puts it into *g, whose other fields are complete. `row`: the caller's m and n have
+ * changed places. INVALID_ARGUMENT. */
+attune_status at_gemm_normalise_epilogue(const attune_gemm_problem *p, bool row, at_gemm *g);
+
+/* Checks the caller's operands that an epilogue, which itself is not checked yet, needs; adds their address bits to
+ * *bits. */
+attune_status at_gemm_check_epilogue_operands(const attune_gemm_epilogue *e, const attune_gemm_operands *o,
+                                              attune_dtype dtype_out, uintptr_t *bits);
+
+/* Type of the elements of bias and bias_gradient, and their number. */
+static inline attune_dtype at_gemm_bias_dtype(const at_gemm *g) {
+  return (attune_dtype)g->epilogue.bias_dtype;
+}
+static inline int64_t at_gemm_bias_count(const at_gemm *g) {
+  return g->epilogue.bias == ATTUNE_BIAS_M ? g->m : g->n;
+}
+static inline int64_t at_gemm_bias_gradient_count(const at_gemm *g) {
+  return g->epilogue.bias_gradient == ATTUNE_BIAS_GRADIENT_A || g->epilogue.bias_gradient == ATTUNE_BIAS_GRADIENT_M
+             ? g->m
+             : g->n;
+}
+static inline bool at_gemm_sums_inputs(const at_gemm *g) {
+  return g->epilogue.bias_gradient == ATTUNE_BIAS_GRADIENT_A || g->epilogue.bias_gradient == ATTUNE_BIAS_GRADIENT_B;
+}
+static inline bool at_gemm_writes_aux(const at_gemm *g) {
+  return g->epilogue.aux != ATTUNE_AUX_NONE && !g->epilogue.gradient;
+}
+static inline bool at_gemm_reads_aux(const at_gemm *g) {
+  return g->epilogue.aux != ATTUNE_AUX_NONE && g->epilogue.gradient;
+}
+
+/* From the first byte of aux to behind its last. */
+size_t at_gemm_aux_bytes(const at_gemm *g);
+
+/* " bias=m relu residual", each where it is there, with a blank before it. `swap`: m and n are called n and m. True
+ * when it fitted. */
+bool at_gemm_put_epilogue(const at_gemm *g, bool swap, char *out, size_t size, size_t *at);
+
+/* Reads one of those words. False: it is none. */
+bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p);
+
+/* The words, for messages. */
+#define AT_GEMM_EPILOGUE_WORDS                                                                           \
+  "bias=m or bias=n (:f32), relu, gelu, gelu_tanh, silu, sigmoid, tanh, aux=input, aux=mask, gradient, " \
+  "bias-gradient=a "                                                                                     \
+  "(b, m, n), residual, clamp"
+
+/* Columns of a workload's row, each with a word of the text: epilogue = "bias=n;relu". */
+attune_status at_gemm_epilogue_column(const at_column *field, attune_gemm_problem *p, bool *known);
+
+#endif
