@@ -76,7 +76,11 @@ static void levels(void) {
 static void planes(void) {
   const struct cudaChannelFormatDesc format = cudaCreateChannelDesc(8, 8, 8, 0, cudaChannelFormatKindNV12);
   cudaArray_t array = NULL, plane = NULL;
-  CUDA(cudaMallocArray(&array, &format, WIDTH, HEIGHT, cudaArrayDefault));
+  if (cudaMallocArray(&array, &format, WIDTH, HEIGHT, cudaArrayDefault) == cudaErrorInvalidValue) {
+    (void)cudaGetLastError();
+    puts("no arrays of planes on this device");
+    return;
+  }
   CUDA(cudaArrayGetPlane(&plane, array, 0));
   check_format(plane, 8);
   CUDA(cudaFreeArray(array));

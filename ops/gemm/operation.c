@@ -27,7 +27,9 @@ static double bytes(const void *problem) {
   const double a = (double)g->m * (double)g->k * (g->stride_a ? (double)g->batch : 1.0);
   const double b = (double)g->k * (double)g->n * (g->stride_b ? (double)g->batch : 1.0);
   const double d = (double)g->m * (double)g->n * (double)g->batch;
-  return in * (a + b) + out * d * (g->c == AT_C_NONE ? 1.0 : 2.0);
+  const double matrices =
+      1.0 + (g->c != AT_C_NONE) + (g->epilogue.residual != 0) + (g->epilogue.aux == ATTUNE_AUX_INPUT);
+  return in * (a + b) + out * d * matrices;
 }
 
 static bool deterministic(const void *problem) {
@@ -54,6 +56,10 @@ static int scalars(const void *problem, at_scalar out[AT_MAX_SCALARS]) {
   if (complex) out[count++] = (at_scalar){"alpha_imag", 0.0, {-2.0, 2.0}};
   if (c) out[count++] = (at_scalar){"beta", AT_GEMM_TEST_BETA, {-2.0, 2.0}};
   if (c && complex) out[count++] = (at_scalar){"beta_imag", 0.0, {-2.0, 2.0}};
+  if (g->epilogue.clamp) {
+    out[count++] = (at_scalar){"clamp_min", AT_GEMM_TEST_CLAMP_MIN, {-1.0, -0.5}};
+    out[count++] = (at_scalar){"clamp_max", AT_GEMM_TEST_CLAMP_MAX, {0.5, 1.5}};
+  }
   return count;
 }
 
@@ -67,7 +73,17 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
                           .beta = s.beta,
                           .d = pointers[AT_GEMM_D],
                           .alpha_imag = s.alpha_imag,
-                          .beta_imag = s.beta_imag};
+                          .beta_imag = s.beta_imag,
+                          .clamp_min = s.clamp_min,
+                          .clamp_max = s.clamp_max};
+  if (at_gemm_has_epilogue(g)) {
+    int place[AT_GEMM_BUFFERS];
+    at_gemm_buffer_places(g, place);
+    o->bias = g->epilogue.bias ? pointers[place[AT_GEMM_BIAS]] : NULL;
+    o->residual = g->epilogue.residual ? pointers[place[AT_GEMM_RESIDUAL]] : NULL;
+    o->aux = g->epilogue.aux ? pointers[place[AT_GEMM_AUX]] : NULL;
+    o->bias_gradient = g->epilogue.bias_gradient ? pointers[place[AT_GEMM_BIAS_GRADIENT]] : NULL;
+  }
   if (g->c == AT_C_NONE) return;
   o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
 }

@@ -30,6 +30,16 @@ typedef struct at_lt_problem {
 attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
 void at_lt_close(at_lt_problem *problem);
 
+/* cublaslt_epilogue.c: has cuBLASLt the problem's epilogue? True without one. */
+bool at_lt_has_epilogue(const at_gemm *g);
+
+/* The problem with its residual in the place of C; as it is without one. */
+at_gemm at_lt_with_residual(const at_gemm *g);
+
+/* Puts the epilogue into a descriptor, with stand-ins for the operands; then those of a call. */
+cublasStatus_t at_lt_set_epilogue(cublasLtMatmulDesc_t matmul, const at_gemm *g);
+cublasStatus_t at_lt_move_epilogue(cublasLtMatmulDesc_t matmul, const at_gemm *g, const at_gemm_operands *o);
+
 /* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been
  * reported at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or
  * algorithm. */

@@ -39,11 +39,29 @@ attune_status at_lt_enter(at_cuda_scope *scope, void **workspace, const at_plan 
   return status;
 }
 
+/* The operands of an epilogue lie in the descriptor: a call has a copy of its own, for plans are shared by threads. */
+static __attribute__((noinline)) attune_status multiply_with_epilogue(const at_lt_plan *lt, const at_gemm_operands *o,
+                                                                      void *workspace, attune_stream *stream) {
+  const at_lt_problem *p = &lt->problem;
+  const bool residual = p->gemm.epilogue.residual != 0;
+  const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha),
+                       beta = at_gemm_scalar_of(&p->gemm, residual ? 1.0 : o->beta);
+  const void *c = residual ? o->residual : p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
+  cublasLtMatmulDescOpaque_t matmul = *p->matmul;
+  AT_TRY(at_cublas_check(p->device, at_lt_move_epilogue(&matmul, &p->gemm, o), "cublasLtMatmulDescSetAttribute"));
+  return at_cublas_check(p->device,
+                         at_cublas.cublasLtMatmul(p->handle, &matmul, &alpha, o->a, p->a, o->b, p->b, &beta, c, p->c,
+                                                  o->d, p->d, &lt->algorithm, workspace, lt->workspace_bytes,
+                                                  (cudaStream_t)stream->native),
+                         "cublasLtMatmul");
+}
+
 /* With beta = 0 cuBLASLt does not read C, and D stands in for a C that is not there. */
 attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
                              attune_stream *stream) {
   const at_lt_problem *p = &lt->problem;
   const at_gemm_operands *o = operands;
+  if (AT_UNLIKELY(at_gemm_has_epilogue(&p->gemm))) return multiply_with_epilogue(lt, o, workspace, stream);
   at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha), beta = at_gemm_scalar_of(&p->gemm, o->beta);
   const void *c = p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
   return at_cublas_check(p->device,

@@ -80,9 +80,10 @@ static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
   return status;
 }
 
-attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *asked, unsigned copied, attune_device *device) {
   memset(out, 0, sizeof *out);
-  out->gemm = *g;
+  out->gemm = at_lt_with_residual(asked);
+  const at_gemm *g = &out->gemm;
   out->device = device;
   out->reductions = permitted_reductions(g);
   out->forbidden = forbidden_flags(g);
@@ -102,6 +103,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, 
     out->alignment[2] = out->alignment[3];
   AT_TRY(at_cuda_blaslt(device, &out->handle));
   cublasStatus_t made = new_matmul(&out->matmul, g);
+  if (made == CUBLAS_STATUS_SUCCESS && at_gemm_has_epilogue(g)) made = at_lt_set_epilogue(out->matmul, g);
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->a, g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->batch, g->stride_a);
   if (made == CUBLAS_STATUS_SUCCESS)

@@ -33,8 +33,9 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
 
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_machine machine = at_machine_of(device);
-  return at_gemm_plain_product(at_gemm_of(problem)) && !at_gemm_complex(at_gemm_of(problem)->dtype) &&
-         at_gemm_kernels_of(self)->supports(at_gemm_of(problem), &machine);
+  const at_gemm *g = at_gemm_of(problem);
+  const bool follows = !at_gemm_has_epilogue(g) || (at_gemm_kernels_of(self)->has_epilogue && at_gemm_in_registers(g));
+  return follows && !at_gemm_complex(g->dtype) && at_gemm_kernels_of(self)->supports(g, &machine);
 }
 
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -52,7 +53,7 @@ bool at_gemm_kernel_depends(const at_implementation *self, const at_configuratio
 static attune_status describe(at_gemm_launch_spec *recipe, const at_implementation *self, const at_gemm *g,
                               const at_machine *machine, const at_configuration *configuration) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
-  if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
+  if (!family->supports(g, machine) || !at_gemm_launch_spec_of(recipe, family, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
                    self->name);
   return ATTUNE_OK;
@@ -142,7 +143,7 @@ void at_gemm_kernel_prepare_many(const at_implementation *self, const void *prob
   int made = 0;
   for (int i = 0; requests && i < count; i++) {
     at_gemm_launch_spec recipe;
-    if (!family->recipe(&recipe, at_gemm_of(problem), &machine, &configurations[i])) continue;
+    if (!at_gemm_launch_spec_of(&recipe, family, at_gemm_of(problem), &machine, &configurations[i])) continue;
     for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
       char *text = NULL;
       if (at_gemm_text(&text, family, &recipe, before) == ATTUNE_OK) requests[made++].source = source_of(family, text);

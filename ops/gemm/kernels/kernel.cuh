@@ -9,6 +9,9 @@
 #ifndef OUT
 #define OUT IN
 #endif
+#ifndef EPILOGUE
+#define EPILOGUE 0
+#endif
 
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;
@@ -26,6 +29,8 @@ struct at_arguments {
   int m, n, k, batch;
   char *sums; /* in the workspace */
   int phase, zero;
+  const char *bias; /* of an epilogue */
+  double clamp_min, clamp_max;
 };
 
 /* ---- elements ---- */
@@ -121,6 +126,27 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
   return at_narrow(at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum));
 }
 
+#if EPILOGUE
+AT_INLINE at_sum at_followed(const at_arguments &a, int m, int n, at_sum z); /* epilogue.cuh */
+#endif
+
+/* The same of the sum that element (m, n) of D gets; it may lie outside of D. */
+AT_INLINE at_out at_finish_at(const at_arguments &a, int m, int n, at_sum sum) {
+#if EPILOGUE
+  return at_narrow(at_followed(a, m, n, (at_sum)a.alpha * sum));
+#else
+  return at_finish(a, sum);
+#endif
+}
+
+AT_INLINE at_out at_finish_at(const at_arguments &a, int m, int n, at_sum sum, at_out c) {
+#if EPILOGUE
+  return at_narrow(at_followed(a, m, n, at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum)));
+#else
+  return at_finish(a, sum, c);
+#endif
+}
+
 /* A sum into its place in D; TURNED: D lies along n. READS_C: there may be a C. */
 template <bool TURNED_, bool READS_C_>
 AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum sum) {
@@ -128,9 +154,9 @@ AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum
   const at_i64 line = TURNED_ ? m : n, at = (at_i64)(TURNED_ ? n : m) * (at_i64)sizeof(at_out);
   at_out *d = (at_out *)(a.d + matrix * a.stride_d + line * a.ldd + at);
   if (READS_C_ && a.beta != 0.0)
-    *d = at_finish(a, sum, *(const at_out *)(a.c + matrix * a.stride_c + line * a.ldc + at));
+    *d = at_finish_at(a, m, n, sum, *(const at_out *)(a.c + matrix * a.stride_c + line * a.ldc + at));
   else
-    *d = at_finish(a, sum);
+    *d = at_finish_at(a, m, n, sum);
 }
 
 /* COUNT sums side by side. */
@@ -138,6 +164,7 @@ template <int COUNT> struct at_row { at_sum x[COUNT]; };
 
 /* Elements of D, COUNT side by side from (line, at) on; a store may have EACH. Of a family whose macros say how D lies:
  * at_write<AT_WRITE>. */
+#define AT_FINISH_HERE(...) at_finish_at(a, TURNED_ ? line : at + i + e, TURNED_ ? at + i + e : line, __VA_ARGS__)
 template <int EACH, bool TURNED_, bool ENDS, bool FEWER, bool READS_C_, int COUNT>
 AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
   constexpr int STORE = EACH < COUNT ? EACH : COUNT, SIZE_OUT = (int)sizeof(at_out);
@@ -153,10 +180,10 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
       if (with_c) {
         const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_OUT);
 #pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
+        for (int e = 0; e < STORE; e++) out.x[e] = AT_FINISH_HERE(sum.x[i + e], old.x[e]);
       } else {
 #pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
+        for (int e = 0; e < STORE; e++) out.x[e] = AT_FINISH_HERE(sum.x[i + e]);
       }
       *(at_pack<at_out, STORE> *)(d + i * SIZE_OUT) = out;
     } else {
@@ -164,11 +191,12 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
       for (int e = 0; e < STORE; e++)
         if (at + i + e < length)
           *(at_out *)(d + (i + e) * SIZE_OUT) =
-              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT))
-                     : at_finish(a, sum.x[i + e]);
+              with_c ? AT_FINISH_HERE(sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT))
+                     : AT_FINISH_HERE(sum.x[i + e]);
     }
   }
 }
+#undef AT_FINISH_HERE
 #define AT_WRITE EACH_D, TURNED, TURNED ? RAGGED_N : RAGGED_M, TURNED ? RAGGED_M : RAGGED_N, READS_C
 
 /* ---- memory ---- */

@@ -21,8 +21,10 @@ typedef struct at_gemm_arguments {
   int32_t m, n, k, batch;
   void *sums;          /* the workspace, of a recipe that asks for one */
   int32_t phase, zero; /* zero: 0, which a compiler cannot know */
+  const void *bias;    /* of an epilogue */
+  double clamp_min, clamp_max;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 5 * 8, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {
@@ -49,7 +51,7 @@ typedef struct at_gemm_define {
   int value;
 } at_gemm_define;
 
-enum { AT_GEMM_DEFINES = 40 };
+enum { AT_GEMM_DEFINES = 48 };
 
 /* A configuration for a problem: how its kernel is compiled and launched. */
 typedef struct at_gemm_launch_spec {
@@ -71,6 +73,7 @@ typedef struct at_gemm_launch_spec {
 typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
   const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool has_epilogue;       /* its sums become D by at_finish_at */
   bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
   bool (*supports)(const at_gemm *g, const at_machine *machine);
@@ -124,6 +127,14 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 
 /* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
 void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g);
+
+/* Is the problem's epilogue, if it has one, of those that a kernel does with its sums in registers: bias, activation and
+ * clamp? */
+bool at_gemm_in_registers(const at_gemm *g);
+
+/* The family's slot of this name, and the macros of the problem's epilogue. */
+bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *family, const at_gemm *g,
+                            const at_machine *machine, const at_configuration *configuration);
 
 /* A grid of `blocks` clusters of `split` blocks, by `batch` and `layers`, 0 as 1. */
 void at_gemm_launch_spec_grid(at_gemm_launch_spec *recipe, int64_t blocks, int split, int64_t batch, int64_t layers,

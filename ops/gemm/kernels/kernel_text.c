@@ -6,6 +6,7 @@
 
 #include "ops/gemm/kernels/kernel.h"
 
+#include "gemm_epilogue_cuh.h"
 #include "gemm_kernel_cuh.h"
 
 void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value) {
@@ -41,6 +42,30 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
 
+/* After a change of A and B. */
+static void define_epilogue(at_gemm_launch_spec *recipe, const at_gemm *g) {
+  static const uint8_t other[] = {0, ATTUNE_BIAS_N, ATTUNE_BIAS_M};
+  const attune_gemm_epilogue *e = &g->epilogue;
+  if (!at_gemm_has_epilogue(g)) return;
+  at_gemm_define_add(recipe, "EPILOGUE", 1);
+  at_gemm_define_add(recipe, "BIAS", recipe->swapped ? other[e->bias] : e->bias);
+  at_gemm_define_add(recipe, "BIAS_TYPE", dtype_number(e->bias_dtype));
+  at_gemm_define_add(recipe, "ACTIVATION", e->activation);
+  at_gemm_define_add(recipe, "CLAMP", e->clamp);
+}
+
+bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *family, const at_gemm *g,
+                            const at_machine *machine, const at_configuration *configuration) {
+  if (!family->recipe(out, g, machine, configuration)) return false;
+  define_epilogue(out, g);
+  return true;
+}
+
+bool at_gemm_in_registers(const at_gemm *g) {
+  const attune_gemm_epilogue e = g->epilogue;
+  return !e.aux && !e.gradient && !e.bias_gradient && !e.residual;
+}
+
 void at_gemm_launch_spec_swap(at_gemm_launch_spec *r) {
   at_gemm_arguments *a = &r->arguments;
   const at_gemm_arguments was = *a;
@@ -55,6 +80,7 @@ void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const 
   out->b = swapped ? o->a : o->b;
   out->c = g->c == AT_C_SEPARATE ? o->c : o->d;
   out->d = o->d;
+  out->bias = o->bias, out->clamp_min = o->clamp_min, out->clamp_max = o->clamp_max;
   out->alpha = o->alpha;
   out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
 }
@@ -87,14 +113,21 @@ void at_gemm_launch_spec_grid(at_gemm_launch_spec *r, int64_t blocks, int split,
   if (split > 1) r->config.cluster[0] = (unsigned)split;
 }
 
+static bool spec_has_epilogue(const at_gemm_launch_spec *recipe) {
+  for (int i = 0; i < recipe->define_count; i++)
+    if (strcmp(recipe->defines[i].name, "EPILOGUE") == 0) return true;
+  return false;
+}
+
 attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before) {
   const bool apart = before && family->before_text;
   const char *first = !apart && family->first[0] ? family->first[0] : "",
              *second = !apart && family->first[1] ? family->first[1] : "",
              *text = apart ? family->before_text : family->text;
+  const char *epilogue = !apart && spec_has_epilogue(recipe) ? at_gemm_epilogue_cuh : "";
   const int defines = apart ? recipe->before_defines : recipe->define_count;
-  const size_t size =
-      strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(second) + strlen(text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
+  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(epilogue) + strlen(first) + strlen(second) + strlen(text) +
+                      48 * (size_t)(AT_GEMM_DEFINES + 1);
   size_t at = 0;
   *out = malloc(size);
   if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
@@ -102,7 +135,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   for (int i = 0; i < defines; i++)
     fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
   if (before && !apart) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
-  fits = fits && at_append(*out, size, &at, "%s%s%s%s", at_gemm_kernel_cuh, first, second, text);
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s%s", at_gemm_kernel_cuh, epilogue, first, second, text);
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;

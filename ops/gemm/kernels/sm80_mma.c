@@ -321,6 +321,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_mma.cu",
     .entry = "at_mma",
     .text = at_gemm_block_tile_cuh,
+    .has_epilogue = true,
     .first = {at_gemm_sm80_mma_tile_cuh, at_gemm_sm80_mma_cuh},
     .supports = supports,
     .candidates = candidates,

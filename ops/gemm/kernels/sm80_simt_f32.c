@@ -234,6 +234,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_simt_f32.cu",
     .entry = "at_simt",
     .text = at_gemm_block_tile_cuh,
+    .has_epilogue = true,
     .first = {at_gemm_sm80_simt_f32_cuh},
     .supports = supports,
     .candidates = candidates,

@@ -229,6 +229,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_skinny_mmajor.cu",
     .entry = "at_rows",
     .text = at_gemm_sm80_skinny_mmajor_cuh,
+    .has_epilogue = true,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

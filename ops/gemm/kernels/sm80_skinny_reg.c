@@ -261,6 +261,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_skinny_reg.cu",
     .entry = "at_skinny",
     .text = at_gemm_sm80_skinny_reg_cuh,
+    .has_epilogue = true,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

@@ -87,6 +87,7 @@ static const at_gemm_kernels family = {
     .file = "sm90_wgmma_16b.cu",
     .entry = "at_wgmma",
     .text = at_gemm_sm90_wgmma_16b_cuh,
+    .has_epilogue = true,
     .first = {at_gemm_sm90_wgmma_16b_tile_cuh, at_gemm_sm90_wgmma_16b_epilogue_cuh},
     .before_apart = true,
     .before_text = at_gemm_sm90_wgmma_16b_pad_cuh,

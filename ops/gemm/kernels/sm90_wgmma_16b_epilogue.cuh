@@ -40,8 +40,9 @@ AT_INLINE void at_group_wait(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
 
-/* Columns FIRST on of 64 rows. */
-template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[TN / 2]) {
+/* Columns FIRST on of 64 rows from m on; column 0 is n. */
+template <int FIRST>
+AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[TN / 2], int m, int n) {
   const int lane = (int)threadIdx.x % 32, at = (int)threadIdx.x / 32 % 4 * 16;
 #if ROUNDED
 #pragma unroll
@@ -50,7 +51,8 @@ template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed
 #pragma unroll
     for (int e = 0; e < 4; e++) {
       const int i = (FIRST + j) / 2 + 2 * e;
-      x[e] = (at_u32)at_finish(a, sum[i]) | (at_u32)at_finish(a, sum[i + 1]) << 16;
+      const int r = m + at + lane / 4 + i % 4 / 2 * 8, c = n + i / 4 * 8 + lane % 4 * 2;
+      x[e] = (at_u32)at_finish_at(a, r, c, sum[i]) | (at_u32)at_finish_at(a, r, c + 1, sum[i + 1]) << 16;
     }
     const int r = at + lane / 8 % 2 * 8, c = j + lane / 16 * 8, i = lane % 8;
     at_store_matrices<!TURNED>(to + (TURNED ? (r + i) * PITCH_D + c : (c + i) * PITCH_D + r), x);
@@ -170,7 +172,7 @@ template <int FIRST, int END>
 AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
                        int group) {
   at_group_wait(group);
-  at_put_down<FIRST>(a, room, sum);
+  at_put_down<FIRST>(a, room, sum, m, n);
   at_group_wait(group);
   at_write_all(a, matrix, TURNED ? m : n + FIRST, TURNED ? n + FIRST : m, room);
   if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);

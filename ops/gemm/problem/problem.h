@@ -169,24 +169,28 @@ void at_gemm_reference_destroy(void *reference);
  * default and cublasLt 13.1, f16 and bf16, operands aligned to 128 bytes), which is allowed. */
 #define AT_GEMM_TEST_ALPHA (-1.5)
 #define AT_GEMM_TEST_BETA 1.0
+#define AT_GEMM_TEST_CLAMP_MIN (-0.75)
+#define AT_GEMM_TEST_CLAMP_MAX 1.25
 
 /* The scalars of a call. Those that the problem has are in the order of at_operand_type.scalars: alpha, alpha_imag
- * (complex), beta (with C), beta_imag (both); the others are 0. */
+ * (complex), beta (with C), beta_imag (both), clamp_min and clamp_max (with a clamp); the others are 0. */
 typedef struct at_gemm_scalars {
-  double alpha, alpha_imag, beta, beta_imag;
+  double alpha, alpha_imag, beta, beta_imag, clamp_min, clamp_max;
 } at_gemm_scalars;
 static inline at_gemm_scalars at_gemm_scalars_of(const at_gemm *g, const double *scalars) {
   const bool is_complex = at_gemm_complex(g->dtype), c = g->c != AT_C_NONE;
   return (at_gemm_scalars){.alpha = scalars[0],
                            .alpha_imag = is_complex ? scalars[1] : 0.0,
                            .beta = c ? scalars[is_complex ? 2 : 1] : 0.0,
-                           .beta_imag = c && is_complex ? scalars[3] : 0.0};
+                           .beta_imag = c && is_complex ? scalars[3] : 0.0,
+                           .clamp_min = g->epilogue.clamp ? scalars[c ? 2 : 1] : 0.0,
+                           .clamp_max = g->epilogue.clamp ? scalars[c ? 3 : 2] : 0.0};
 }
 /* The same in the precision of the accumulation type. */
 static inline at_gemm_scalars at_gemm_scalars_rounded(const at_gemm *g, at_gemm_scalars s) {
   if (at_gemm_part(g->dtype) == ATTUNE_F64) return s;
-  return (at_gemm_scalars){(double)(float)s.alpha, (double)(float)s.alpha_imag, (double)(float)s.beta,
-                           (double)(float)s.beta_imag};
+  return (at_gemm_scalars){(double)(float)s.alpha,     (double)(float)s.alpha_imag, (double)(float)s.beta,
+                           (double)(float)s.beta_imag, (double)(float)s.clamp_min,  (double)(float)s.clamp_max};
 }
 
 /* D = beta C for k = 0 or alpha = 0, in stream order; beta = 0 writes zeros and does not read C. `g` has k >= 0 here.

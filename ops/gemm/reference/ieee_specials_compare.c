@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/gemm/reference/reference.h"
+#include "ops/gemm/reference/reference_epilogue.h"
 #include "src/host/threads.h"
 
 enum { MOST_THREADS = 64 };
@@ -67,6 +67,7 @@ typedef struct comparison {
   const at_reference *r;
   const void *output;
   at_special_case c;
+  at_gemm_scalars s;
   double alpha, beta;                    /* in the accumulation's precision */
   double u, tiny, most;                  /* of the output: roundoff, smallest denormal, from where it is Inf */
   int64_t step;                          /* of the columns that are looked at */
@@ -221,6 +222,36 @@ static rule compare_complex(const comparison *c, element *e, int64_t b, int64_t 
   return judge_complex(c, e, value, product, added);
 }
 
+/* y of an epilogue where its z is `z`. */
+static rule judge_y(const comparison *c, const element *e, int64_t b, int64_t i, int64_t j, double z, double value) {
+  const int activation = c->r->g.epilogue.gradient ? ATTUNE_ACTIVATION_NONE : c->r->g.epilogue.activation;
+  const double error = c->r->gamma * (fabs(c->alpha) * e->magnitude + fabs(e->addend));
+  const at_epilogue_element x = at_epilogue_expect(c->r, &c->s, b, i, j, z, error);
+  double y = x.y;
+  if (fabs(y) >= c->most) y = copysign((double)INFINITY, y);
+  /* -Inf times 0: the limit is right, too; and so is all that Inf times a derivative of nearly 0 may give */
+  if (x.z == -(double)INFINITY && (activation == ATTUNE_ACTIVATION_GELU || activation == ATTUNE_ACTIVATION_GELU_TANH ||
+                                   activation == ATTUNE_ACTIVATION_SILU))
+    return RULES;
+  if (isinf(x.z) && c->r->g.epilogue.gradient) return RULES;
+  if (isnan(y)) return isnan(value) ? RULES : why_not_finite(c, e, true);
+  if (isinf(y)) return value == y ? RULES : why_not_finite(c, e, false);
+  if (!isfinite(value)) return c->c.c == AT_C_POISON ? C_UNREAD : FINITE;
+  const double allowed = x.y_error + c->u * fabs(y) + 4.0 * c->tiny;
+  if (fabs(value - y) <= allowed) return RULES;
+  if (has_denormal(c, e)) return DENORMALS;
+  return e->row || e->column ? ZEROS : c->c.c == AT_C_POISON ? C_UNREAD : SCALARS;
+}
+
+/* An epilogue sees what the product and C give; beyond D's largest number also infinity, as when that is rounded. */
+static rule judge_epilogue(const comparison *c, const element *e, int64_t b, int64_t i, int64_t j, double value) {
+  const double z = c->alpha * e->product + e->addend;
+  if (isinf(c->alpha) && !isfinite(value)) return RULES;
+  const rule exact = judge_y(c, e, b, i, j, z, value);
+  if (exact == RULES || !(fabs(z) >= c->most)) return exact;
+  return judge_y(c, e, b, i, j, copysign((double)INFINITY, z), value);
+}
+
 static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;
@@ -243,7 +274,8 @@ static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
     const int turn = r->added ? at_special_c_turn(g, c->c.c, i, j, g->stride_c ? b : 0) : -1;
     if (r->added) e.c = turn < 0 ? r->added[at + (size_t)i] : at_special_c_number(g, turn);
     if (c->beta != 0.0) e.addend = c->beta * e.c;
-    const rule broken = judge(c, &e, at_reference_value(c->output, (attune_dtype)g->dtype_out, first + (size_t)i));
+    const double value = at_reference_value(c->output, (attune_dtype)g->dtype_out, first + (size_t)i);
+    const rule broken = r->epilogue ? judge_epilogue(c, &e, b, i, j, value) : judge(c, &e, value);
     if (broken != RULES) lost |= UINT32_C(1) << broken;
   }
   return lost;
@@ -290,7 +322,11 @@ attune_status at_gemm_ieee_specials_compare(void *reference, int which, const at
   comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D]};
   const at_gemm *g = &c.r->g;
   at_special_cases(g, which, &c.c);
-  const at_gemm_scalars s = at_gemm_scalars_rounded(g, (at_gemm_scalars){.alpha = c.c.alpha, .beta = c.c.beta});
+  const at_gemm_scalars s = at_gemm_scalars_rounded(g, (at_gemm_scalars){.alpha = c.c.alpha,
+                                                                         .beta = c.c.beta,
+                                                                         .clamp_min = AT_GEMM_TEST_CLAMP_MIN,
+                                                                         .clamp_max = AT_GEMM_TEST_CLAMP_MAX});
+  c.s = s;
   c.alpha = s.alpha;
   c.beta = s.beta;
   describe_output(&c);

@@ -6,7 +6,7 @@
  * costs O(mk + kn) and is at most 4/3 of it on uniform data. The trusted result: on the host a float64 GEMM of attune's
  * own; on CUDA cuBLAS in float64 (for halves: from the halves into float32), checked on random elements against long
  * double dot products made here. */
-#include "ops/gemm/reference/reference.h"
+#include "ops/gemm/reference/reference_epilogue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -282,6 +282,8 @@ static attune_status fetch(at_reference *r, attune_stream *stream, void *const p
                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
   }
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream); /* the host's inputs, too */
+  if (status == ATTUNE_OK && at_gemm_has_epilogue(&r->g))
+    status = at_epilogue_reference_create(&r->epilogue, &r->g, seen);
   r->a = seen[AT_GEMM_A];
   r->b = seen[AT_GEMM_B];
   r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
@@ -354,5 +356,6 @@ void at_gemm_reference_destroy(void *reference) {
   free(r->b_at);
   free(r->row_norms);
   free(r->column_norms);
+  at_epilogue_reference_destroy(r->epilogue);
   free(r);
 }

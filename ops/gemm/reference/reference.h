@@ -24,8 +24,9 @@ typedef struct at_reference {
   uint64_t gaps;                    /* of an in-place D, as it was */
   int64_t place[AT_SPECIAL_PLACES]; /* where special values are planted along k */
   int places;
-  double *a_at, *b_at;   /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
-  const void *a, *b, *c; /* the inputs in host memory, while it is made */
+  double *a_at, *b_at; /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
+  struct at_epilogue_reference *epilogue; /* reference_epilogue.h; NULL: none */
+  const void *a, *b, *c;                  /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;
 

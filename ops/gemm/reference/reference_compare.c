@@ -3,7 +3,7 @@
  * poison. */
 #include <math.h>
 
-#include "ops/gemm/reference/reference.h"
+#include "ops/gemm/reference/reference_epilogue.h"
 #include "src/host/threads.h"
 #include "src/process/limit.h"
 
@@ -11,6 +11,7 @@ enum { MOST_THREADS = 64 };
 
 typedef struct comparison {
   const at_reference *r;
+  const at_outputs *outputs;
   const unsigned char *output;
   unsigned char poison;
   at_gemm_scalars s;          /* in the accumulation's precision; beta 0 without C */
@@ -43,6 +44,18 @@ static double addend_of(const comparison *c, size_t at, int64_t i, double *size)
   return times(c->s.beta, c->s.beta_imag, z, (int)(i & 1));
 }
 
+/* An element of D and of aux with an epilogue, `sum` before it with its error. */
+static double compare_epilogue(const comparison *c, int64_t b, int64_t i, int64_t j, double sum, double error,
+                               double value) {
+  const attune_dtype dtype = (attune_dtype)c->r->g.dtype_out;
+  const at_epilogue_element e = at_epilogue_expect(c->r, &c->s, b, i, j, sum, error);
+  const double fraction = fabs(value - e.y) / (e.y_error + at_reference_roundoff(dtype) * fabs(e.y) +
+                                               at_reference_underflow(dtype) + at_reference_underflow(dtype));
+  const double aux = at_epilogue_compare_aux(c->r, c->outputs, b, i, j, &e);
+  if (value == e.y) return aux;
+  return isnan(fraction) ? INFINITY : fraction > aux ? fraction : aux;
+}
+
 /* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may
  * round twice, alpha A B before C is added: cuBLAS's default does. A complex element's parts are allowed the error of
  * its size. */
@@ -62,6 +75,11 @@ static double compare_column(const comparison *c, int64_t b, int64_t j) {
     const double product = scaled(c, at, i), expected = product + addend,
                  value = at_reference_value(c->output, dtype, first + (size_t)i);
     const double magnitude = r->row_norms[b * g->m + i / r->parts] * column + added;
+    if (r->epilogue) {
+      const double here = compare_epilogue(c, b, i, j, expected, twice * fabs(product) + r->gamma * magnitude, value);
+      if (here > worst) worst = here;
+      continue;
+    }
     const double fraction =
         fabs(value - expected) / (u * fabs(expected) + twice * fabs(product) + r->gamma * magnitude + tiny);
     if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
@@ -79,6 +97,7 @@ static bool poisoned(const unsigned char *bytes, size_t count, unsigned char poi
 static bool gap_untouched(const comparison *c, int64_t b, int64_t j) {
   size_t bytes = 0;
   const unsigned char *gap = at_reference_gap(&c->r->g, c->output, b, j, &bytes);
+  if (c->r->epilogue && !at_epilogue_gaps_untouched(c->r, c->outputs, b, j)) return false;
   return c->r->g.c == AT_C_INPLACE || poisoned(gap, bytes, c->poison);
 }
 
@@ -97,7 +116,8 @@ static void compare_share(void *arg, const at_team *team) {
 
 attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
                                         double *max_error) {
-  comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D], .poison = outputs->poison[AT_GEMM_D]};
+  comparison c = {
+      .r = reference, .outputs = outputs, .output = outputs->bytes[AT_GEMM_D], .poison = outputs->poison[AT_GEMM_D]};
   c.s = at_gemm_scalars_rounded(&c.r->g, at_gemm_scalars_of(&c.r->g, scalars));
   if (c.r->g.c == AT_C_INPLACE && at_reference_gaps(&c.r->g, c.output) != c.r->gaps) {
     *max_error = INFINITY;
@@ -109,7 +129,7 @@ attune_status at_gemm_reference_compare(void *reference, const double *scalars, 
   at_parallel(threads, compare_share, &c);
   const attune_status status = at_limit_look(); /* else all columns were compared */
   if (status != ATTUNE_OK) return status;
-  *max_error = 0.0;
+  *max_error = c.r->epilogue ? at_epilogue_compare_vector(c.r, outputs) : 0.0;
   for (int i = 0; i < threads; i++)
     if (c.worst[i] > *max_error) *max_error = c.worst[i];
   return ATTUNE_OK;

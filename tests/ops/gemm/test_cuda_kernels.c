@@ -209,7 +209,7 @@ static void add_problem(group *all, const at_implementation *implementation, con
     at_gemm_launch_spec recipe;
     char *text = NULL;
     all->tried[i][all->counts[i]++] = list[t == 0 ? 0 : draw(count)];
-    assert_true(family->recipe(&recipe, g, &machine, &all->tried[i][t]));
+    assert_true(at_gemm_launch_spec_of(&recipe, family, g, &machine, &all->tried[i][t]));
     for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
       OK(at_gemm_text(&text, family, &recipe, before));
       all->requests[all->made++].source =

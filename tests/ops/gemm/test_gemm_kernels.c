@@ -116,7 +116,7 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
     n->problems++;
     for (int i = 0; i < count; i++) {
       at_gemm_launch_spec recipe;
-      assert_true(family->recipe(&recipe, g, machine, &list[i]));
+      assert_true(at_gemm_launch_spec_of(&recipe, family, g, machine, &list[i]));
       snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->file,
                attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
                (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);

@@ -261,7 +261,7 @@ static void add(const at_gemm_kernels *family, const shape *s) {
     j->s = *s;
     j->configuration = list[draw(count)];
     if (any && tries < 400) draw_configuration(&j->configuration, family);
-    if (!family->recipe(&j->recipe, &g, &machine, &j->configuration)) {
+    if (!at_gemm_launch_spec_of(&j->recipe, family, &g, &machine, &j->configuration)) {
       assert_true(any && tries < 400);
       continue;
     }

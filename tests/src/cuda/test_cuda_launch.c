@@ -332,7 +332,7 @@ static attune_status ask_for_more(void *user, attune_stream *to) {
   (void)at_jit_set_most(before);
   at_jit_release(more);
   if (refused == ATTUNE_OK) return at_fail(ATTUNE_INTERNAL, "a kernel too many was loaded");
-  if (refused != ATTUNE_UNSUPPORTED || !strstr(attune_last_message(), "is captured")) return ATTUNE_INTERNAL;
+  if (refused != ATTUNE_UNSUPPORTED || !strstr(attune_last_message(), "is being captured")) return ATTUNE_INTERNAL;
   return give(user, to);
 }
 
