@@ -110,6 +110,10 @@ static inline double __fma_rn(double x, double y, double z) {
 static inline double __dsqrt_rn(double x) {
   return sqrt(x);
 }
+static inline float __frcp_rn(float x) {
+  return 1.0f / x;
+}
+#define __ldg(p) (*(p))
 #define __expf expf
 #define __logf logf
 #define __log2f log2f

@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "ops/gemm/epilogue/pass.h"
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
 
@@ -144,6 +145,12 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
         at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
                                (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
         if (family == FAMILY(sm80_mma)) g.accuracy = ATTUNE_REDUCED;
+        if (family->has_epilogue && t >= 2) { /* those of the families that have any */
+          g.epilogue.activation = (uint8_t)((s + d) % (ATTUNE_ACTIVATION_TANH + 1));
+          g.epilogue.bias = (uint8_t)(1 + (s + d) % 2);
+          g.epilogue.bias_dtype = t == 2 ? g.dtype_out : ATTUNE_F32;
+          g.epilogue.clamp = s % 3 == 0;
+        }
         one_problem(family, &g, every, &n);
       }
   print_message("%s: %d problems, %d kernels, %d registers at most\n", family->file, n.problems, n.kernels,
@@ -250,6 +257,41 @@ TEST(sums_pass_in_whole_words) {
         if (found < 0) skip();
         assert_int_equal(found, 0);
       }
+}
+
+/* The kernels of the pass of every epilogue's parts: with vectors as wide as they may be, and element by element. */
+TEST(epilogue_passes) {
+  int made = 0;
+  for (int i = 0; i < 5 * (ATTUNE_ACTIVATION_TANH + 1) * 2; i++) {
+    const int activation = i % (ATTUNE_ACTIVATION_TANH + 1), kind = i / 2 % 5;
+    const bool gradient = activation && i % 3 == 0;
+    at_gemm g = problem_of(kinds[kind][0], kinds[kind][1], 0, 0, 100, 70, 30, 1, AT_C_NONE, i % 2 ? 8 : 128);
+    g.epilogue = (attune_gemm_epilogue){.bias = (uint8_t)(i % 3),
+                                        .bias_dtype = i % 4 && kind != 1 ? ATTUNE_F32 : g.dtype_out,
+                                        .activation = (uint8_t)activation,
+                                        .gradient = gradient,
+                                        .aux = (uint8_t)(gradient || i % 4 == 0),
+                                        .bias_gradient = (uint8_t)(i % 5),
+                                        .residual = i % 5 < 3 && i % 2,
+                                        .clamp = i % 5 < 3 && i % 7 == 0};
+    if (g.epilogue.aux && activation == ATTUNE_ACTIVATION_RELU && i % 2) g.epilogue.aux = ATTUNE_AUX_RELU_MASK;
+    g.ld_aux = g.epilogue.aux == ATTUNE_AUX_RELU_MASK ? 128 : 100, g.ld_residual = 100;
+    char *texts[2];
+    OK(at_pass_texts(&g, &texts[0], &texts[1]));
+    for (int t = 0; t < 2; t++) {
+      if (!texts[t]) continue;
+      at_kernel_code code = {NULL, 0};
+      const at_kernel_source source = at_pass_source(texts[t], t == 1);
+      at_architecture architecture;
+      snprintf(architecture.name, sizeof architecture.name, "%s", targets[(size_t)i % AT_COUNT(targets)].name);
+      const attune_status status = at_kernel_compile(&code, &source, &architecture, NULL);
+      if (status != ATTUNE_UNSUPPORTED) OK(status);
+      made += status == ATTUNE_OK;
+      at_kernel_code_free(&code);
+      free(texts[t]);
+    }
+  }
+  print_message("%d kernels of epilogues\n", made);
 }
 
 TEST(simt_kernels) {

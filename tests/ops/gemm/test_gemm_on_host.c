@@ -24,6 +24,7 @@ typedef struct job {
   shape s;
   at_configuration configuration;
   at_gemm_launch_spec recipe;
+  attune_gemm_epilogue epilogue;
 } job;
 
 static attune_stream *stream;
@@ -136,67 +137,137 @@ static shape rows_shape(int number) {
 }
 
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",         "OUT",
-                                        "M",          "N",
-                                        "K",          "TM",
-                                        "TN",         "WARPS",
-                                        "TEAMS",      "STAGES",
-                                        "SHARE",      "STRAIGHT",
-                                        "TRANS_A",    "TRANS_B",
-                                        "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",    "BYTES_D",
-                                        "READS_C",    "EXACT",
-                                        "STAYS",      "PACKED_A",
-                                        "PACKED_B",   "PACKED_D",
-                                        "THREADS",    "SIZE",
-                                        "SIZE_D",     "INNER_A",
-                                        "OUTER_A",    "INNER_B",
-                                        "OUTER_B",    "FORM",
-                                        "COLS",       "PER",
-                                        "WARPS_M",    "WARPS_K",
-                                        "SPLIT",      "AHEAD",
-                                        "BLOCKS",     "BOUNDS",
-                                        "CHUNK",      "BYTES_L",
-                                        "BYTES_S",    "SMALL_K",
-                                        "TURNED",     "RAGGED",
-                                        "TAIL",       "STEP",
-                                        "ALONG_K",    "PITCH",
-                                        "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS",  "LOADS",
-                                        "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",     "WIDE",
-                                        "AT_INLINE",  "at_load_large",
-                                        "BK",         "WARPS_N",
-                                        "PARTS",      "X_K",
-                                        "Y_K",        "BYTES_X",
-                                        "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",   "RAGGED_K",
-                                        "WHOLE",      "ORDERED",
-                                        "WM",         "WN",
-                                        "LINE_D",     "LINES_D",
-                                        "PITCH_D",    "SUMS",
-                                        "PACK",       "EACH_D",
-                                        "UNIT_D",     "PART_UNIT",
-                                        "LANES",      "ROOMS",
-                                        "GROUPS",     "STEPS",
-                                        "WARP_COUNT", "PART",
-                                        "KERNEL",     "OWN_LOOP",
-                                        "GAP_TURNED", "LANES_M",
-                                        "LANES_N",    "RM",
-                                        "RN",         "PAD_X",
-                                        "PAD_Y",      "EARLY",
-                                        "SHIFTS",     "HELD",
-                                        "ROOM",       "WARP_ROOM",
-                                        "TILES_N",    "SPAN",
-                                        "STRIDE_S",   "LINE_BYTES",
-                                        "BYTES",      "PIECES",
-                                        "BOUND",      "SUMS_BY_PAIRS",
-                                        "STAGED",     "LARGE",
-                                        "ALL_ROOMS",  "SWAP",
-                                        "AT_ONCE",    "LINES_S",
-                                        "ROWS",       "PLACE_L",
-                                        "PLACE_S",    "RING_L",
-                                        "RING_S",     "COUNT"};
+static const char *const undefined[] = {"IN",
+                                        "OUT",
+                                        "M",
+                                        "N",
+                                        "K",
+                                        "TM",
+                                        "TN",
+                                        "WARPS",
+                                        "TEAMS",
+                                        "STAGES",
+                                        "SHARE",
+                                        "STRAIGHT",
+                                        "TRANS_A",
+                                        "TRANS_B",
+                                        "BYTES_A",
+                                        "BYTES_B",
+                                        "BYTES_C",
+                                        "BYTES_D",
+                                        "READS_C",
+                                        "EXACT",
+                                        "STAYS",
+                                        "PACKED_A",
+                                        "PACKED_B",
+                                        "PACKED_D",
+                                        "THREADS",
+                                        "SIZE",
+                                        "SIZE_D",
+                                        "INNER_A",
+                                        "OUTER_A",
+                                        "INNER_B",
+                                        "OUTER_B",
+                                        "FORM",
+                                        "COLS",
+                                        "PER",
+                                        "WARPS_M",
+                                        "WARPS_K",
+                                        "SPLIT",
+                                        "AHEAD",
+                                        "BLOCKS",
+                                        "BOUNDS",
+                                        "CHUNK",
+                                        "BYTES_L",
+                                        "BYTES_S",
+                                        "SMALL_K",
+                                        "TURNED",
+                                        "RAGGED",
+                                        "TAIL",
+                                        "STEP",
+                                        "ALONG_K",
+                                        "PITCH",
+                                        "LINES",
+                                        "CHUNK_ELEMENTS",
+                                        "WARP_ROWS",
+                                        "LOADS",
+                                        "BLOCK_ROWS",
+                                        "STRIDE_K",
+                                        "UNIT_K",
+                                        "WIDE",
+                                        "AT_INLINE",
+                                        "at_load_large",
+                                        "BK",
+                                        "WARPS_N",
+                                        "PARTS",
+                                        "X_K",
+                                        "Y_K",
+                                        "BYTES_X",
+                                        "BYTES_Y",
+                                        "RAGGED_M",
+                                        "RAGGED_N",
+                                        "RAGGED_K",
+                                        "WHOLE",
+                                        "ORDERED",
+                                        "WM",
+                                        "WN",
+                                        "LINE_D",
+                                        "LINES_D",
+                                        "PITCH_D",
+                                        "SUMS",
+                                        "PACK",
+                                        "EACH_D",
+                                        "UNIT_D",
+                                        "PART_UNIT",
+                                        "LANES",
+                                        "ROOMS",
+                                        "GROUPS",
+                                        "STEPS",
+                                        "WARP_COUNT",
+                                        "PART",
+                                        "KERNEL",
+                                        "OWN_LOOP",
+                                        "GAP_TURNED",
+                                        "LANES_M",
+                                        "LANES_N",
+                                        "RM",
+                                        "RN",
+                                        "PAD_X",
+                                        "PAD_Y",
+                                        "EARLY",
+                                        "SHIFTS",
+                                        "HELD",
+                                        "ROOM",
+                                        "WARP_ROOM",
+                                        "TILES_N",
+                                        "SPAN",
+                                        "STRIDE_S",
+                                        "LINE_BYTES",
+                                        "BYTES",
+                                        "PIECES",
+                                        "BOUND",
+                                        "SUMS_BY_PAIRS",
+                                        "STAGED",
+                                        "LARGE",
+                                        "ALL_ROOMS",
+                                        "SWAP",
+                                        "AT_ONCE",
+                                        "LINES_S",
+                                        "ROWS",
+                                        "PLACE_L",
+                                        "PLACE_S",
+                                        "RING_L",
+                                        "RING_S",
+                                        "COUNT",
+                                        "EPILOGUE",
+                                        "BIAS",
+                                        "BIAS_TYPE",
+                                        "ACTIVATION",
+                                        "CLAMP",
+                                        "AT_EXP",
+                                        "AT_ERF",
+                                        "AT_TANH",
+                                        "AT_RECIPROCAL"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -252,6 +323,12 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   job *j = &jobs[job_count];
   at_gemm g;
   set_problem(&g, s);
+  if (family->has_epilogue && draw(2))
+    g.epilogue = (attune_gemm_epilogue){.bias = (uint8_t)draw(3),
+                                        .activation = (uint8_t)draw(ATTUNE_ACTIVATION_TANH + 1),
+                                        .clamp = (uint8_t)(draw(4) == 0)};
+  if (g.epilogue.bias) g.epilogue.bias_dtype = draw(2) && g.dtype_out != ATTUNE_F64 ? ATTUNE_F32 : g.dtype_out;
+  j->epilogue = g.epilogue;
   if (!family->supports(&g, &machine)) return;
   const int count = family->candidates(&g, &machine, list, ROOM, draw(2));
   assert_true(count > 0);
@@ -272,6 +349,40 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   }
 }
 
+/* ---- epilogues ---- */
+
+static double function(int activation, double x) {
+  switch (activation) {
+  case ATTUNE_ACTIVATION_RELU: return x > 0.0 ? x : isnan(x) ? x : 0.0;
+  case ATTUNE_ACTIVATION_GELU: return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
+  case ATTUNE_ACTIVATION_GELU_TANH: return 0.5 * x * (1.0 + tanh(sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+  case ATTUNE_ACTIVATION_SILU: return x / (1.0 + exp(-x));
+  case ATTUNE_ACTIVATION_SIGMOID: return 1.0 / (1.0 + exp(-x));
+  case ATTUNE_ACTIVATION_TANH: return tanh(x);
+  default: return x;
+  }
+}
+
+/* A bias in the case's operands, to be freed; what is expected becomes what follows it, and the errors grow with it. */
+static void *follow(gemm_case *t, const attune_gemm_epilogue *e) {
+  const int64_t count = t->g.m > t->g.n ? t->g.m : t->g.n;
+  const attune_dtype dtype = e->bias ? (attune_dtype)e->bias_dtype : ATTUNE_F32;
+  const size_t element = attune_dtype_size(dtype);
+  unsigned char *bias = malloc((size_t)count * element);
+  assert_non_null(bias);
+  for (int64_t i = 0; i < count; i++) encode(dtype, bias + (size_t)i * element, random_value(dtype, DATA_NORMAL));
+  t->operands.bias = bias;
+  t->operands.clamp_min = -0.5, t->operands.clamp_max = 2.0;
+  for (int64_t at = 0; at < t->g.m * t->g.n * t->g.batch; at++) {
+    const int64_t i = e->bias == ATTUNE_BIAS_M ? at % t->g.m : at / t->g.m % t->g.n;
+    const double more = e->bias ? decode(dtype, bias + (size_t)i * element) : 0.0, z = (double)t->expected[at] + more;
+    t->expected[at] = (long double)function(e->activation, z);
+    t->weight[at] = 1.13L * (t->weight[at] + (long double)fabs(more)) + 2.0L * (long double)fmax(fabs(z), 1.0);
+    if (e->clamp) t->expected[at] = fminl(fmaxl(t->expected[at], -0.5L), 2.0L);
+  }
+  return bias;
+}
+
 typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
 
 static void run_phase(run_function run, const at_jit_config *c, at_gemm_arguments *arguments, int phase) {
@@ -290,6 +401,7 @@ static void check_job(const job *j, void *library, int number) {
   assert_true(make_case(&t, &j->s, stream));
   assert_true(reset_output(&t));
   OK(attune_stream_synchronize(stream));
+  void *const bias = follow(&t, &j->epilogue);
   at_gemm_arguments arguments = j->recipe.arguments;
   at_gemm_bind(&arguments, &t.g, j->recipe.swapped, &t.operands);
   const at_jit_config *c = &j->recipe.config;
@@ -317,6 +429,7 @@ static void check_job(const job *j, void *library, int number) {
                   (long long)t.g.m, (long long)t.g.n, (long long)t.g.k, (long long)t.g.batch, (long long)t.g.lda,
                   (long long)t.g.ldb, (long long)t.g.ldd, t.g.alignment, t.g.c, t.s.alpha, t.s.beta,
                   j->configuration.text, error);
+  free(bias);
   free_case(&t);
 }
 
