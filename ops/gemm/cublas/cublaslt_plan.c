@@ -44,7 +44,8 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
                              attune_stream *stream) {
   const at_lt_problem *p = &lt->problem;
   const at_gemm_operands *o = operands;
-  at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha), beta = at_gemm_scalar_of(&p->gemm, o->beta);
+  const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha, o->alpha_imag),
+                       beta = at_gemm_scalar_of(&p->gemm, o->beta, o->beta_imag);
   const void *c = p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
   return at_cublas_check(p->device,
                          at_cublas.cublasLtMatmul(p->handle, p->matmul, &alpha, o->a, p->a, o->b, p->b, &beta, c, p->c,
