@@ -19,10 +19,11 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
-  void *sums;          /* the workspace, of a recipe that asks for one */
-  int32_t phase, zero; /* zero: 0, which a compiler cannot know */
+  void *sums;                   /* the workspace, of a recipe that asks for one */
+  int32_t phase, zero;          /* zero: 0, which a compiler cannot know */
+  double alpha_imag, beta_imag; /* of complex problems */
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 16 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {
@@ -70,6 +71,7 @@ typedef struct at_gemm_launch_spec {
 
 typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
+  bool complex;            /* takes complex types, too */
   const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
   bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */

@@ -196,7 +196,8 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "AT_ONCE",    "LINES_S",
                                         "ROWS",       "PLACE_L",
                                         "PLACE_S",    "RING_L",
-                                        "RING_S",     "COUNT"};
+                                        "RING_S",     "COUNT",
+                                        "HALVES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
