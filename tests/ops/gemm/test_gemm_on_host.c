@@ -62,6 +62,15 @@ static shape tiny_shape(int number) {
   return s;
 }
 
+static shape complex_shape(int number) {
+  shape s = tiny_shape(number);
+  s.dtype = s.dtype_out = number % 2 ? ATTUNE_C128 : ATTUNE_C64;
+  s.ta = draw(3), s.tb = draw(3);
+  s.alpha_imag = draw(2) ? 0.0 : 0.5;
+  s.beta_imag = s.c == AT_C_NONE || draw(2) ? 0.0 : -2.0;
+  return s;
+}
+
 static shape direct_shape(int number) {
   shape s = tiny_shape(number);
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
@@ -356,6 +365,10 @@ static void run_family(const at_gemm_kernels *family, shape (*next)(int)) {
 
 TEST(tiny_kernels) {
   run_family(FAMILY(sm80_batched_smem), tiny_shape);
+}
+
+TEST(complex_tiny_kernels) {
+  run_family(FAMILY(sm80_batched_smem), complex_shape);
 }
 
 TEST(direct_kernels) {
