@@ -61,11 +61,11 @@ typedef struct attune_gemm_problem {
         0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT                                                                     \
   }
 
-/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element, or,
- * on the host, to its real part. C may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d);
- * otherwise no element of D may share a byte with an element of A, B or C that is read. D may lie in their gaps:
- * between columns that are ld apart, or between the matrices of a batch. The scalars are converted to the accumulation
- * type; only complex problems read their imaginary parts. */
+/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element; on
+ * the host a complex one may be aligned to its real part only. C may be NULL if beta = 0. D may be the same memory as C
+ * (then ldc = ldd and stride_c = stride_d); otherwise no element of D may share a byte with an element of A, B or C
+ * that is read. D may lie in their gaps: between columns that are ld apart, or between the matrices of a batch. The
+ * scalars are converted to the accumulation type; only complex problems read their imaginary parts. */
 typedef struct attune_gemm_operands {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;
