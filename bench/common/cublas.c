@@ -34,13 +34,13 @@ cublasComputeType_t bench_cublas_compute(const attune_gemm_problem *g) {
 }
 
 const void *bench_cublas_one(const attune_gemm_problem *g) {
-  static const double one[2] = {1.0};
+  static const _Alignas(16) double one[2] = {1.0};
   static const float one_f32[2] = {1.0f};
   return bench_part(g->dtype) == ATTUNE_F64 ? (const void *)one : one_f32;
 }
 
 const void *bench_cublas_zero(const attune_gemm_problem *g) {
-  static const double zero[2] = {0.0};
+  static const _Alignas(16) double zero[2] = {0.0};
   static const float zero_f32[2] = {0.0f};
   return bench_part(g->dtype) == ATTUNE_F64 ? (const void *)zero : zero_f32;
 }

@@ -37,7 +37,8 @@ static inline cublasOperation_t at_gemm_operation(uint8_t transpose) {
 /* alpha or beta in the scale type; its address is what cuBLAS takes. */
 typedef union at_gemm_scalar {
   float f32, c64[2];
-  double f64, c128[2];
+  double f64;
+  _Alignas(16) double c128[2]; /* as cuDoubleComplex */
 } at_gemm_scalar;
 
 /* The imaginary part counts for complex problems only. */

@@ -48,14 +48,14 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
 static attune_status give_product(const at_gemm *g, attune_stream *stream, cublasHandle_t handle,
                                   const device_matrix *a, const device_matrix *b, cudaDataType_t in, void *d,
                                   cudaDataType_t out) {
-  const double one[2] = {1.0}, zero[2] = {0.0};
+  const cuDoubleComplex one = {1.0, 0.0}, zero = {0.0, 0.0}; /* their real parts, of real types */
   const float one_f = 1.0f, zero_f = 0.0f;
   const bool wide = out == CUDA_R_64F || out == CUDA_C_64F;
   return at_cublas_check(stream->device,
                          at_cublas.cublasGemmStridedBatchedEx(
                              handle, operation_of(g->trans_a), operation_of(g->trans_b), (int)g->m, (int)g->n,
-                             (int)g->k, wide ? (const void *)one : &one_f, a->data, in, (int)a->ld, a->stride, b->data,
-                             in, (int)b->ld, b->stride, wide ? (const void *)zero : &zero_f, d, out, (int)g->m,
+                             (int)g->k, wide ? (const void *)&one : &one_f, a->data, in, (int)a->ld, a->stride, b->data,
+                             in, (int)b->ld, b->stride, wide ? (const void *)&zero : &zero_f, d, out, (int)g->m,
                              (long long)(g->m * g->n), (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
                              CUBLAS_GEMM_DEFAULT),
                          "the reference GEMM");
