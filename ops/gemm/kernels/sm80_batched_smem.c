@@ -5,13 +5,21 @@
 
 #include "gemm_sm80_batched_smem_cuh.h"
 
-enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 64, MOST_FEW = 8 };
+enum {
+  MOST = 64,
+  MOST_TEAMS = 15,
+  MOST_SHARE = 4,
+  MOST_SHARE_COMPLEX = 8,
+  SECTOR = 32,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8
+};
 
 static const char *const grids[] = {"whole", "stays", NULL};
 
 #define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                      \
   PAIR("tile", tm, "TM", 1, MOST, tn, "TN", 1, MOST, 0,                                                         \
-       "rows and columns of D that one thread computes (a warp makes up to four "                               \
+       "rows and columns of D that one thread computes (a warp makes several "                                  \
        "matrices where these are few); of halves: one warp, by tensor cores")                                   \
   NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "teams of warps in a block, each with a matrix of its own") \
   NUMBER("stages", stages, "STAGES", 1, 4, 0, "matrices that a team has in shared memory or on the way there")  \
@@ -41,13 +49,14 @@ static int round_up(int64_t size, int unit) {
 
 static shape shape_of(const at_gemm *g) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
-  const int unit = half ? 16 : 8;
+  const bool complex = at_gemm_complex(g->dtype);
+  const int unit = half ? 16 : complex ? 4 : 8;
   return (shape){.m = round_up(g->m, unit),
                  .n = round_up(g->n, unit),
                  .k = round_up(g->k, unit),
                  .in = (int)attune_dtype_size((attune_dtype)g->dtype),
                  .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
-                 .parts = at_gemm_complex(g->dtype) ? 2 : 1,
+                 .parts = complex ? 2 : 1,
                  .half = half};
 }
 
@@ -60,8 +69,9 @@ static int warps_of(const shape *s, const choice *c) {
   return s->half ? tiles_of(s, c) : (tiles_of(s, c) + 31) / 32;
 }
 
-/* Matrices that a team makes at once: as many as a warp has threads for. */
+/* Matrices that a team makes at once: as many as a warp has threads for. Of complex ones a few threads may be idle. */
 static int share_of(const shape *s, const choice *c) {
+  if (s->parts == 2) return tiles_of(s, c) > 32 ? 1 : at_lesser_int(32 / tiles_of(s, c), MOST_SHARE_COMPLEX);
   const int tiles = tiles_of(s, c), share = s->half || 32 % tiles != 0 ? 1 : 32 / tiles;
   return share < MOST_SHARE ? share : MOST_SHARE;
 }
