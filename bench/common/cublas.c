@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 #include <stdio.h>
 
+#include "bench/common/problem.h"
 #include "bench/common/tool.h"
 
 void bench_cuda_must(cudaError_t error, const char *what) {
@@ -18,6 +19,8 @@ void bench_cublas_must(cublasStatus_t status, const char *what) {
 cudaDataType_t bench_cublas_type(attune_dtype dtype) {
   if (dtype == ATTUNE_F64) return CUDA_R_64F;
   if (dtype == ATTUNE_F32) return CUDA_R_32F;
+  if (dtype == ATTUNE_C64) return CUDA_C_32F;
+  if (dtype == ATTUNE_C128) return CUDA_C_64F;
   return dtype == ATTUNE_F16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
@@ -26,20 +29,20 @@ static bool reduced(const attune_gemm_problem *g) {
 }
 
 cublasComputeType_t bench_cublas_compute(const attune_gemm_problem *g) {
-  if (g->dtype == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
-  return g->dtype == ATTUNE_F32 && reduced(g) ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  if (bench_part(g->dtype) == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
+  return bench_part(g->dtype) == ATTUNE_F32 && reduced(g) ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 const void *bench_cublas_one(const attune_gemm_problem *g) {
-  static const double one = 1.0;
-  static const float one_f32 = 1.0f;
-  return g->dtype == ATTUNE_F64 ? (const void *)&one : &one_f32;
+  static const _Alignas(16) double one[2] = {1.0};
+  static const float one_f32[2] = {1.0f};
+  return bench_part(g->dtype) == ATTUNE_F64 ? (const void *)one : one_f32;
 }
 
 const void *bench_cublas_zero(const attune_gemm_problem *g) {
-  static const double zero = 0.0;
-  static const float zero_f32 = 0.0f;
-  return g->dtype == ATTUNE_F64 ? (const void *)&zero : &zero_f32;
+  static const _Alignas(16) double zero[2] = {0.0};
+  static const float zero_f32[2] = {0.0f};
+  return bench_part(g->dtype) == ATTUNE_F64 ? (const void *)zero : zero_f32;
 }
 
 void bench_cuda_libraries(char *out, size_t size) {
@@ -64,10 +67,13 @@ void bench_cublas_obey(cublasHandle_t handle, const attune_gemm_problem *g) {
   bench_cublas_must(cublasSetMathMode(handle, mode), "cublasSetMathMode");
 }
 
+cublasOperation_t bench_cublas_operation(attune_transpose trans) {
+  return trans == ATTUNE_N ? CUBLAS_OP_N : trans == ATTUNE_T ? CUBLAS_OP_T : CUBLAS_OP_C;
+}
+
 cublasStatus_t bench_cublas_gemm(cublasHandle_t handle, const attune_gemm_problem *g, const void *a, const void *b,
                                  void *d, cublasGemmAlgo_t algorithm) {
-  const cublasOperation_t ta = g->trans_a == ATTUNE_T ? CUBLAS_OP_T : CUBLAS_OP_N,
-                          tb = g->trans_b == ATTUNE_T ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t ta = bench_cublas_operation(g->trans_a), tb = bench_cublas_operation(g->trans_b);
   const cudaDataType_t in = bench_cublas_type(g->dtype), out = bench_cublas_type(g->dtype_out);
   const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
   const void *one = bench_cublas_one(g), *zero = bench_cublas_zero(g);

@@ -14,6 +14,7 @@ void bench_cuda_must(cudaError_t error, const char *what);
 void bench_cublas_must(cublasStatus_t status, const char *what);
 
 cudaDataType_t bench_cublas_type(attune_dtype dtype);
+cublasOperation_t bench_cublas_operation(attune_transpose trans);
 cublasComputeType_t bench_cublas_compute(const attune_gemm_problem *g);
 /* Of the type that the problem is scaled in. */
 const void *bench_cublas_one(const attune_gemm_problem *g);

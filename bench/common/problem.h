@@ -19,11 +19,19 @@ typedef struct bench_place {
   size_t alignment, spacing;
 } bench_place;
 
+/* What an element consists of: a complex one of two of these. */
+static inline attune_dtype bench_part(attune_dtype dtype) {
+  return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : dtype;
+}
+static inline int bench_parts(attune_dtype dtype) {
+  return bench_part(dtype) == dtype ? 1 : 2;
+}
+
 void bench_problem_read(bench_problem *out, const attune_workload_entry *entry);
 /* Where operands 0 (A), 1 (B) and 2 (D) of set `set` start in an area; returns the end. */
 size_t bench_lay_out(const bench_problem *problem, bench_place place, int set, size_t out[3]);
 
-/* Uniform in [-1,1]: f64, f32, bf16 and f16, the latter on a grid of 2^-11. */
+/* Uniform in [-1,1], each part of a complex number too; f16 on a grid of 2^-11. */
 void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed);
 /* The same in memory of its own, at a multiple of 4096 bytes. */
 void *bench_random_new(attune_dtype dtype, size_t bytes, uint64_t seed);

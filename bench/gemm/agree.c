@@ -44,27 +44,31 @@ static double unit_of(attune_dtype dtype) {
 
 /* What accumulation may add, for inputs in [-1,1]: gamma times a bound on the sum of |a||b|. */
 static double accumulation(const attune_gemm_problem *g) {
-  double k = (double)g->k, gamma;
-  if (g->dtype == ATTUNE_F64 || g->dtype == ATTUNE_F32)
-    gamma = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0)) * unit_of(g->dtype);
+  const attune_dtype in = bench_part(g->dtype), out = bench_part(g->dtype_out);
+  double k = (double)g->k * bench_parts(g->dtype), gamma;
+  if (in == ATTUNE_F64 || in == ATTUNE_F32)
+    gamma = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0)) * unit_of(in);
   else
     gamma = fmax(8.0, k / 16.0) * 0x1p-23;
-  if (g->contract.accuracy == ATTUNE_REDUCED) gamma += g->dtype == ATTUNE_F32 ? 0x1p-10 : 4.0 * unit_of(g->dtype_out);
+  if (g->contract.accuracy == ATTUNE_REDUCED) gamma += in == ATTUNE_F32 ? 0x1p-10 : 4.0 * unit_of(out);
   return gamma * fmin(k, 16.0 + k / 2.0);
 }
 
 /* Compares the elements whose bytes lie wholly in [low, high); x and y hold that range. */
 static double compare_window(const bench_problem *problem, const void *x, const void *y, size_t low, size_t high) {
   const attune_gemm_problem *g = &problem->gemm;
-  size_t element = attune_dtype_size(g->dtype_out);
-  double unit = unit_of(g->dtype_out), sum = accumulation(g), worst = 0.0;
+  const attune_dtype part = bench_part(g->dtype_out);
+  const int parts = bench_parts(g->dtype_out);
+  size_t element = attune_dtype_size(part);
+  double unit = unit_of(part), sum = accumulation(g), worst = 0.0;
   for (int64_t batch = 0; batch < g->batch; batch++) {
     for (int64_t j = 0; j < g->n; j++) {
-      size_t first = (size_t)(batch * g->stride_d + j * g->ldd), low_index = low / element, high_index = high / element;
-      size_t begin = first < low_index ? low_index : first, end = first + (size_t)g->m;
+      size_t first = (size_t)((batch * g->stride_d + j * g->ldd) * parts), low_index = low / element,
+             high_index = high / element;
+      size_t begin = first < low_index ? low_index : first, end = first + (size_t)(g->m * parts);
       if (end > high_index) end = high_index;
       for (size_t i = begin; i < end; i++) {
-        double a = element_at(x, i - low_index, g->dtype_out), b = element_at(y, i - low_index, g->dtype_out);
+        double a = element_at(x, i - low_index, part), b = element_at(y, i - low_index, part);
         double error = fabs(a - b) / (2.0 * (unit * fmax(fabs(a), fabs(b)) + sum));
         if (!(error <= worst)) worst = isnan(error) ? (double)INFINITY : error;
       }

@@ -43,10 +43,6 @@ static bool reduced(const attune_gemm_problem *g) {
   return g->contract.accuracy == ATTUNE_REDUCED;
 }
 
-static cublasOperation_t operation(attune_transpose trans) {
-  return trans == ATTUNE_T ? CUBLAS_OP_T : CUBLAS_OP_N;
-}
-
 static bool fits_int(const attune_gemm_problem *g) {
   int64_t most = INT32_MAX;
   return g->m <= most && g->n <= most && g->k <= most && g->batch <= most && g->lda <= most && g->ldb <= most &&
@@ -104,9 +100,9 @@ static bool lt_layout(cublasLtMatrixLayout_t *out, cudaDataType_t type, int64_t 
 }
 
 static bool lt_describe(lt_call *lt, const attune_gemm_problem *g) {
-  cublasOperation_t ta = operation(g->trans_a), tb = operation(g->trans_b);
+  cublasOperation_t ta = bench_cublas_operation(g->trans_a), tb = bench_cublas_operation(g->trans_b);
   cudaDataType_t in = bench_cublas_type(g->dtype), out = bench_cublas_type(g->dtype_out);
-  cudaDataType_t scale = g->dtype == ATTUNE_F64 ? CUDA_R_64F : CUDA_R_32F;
+  cudaDataType_t scale = g->dtype == ATTUNE_F64 || bench_parts(g->dtype) == 2 ? in : CUDA_R_32F;
   return blas_ok(cublasLtMatmulDescCreate(&lt->operation, bench_cublas_compute(g), scale),
                  "cublasLtMatmulDescCreate") &&
          blas_ok(cublasLtMatmulDescSetAttribute(lt->operation, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta),
@@ -126,7 +122,7 @@ static bool lt_prepare(bench_platform *platform, bench_way *way, const bench_pro
   const attune_gemm_problem *g = &problem->gemm;
   size_t workspace = ATTUNE_WORKSPACE_DEFAULT;
   /* strict: reduction in place and in the output type only where that is the compute type. */
-  bool wide_output = g->dtype_out == ATTUNE_F32 || g->dtype_out == ATTUNE_F64;
+  bool wide_output = bench_part(g->dtype_out) == ATTUNE_F32 || bench_part(g->dtype_out) == ATTUNE_F64;
   uint32_t schemes =
       reduced(g) || wide_output ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   int found = 0;

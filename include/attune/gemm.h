@@ -14,7 +14,8 @@
  * - Accuracy: the accumulation type is f64 for f64 and c128, else f32. strict: IEEE arithmetic in that type, with fused
  *   multiply-add. Split-K is allowed if its partial sums stay in that type. If beta C is added to an f16 or bf16
  *   result, alpha op(A) op(B) may be rounded to f16 or bf16 first, as in cuBLAS's default. reduced: also TF32 for f32,
- *   and partial sums in the output type.
+ *   and partial sums in the output type. A complex element counts as a whole: its error is bounded by its size, for
+ *   each of its parts. equivalent: also complex products by three real ones, which lose more of the smaller part.
  * - Workload columns (workload.h): dtype, m, n and k are required; transa, transb, batch, dtype_out, layout, lda, ldb,
  *   ldc, ldd, stride_a, stride_b, stride_c and stride_d are optional. A row without an operation is a gemm. */
 #ifndef ATTUNE_GEMM_H
@@ -75,7 +76,7 @@ typedef struct attune_gemm_epilogue {
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
   size_t size;            /* sizeof this struct, or 0 (types.h) */
-  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 (complex: on the host only) */
+  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 */
   attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
@@ -99,11 +100,11 @@ typedef struct attune_gemm_problem {
         0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0     \
   }
 
-/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element, or
- * to its real part. C may be NULL if beta = 0. D may be the same memory as C (then ldc = ldd and stride_c = stride_d);
- * otherwise no element of D may share a byte with an element of A, B or C that is read. D may lie in their gaps:
- * between columns that are ld apart, or between the matrices of a batch. The scalars are converted to the accumulation
- * type; only complex problems read their imaginary parts. */
+/* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element; on
+ * the host a complex one may be aligned to its real part only. C may be NULL if beta = 0. D may be the same memory as C
+ * (then ldc = ldd and stride_c = stride_d); otherwise no element of D may share a byte with an element of A, B or C
+ * that is read. D may lie in their gaps: between columns that are ld apart, or between the matrices of a batch. The
+ * scalars are converted to the accumulation type; only complex problems read their imaginary parts. */
 typedef struct attune_gemm_operands {
   size_t size; /* sizeof this struct, or 0 (types.h) */
   double alpha;

@@ -12,6 +12,14 @@
 
 #include <string.h>
 
+/* On GPUs complex operands are aligned to whole elements. */
+static attune_status check_whole(const at_gemm *g, const attune_stream *stream) {
+  if (at_gemm_aligned(g) || stream->device->properties.kind == ATTUNE_DEVICE_HOST) return ATTUNE_OK;
+  return AT_INVALID("the operands are aligned to %d bytes; on %s those of a %s problem should be aligned to %zu",
+                    g->alignment, stream->device->name, attune_dtype_name((attune_dtype)g->dtype),
+                    attune_dtype_size((attune_dtype)g->dtype));
+}
+
 /* Checks everything; *g is the normalised problem, *run the normalised operands. */
 static inline attune_status prepare(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
                                     const attune_stream *stream, at_gemm *g, at_gemm_operands *run, bool *swap,
@@ -21,6 +29,7 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
     use->alignment = at_alignment_on(stream->device, use->alignment);
     status = at_gemm_normalise(problem, *use, g, swap);
   }
+  if (AT_LIKELY(status == ATTUNE_OK)) status = check_whole(g, stream);
   *run = *operands;
   run->alpha = at_gemm_scalar_in(problem->dtype, operands->alpha);
   run->beta = at_gemm_scalar_in(problem->dtype, operands->beta);
@@ -42,9 +51,6 @@ static attune_status check_empty(const attune_gemm_problem *problem) {
 
 static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
 #ifdef AT_WITH_CUDA
-  if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA && at_gemm_complex(g->dtype))
-    return at_fail(ATTUNE_UNSUPPORTED, "problem.dtype is %s; GPUs multiply f64, f32, f16 and bf16 only",
-                   attune_dtype_name((attune_dtype)g->dtype));
   if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) return at_gemm_scale_cuda(stream, g, run);
 #endif
   return at_gemm_scale_host(stream, g, run);

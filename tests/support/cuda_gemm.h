@@ -23,6 +23,7 @@ typedef struct shape {
   double alpha, beta;
   attune_accuracy accuracy;
   int data; /* DATA_... */
+  double alpha_imag, beta_imag;
 } shape;
 
 /* What f32 and f64 are drawn from; halves likewise, but for DATA_PLAIN, where they are few and exact. */
@@ -33,7 +34,8 @@ typedef struct operand {
   unsigned char *host;
   unsigned char *device;
   size_t bytes, offset, element;
-  attune_dtype dtype;
+  attune_dtype part; /* of an element: itself, or of a complex one its two parts */
+  int parts;
   int64_t rows, cols, ld, stride;
 } operand;
 
@@ -41,7 +43,7 @@ typedef struct gemm_case {
   shape s;
   at_gemm g;
   operand a, b, c, d;
-  long double *expected, *weight; /* per element of D: the result, and |alpha||A||B| + |beta C| */
+  long double *expected, *weight; /* per part of D: the result, and |alpha||A||B| + |beta C| */
   at_gemm_operands operands;
   attune_stream *stream;
 } gemm_case;
@@ -114,12 +116,16 @@ static inline unsigned char *element_at(const operand *o, int64_t batch, int64_t
   return o->host + o->offset + (size_t)(batch * o->stride + col * o->ld + row) * o->element;
 }
 
+static inline unsigned char *part_at(const operand *o, int64_t batch, int64_t row, int64_t col, int which) {
+  return element_at(o, batch, row, col) + (size_t)which * (o->element / (size_t)o->parts);
+}
+
 /* Everything is 0xff, a NaN in every type, but for the elements themselves when they are to have values. */
 static inline bool make_operand(operand *o, const gemm_case *t, attune_dtype dtype, int64_t rows, int64_t cols,
                                 int64_t ld, int64_t stride, bool values) {
   int64_t batch = t->g.batch, distinct = stride ? batch : 1;
-  *o = (operand){
-      .element = attune_dtype_size(dtype), .dtype = dtype, .rows = rows, .cols = cols, .ld = ld, .stride = stride};
+  *o = (operand){.element = attune_dtype_size(dtype), .rows = rows, .cols = cols, .ld = ld, .stride = stride};
+  o->part = at_gemm_part(dtype), o->parts = at_gemm_complex(dtype) ? 2 : 1;
   o->offset = (size_t)t->s.shift * o->element;
   o->bytes = o->offset + (size_t)((distinct - 1) * stride + ld * cols + 64) * o->element;
   o->host = malloc(o->bytes);
@@ -127,10 +133,8 @@ static inline bool make_operand(operand *o, const gemm_case *t, attune_dtype dty
   memset(o->host, 0xff, o->bytes);
   for (int64_t i = 0; values && i < distinct; i++)
     for (int64_t c = 0; c < cols; c++)
-      for (int64_t r = 0; r < rows; r++) {
-        double value = random_value(dtype, t->s.data);
-        encode(dtype, element_at(o, i, r, c), value);
-      }
+      for (int64_t r = 0; r < rows * o->parts; r++)
+        encode(o->part, part_at(o, i, r / o->parts, c, (int)(r % o->parts)), random_value(o->part, t->s.data));
   return attune_copy(t->stream, o->device, o->host, o->bytes) == ATTUNE_OK;
 }
 
@@ -160,20 +164,52 @@ static inline void expect_element(gemm_case *t, int64_t i, int64_t row, int64_t 
   const at_gemm *g = &t->g;
   long double sum = 0, size = 0;
   for (int64_t l = 0; l < g->k && t->s.alpha != 0.0; l++) {
-    double a = decode(t->a.dtype, g->trans_a ? element_at(&t->a, i, l, row) : element_at(&t->a, i, row, l));
-    double b = decode(t->b.dtype, g->trans_b ? element_at(&t->b, i, col, l) : element_at(&t->b, i, l, col));
+    double a = decode(t->a.part, g->trans_a ? element_at(&t->a, i, l, row) : element_at(&t->a, i, row, l));
+    double b = decode(t->b.part, g->trans_b ? element_at(&t->b, i, col, l) : element_at(&t->b, i, l, col));
     sum += (long double)a * b;
     size += fabsl((long double)a * b);
   }
   sum *= t->s.alpha, size *= fabs(t->s.alpha);
   if (t->s.beta != 0.0) {
     const operand *source = g->c == AT_C_SEPARATE ? &t->c : &t->d;
-    long double c = t->s.beta * (long double)decode(source->dtype, element_at(source, i, row, col));
+    long double c = t->s.beta * (long double)decode(source->part, element_at(source, i, row, col));
     sum += c, size += fabsl(c);
   }
   int64_t at = (i * g->n + col) * g->m + row;
   t->expected[at] = sum;
   t->weight[at] = size;
+}
+
+/* sum += x y, size += |x| |y| of complex numbers. */
+static inline void add_product(long double sum[2], long double *size, const long double x[2], const long double y[2]) {
+  sum[0] += x[0] * y[0] - x[1] * y[1];
+  sum[1] += x[0] * y[1] + x[1] * y[0];
+  *size += hypotl(x[0], x[1]) * hypotl(y[0], y[1]);
+}
+
+static inline void complex_at(long double out[2], const operand *o, int64_t i, int64_t row, int64_t col, int trans) {
+  for (int p = 0; p < 2; p++) out[p] = decode(o->part, trans ? part_at(o, i, col, row, p) : part_at(o, i, row, col, p));
+  if (trans == ATTUNE_C) out[1] = -out[1];
+}
+
+static inline void expect_complex(gemm_case *t, int64_t i, int64_t row, int64_t col) {
+  const at_gemm *g = &t->g;
+  const long double alpha[2] = {t->s.alpha, t->s.alpha_imag}, beta[2] = {t->s.beta, t->s.beta_imag};
+  const int64_t at = 2 * ((i * g->n + col) * g->m + row);
+  long double sum[2] = {0}, size = 0, all[2] = {0}, weight = 0, x[2], y[2];
+  for (int64_t l = 0; l < g->k; l++) {
+    complex_at(x, &t->a, i, row, l, g->trans_a);
+    complex_at(y, &t->b, i, l, col, g->trans_b);
+    add_product(sum, &size, x, y);
+  }
+  add_product(all, &weight, alpha, sum);
+  weight = hypotl(alpha[0], alpha[1]) * size;
+  if (beta[0] != 0.0L || beta[1] != 0.0L) {
+    complex_at(x, g->c == AT_C_SEPARATE ? &t->c : &t->d, i, row, col, 0);
+    add_product(all, &weight, beta, x);
+  }
+  memcpy(&t->expected[at], all, sizeof all);
+  t->weight[at] = t->weight[at + 1] = weight;
 }
 
 static inline bool make_case(gemm_case *t, const shape *s, attune_stream *stream) {
@@ -185,15 +221,17 @@ static inline bool make_case(gemm_case *t, const shape *s, attune_stream *stream
   if (!make_operand(&t->b, t, s->dtype, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, true)) return false;
   if (!make_operand(&t->d, t, out, g->m, g->n, g->ldd, g->stride_d, g->c == AT_C_INPLACE)) return false;
   bool separate = g->c == AT_C_SEPARATE;
-  if (separate && !make_operand(&t->c, t, out, g->m, g->n, g->ldc, g->stride_c, s->beta != 0.0)) return false;
-  size_t elements = (size_t)(g->m * g->n * g->batch);
+  if (separate && !make_operand(&t->c, t, out, g->m, g->n, g->ldc, g->stride_c, s->beta != 0.0 || s->beta_imag != 0.0))
+    return false;
+  size_t elements = (size_t)(g->m * g->n * g->batch * t->d.parts);
   t->expected = malloc(elements * sizeof *t->expected);
   t->weight = malloc(elements * sizeof *t->weight);
   if (!t->expected || !t->weight) return false;
   for (int64_t i = 0; i < g->batch; i++)
     for (int64_t c = 0; c < g->n; c++)
-      for (int64_t r = 0; r < g->m; r++) expect_element(t, i, r, c);
-  t->operands = (at_gemm_operands){.alpha = s->alpha, .beta = s->beta};
+      for (int64_t r = 0; r < g->m; r++) (t->d.parts == 2 ? expect_complex : expect_element)(t, i, r, c);
+  t->operands =
+      (at_gemm_operands){.alpha = s->alpha, .beta = s->beta, .alpha_imag = s->alpha_imag, .beta_imag = s->beta_imag};
   t->operands.a = t->a.device + t->a.offset, t->operands.b = t->b.device + t->b.offset;
   t->operands.d = t->d.device + t->d.offset;
   t->operands.c = g->c == AT_C_NONE ? NULL : separate ? t->c.device + t->c.offset : t->operands.d;
@@ -217,14 +255,12 @@ static inline bool reset_output(gemm_case *t) {
 
 /* Units in the last place of the output, and the error that the accumulation may add, as a fraction of |A||B|. */
 static inline void tolerances(const at_gemm *g, double *unit, double *sum) {
-  double k = (double)g->k, full = fmax(fmax(8.0, 2.0 * sqrt(k)), k / 64.0);
-  *unit = g->dtype_out == ATTUNE_F64   ? 0x1p-53
-          : g->dtype_out == ATTUNE_F32 ? 0x1p-24
-          : g->dtype_out == ATTUNE_F16 ? 0x1p-11
-                                       : 0x1p-8;
-  if (g->dtype == ATTUNE_F64)
+  const attune_dtype in = at_gemm_part(g->dtype), out = at_gemm_part(g->dtype_out);
+  double k = (double)g->k * (at_gemm_complex(g->dtype) ? 2.0 : 1.0), full = fmax(fmax(8.0, 2.0 * sqrt(k)), k / 64.0);
+  *unit = out == ATTUNE_F64 ? 0x1p-53 : out == ATTUNE_F32 ? 0x1p-24 : out == ATTUNE_F16 ? 0x1p-11 : 0x1p-8;
+  if (in == ATTUNE_F64)
     *sum = full * 0x1p-53;
-  else if (g->dtype == ATTUNE_F32)
+  else if (in == ATTUNE_F32)
     *sum = g->accuracy == ATTUNE_REDUCED ? 0x1p-10 + k / 8.0 * 0x1p-24 : full * 0x1p-24;
   else
     *sum = fmax(8.0, k / 16.0) * 0x1p-23 + (g->accuracy == ATTUNE_REDUCED ? 8.0 * *unit : 0.0);
@@ -241,16 +277,16 @@ static inline double output_error(gemm_case *t) {
   if (attune_stream_synchronize(t->stream) != ATTUNE_OK) worst = INFINITY;
   for (int64_t i = 0; i < t->g.batch && isfinite(worst); i++)
     for (int64_t c = 0; c < t->g.n; c++)
-      for (int64_t r = 0; r < t->g.m; r++) {
-        int64_t at = (i * t->g.n + c) * t->g.m + r;
-        unsigned char *element = element_at(&got, i, r, c);
-        double error = (double)fabsl(decode(got.dtype, element) - t->expected[at]);
+      for (int64_t r = 0; r < t->g.m * got.parts; r++) {
+        int64_t at = (i * t->g.n + c) * t->g.m * got.parts + r;
+        unsigned char *element = part_at(&got, i, r / got.parts, c, (int)(r % got.parts));
+        double error = (double)fabsl(decode(got.part, element) - t->expected[at]);
         double allowed = unit * (double)fabsl(t->expected[at]) + sum * (double)t->weight[at] + least;
         if (isnan(error))
           worst = INFINITY;
         else
           worst = fmax(worst, error / allowed);
-        memset(element, 0xff, got.element);
+        memset(element, 0xff, got.element / (size_t)got.parts);
       }
   for (size_t i = 0; i < got.bytes && isfinite(worst); i++)
     if (got.host[i] != 0xff) worst = INFINITY;

@@ -44,8 +44,8 @@ static __attribute__((noinline)) attune_status multiply_with_epilogue(const at_l
                                                                       void *workspace, attune_stream *stream) {
   const at_lt_problem *p = &lt->problem;
   const bool residual = p->gemm.epilogue.residual != 0;
-  const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha),
-                       beta = at_gemm_scalar_of(&p->gemm, residual ? 1.0 : o->beta);
+  const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha, 0.0),
+                       beta = at_gemm_scalar_of(&p->gemm, residual ? 1.0 : o->beta, 0.0);
   const void *c = residual ? o->residual : p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
   cublasLtMatmulDescOpaque_t matmul = *p->matmul;
   AT_TRY(at_cublas_check(p->device, at_lt_move_epilogue(&matmul, &p->gemm, o), "cublasLtMatmulDescSetAttribute"));
@@ -62,7 +62,8 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
   const at_lt_problem *p = &lt->problem;
   const at_gemm_operands *o = operands;
   if (AT_UNLIKELY(at_gemm_has_epilogue(&p->gemm))) return multiply_with_epilogue(lt, o, workspace, stream);
-  at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha), beta = at_gemm_scalar_of(&p->gemm, o->beta);
+  const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha, o->alpha_imag),
+                       beta = at_gemm_scalar_of(&p->gemm, o->beta, o->beta_imag);
   const void *c = p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
   return at_cublas_check(p->device,
                          at_cublas.cublasLtMatmul(p->handle, p->matmul, &alpha, o->a, p->a, o->b, p->b, &beta, c, p->c,

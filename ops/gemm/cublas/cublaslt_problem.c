@@ -11,15 +11,18 @@
 #define ACCUMULATORS(kept) (CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK & ~(kept))
 
 /* f64 and f32 multiply their own type (reduced f32 also TF32), and nothing adds up in less than the accumulation type.
- * Halves are exact as inputs of any multiplier, so for them only the accumulator counts. */
+ * Halves are exact as inputs of any multiplier, so for them only the accumulator counts. A complex product by three
+ * real ones (Gauss) adds parts before it multiplies them: not strict. */
 static uint64_t forbidden_flags(const at_gemm *g) {
-  if (g->dtype == ATTUNE_F64)
+  const attune_dtype part = at_gemm_part(g->dtype);
+  const uint64_t gauss = g->accuracy == ATTUNE_STRICT ? CUBLASLT_NUMERICAL_IMPL_FLAGS_GAUSSIAN : 0;
+  if (part == ATTUNE_F64)
     return INPUTS(CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_64F) |
-           ACCUMULATORS(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_64F);
-  if (g->dtype != ATTUNE_F32) return CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F;
+           ACCUMULATORS(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_64F) | gauss;
+  if (part != ATTUNE_F32) return CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F;
   uint64_t kept = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;
   if (g->accuracy == ATTUNE_REDUCED) kept |= CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
-  return INPUTS(kept) | ACCUMULATORS(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F);
+  return INPUTS(kept) | ACCUMULATORS(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F) | gauss;
 }
 
 /* INPLACE and OUTPUT_TYPE keep partial sums in the output type: less than the accumulation type for halves. */

@@ -13,9 +13,8 @@
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self, (void)device;
-  uint8_t dtype = at_gemm_of(problem)->dtype;
-  if (at_cublas_open() != ATTUNE_OK || !at_gemm_plain_product(at_gemm_of(problem))) return false;
-  return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
+  return at_cublas_open() == ATTUNE_OK && at_gemm_plain_product(at_gemm_of(problem)) &&
+         at_gemm_aligned(at_gemm_of(problem));
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -30,7 +29,8 @@ static int configurations(const at_implementation *self, const void *problem, at
 typedef struct call {
   int64_t m, n, k, lda, ldb, ldd;
   uint8_t ta, tb, type, type_out, compute;
-  bool f64, separate; /* C has memory of its own */
+  bool f64, complex; /* of parts in f64; of two parts */
+  bool separate;     /* C has memory of its own */
   cublasMath_t math;
   int64_t stride_a, stride_b, stride_d, batch;
 } call;
@@ -49,7 +49,8 @@ static call call_of(const at_gemm *g) {
                 .type = (uint8_t)at_gemm_cuda_type(g->dtype),
                 .type_out = (uint8_t)at_gemm_cuda_type(g->dtype_out),
                 .compute = (uint8_t)at_gemm_compute_type(g),
-                .f64 = g->dtype == ATTUNE_F64,
+                .f64 = at_gemm_part(g->dtype) == ATTUNE_F64,
+                .complex = at_gemm_complex(g->dtype),
                 .separate = g->c == AT_C_SEPARATE,
                 .math = g->accuracy == ATTUNE_REDUCED ? CUBLAS_DEFAULT_MATH : AT_CUDA_STRICT_MATH,
                 .stride_a = g->stride_a,
@@ -58,31 +59,22 @@ static call call_of(const at_gemm *g) {
                 .batch = g->batch};
 }
 
-static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas has none", plan->configuration.text);
-  uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
-  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
-  call *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
-  if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of cublas");
-  *c = call_of(at_gemm_of(plan->problem));
-  plan->state = c;
-  return ATTUNE_OK;
-}
-
 static void destroy(at_plan *plan) {
   free(plan->state);
   plan->state = NULL;
 }
 
-AT_INLINE cublasStatus_t multiply(cublasHandle_t handle, const call *c, const at_gemm_operands *p) {
+/* `complex` is a constant: launch has it as false. */
+AT_INLINE cublasStatus_t multiply(cublasHandle_t handle, const call *c, const at_gemm_operands *p, bool complex) {
   at_gemm_scalar alpha, beta;
   if (c->f64) {
-    alpha.f64 = p->alpha;
-    beta.f64 = p->beta;
+    alpha.c128[0] = p->alpha;
+    beta.c128[0] = p->beta;
+    if (complex) alpha.c128[1] = p->alpha_imag, beta.c128[1] = p->beta_imag;
   } else {
-    alpha.f32 = (float)p->alpha;
-    beta.f32 = (float)p->beta;
+    alpha.c64[0] = (float)p->alpha;
+    beta.c64[0] = (float)p->beta;
+    if (complex) alpha.c64[1] = (float)p->alpha_imag, beta.c64[1] = (float)p->beta_imag;
   }
   const cudaDataType_t type = (cudaDataType_t)c->type, out = (cudaDataType_t)c->type_out;
   const cublasOperation_t ta = (cublasOperation_t)c->ta, tb = (cublasOperation_t)c->tb;
@@ -109,26 +101,48 @@ static __attribute__((noinline)) attune_status launch_in_scope(const at_plan *pl
   attune_status status = at_cuda_enter(&scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   cublasHandle_t handle = NULL;
-  if (c->separate && p->beta != 0.0) {
+  if (c->separate && (p->beta != 0.0 || (c->complex && p->beta_imag != 0.0))) {
     at_gemm_operands copy = *p;
-    copy.beta = 1.0;
+    copy.beta = 1.0, copy.beta_imag = 0.0;
     status = at_gemm_scale_cuda(stream, at_gemm_of(plan->problem), &copy);
   }
   if (status == ATTUNE_OK) status = at_cuda_blas_mode(stream, c->math, plan->workspace_bytes, &handle);
-  if (status == ATTUNE_OK) status = check(plan, multiply(handle, c, p));
+  if (status == ATTUNE_OK)
+    status = check(plan, c->complex ? multiply(handle, c, p, true) : multiply(handle, c, p, false));
   at_cuda_leave(&scope);
   return status;
 }
 
-static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+AT_INLINE attune_status launch_some(const at_plan *plan, const void *operands, attune_stream *stream, bool complex) {
   const call *c = plan->state;
   const at_gemm_operands *p = operands;
   const cublasHandle_t handle =
       AT_LIKELY(!c->separate) ? at_cuda_blas_at_once(stream, c->math, plan->workspace_bytes) : NULL;
   if (AT_UNLIKELY(!handle)) return launch_in_scope(plan, p, stream);
-  const cublasStatus_t status = multiply(handle, c, p);
+  const cublasStatus_t status = multiply(handle, c, p, complex);
   at_vendor_leave();
   return AT_LIKELY(status == CUBLAS_STATUS_SUCCESS) ? ATTUNE_OK : check(plan, status);
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  return launch_some(plan, operands, stream, false);
+}
+
+static attune_status launch_complex(const at_plan *plan, const void *operands, attune_stream *stream) {
+  return launch_some(plan, operands, stream, true);
+}
+
+static attune_status prepare(at_plan *plan) {
+  if (plan->configuration.text[0] != '\0')
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas has none", plan->configuration.text);
+  uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
+  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
+  call *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
+  if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of cublas");
+  *c = call_of(at_gemm_of(plan->problem));
+  plan->state = c;
+  if (c->complex) plan->launch = launch_complex;
+  return ATTUNE_OK;
 }
 
 static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,

@@ -140,6 +140,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
+  /* Kernels of c64 load single elements, and elements of c128 have 16 bytes: padding gains nothing. */
   if (at_cublas_open() != ATTUNE_OK || !at_gemm_plain_product(g) || at_gemm_complex(g->dtype)) return false;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX) return false;
   return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_is_huge(g);

@@ -12,38 +12,43 @@ static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
   case ATTUNE_F64: return CUDA_R_64F;
   case ATTUNE_F16: return CUDA_R_16F;
   case ATTUNE_BF16: return CUDA_R_16BF;
+  case ATTUNE_C64: return CUDA_C_32F;
+  case ATTUNE_C128: return CUDA_C_64F;
   default: return CUDA_R_32F;
   }
 }
 
 /* TF32 only where the contract is reduced. Halves are multiplied exactly and added up in f32 on every level. */
 static inline cublasComputeType_t at_gemm_compute_type(const at_gemm *g) {
-  if (g->dtype == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
-  if (g->dtype == ATTUNE_F32 && g->accuracy == ATTUNE_REDUCED) return CUBLAS_COMPUTE_32F_FAST_TF32;
+  const attune_dtype part = at_gemm_part(g->dtype);
+  if (part == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
+  if (part == ATTUNE_F32 && g->accuracy == ATTUNE_REDUCED) return CUBLAS_COMPUTE_32F_FAST_TF32;
   return CUBLAS_COMPUTE_32F;
 }
 
 static inline cudaDataType_t at_gemm_scale_type(const at_gemm *g) {
-  return g->dtype == ATTUNE_F64 ? CUDA_R_64F : CUDA_R_32F;
+  return g->dtype == ATTUNE_F64 || at_gemm_complex(g->dtype) ? at_gemm_cuda_type(g->dtype) : CUDA_R_32F;
 }
 
 static inline cublasOperation_t at_gemm_operation(uint8_t transpose) {
-  return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+  return transpose == ATTUNE_C ? CUBLAS_OP_C : transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
 /* alpha or beta in the scale type; its address is what cuBLAS takes. */
 typedef union at_gemm_scalar {
-  float f32;
+  float f32, c64[2];
   double f64;
+  _Alignas(16) double c128[2]; /* as cuDoubleComplex */
 } at_gemm_scalar;
 
-static inline at_gemm_scalar at_gemm_scalar_of(const at_gemm *g, double value) {
-  at_gemm_scalar scalar;
-  if (g->dtype == ATTUNE_F64)
-    scalar.f64 = value;
-  else
-    scalar.f32 = (float)value;
-  return scalar;
+/* The imaginary part counts for complex problems only. */
+static inline at_gemm_scalar at_gemm_scalar_of(const at_gemm *g, double value, double imag) {
+  switch (g->dtype) {
+  case ATTUNE_F64: return (at_gemm_scalar){.f64 = value};
+  case ATTUNE_C128: return (at_gemm_scalar){.c128 = {value, imag}};
+  case ATTUNE_C64: return (at_gemm_scalar){.c64 = {(float)value, (float)imag}};
+  default: return (at_gemm_scalar){.f32 = (float)value};
+  }
 }
 
 #endif

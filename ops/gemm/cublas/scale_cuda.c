@@ -72,13 +72,29 @@ static attune_status copy(attune_stream *stream, const area *d, const area *c) {
   return ATTUNE_OK;
 }
 
+/* The imaginary part of beta, which real problems do not have. */
+static double imaginary(const at_gemm *g, const at_gemm_operands *p) {
+  return at_gemm_complex(g->dtype) ? at_gemm_scalar_in((attune_dtype)g->dtype, p->beta_imag) : 0.0;
+}
+
+/* The real problem whose elements are the parts of the complex one's: what a real beta multiplies, so that a part that
+ * is not finite leaves the other one alone. */
+static at_gemm by_parts(const at_gemm *g) {
+  at_gemm real = *g;
+  real.dtype = real.dtype_out = (uint8_t)at_gemm_part(g->dtype);
+  real.m *= 2, real.ldd *= 2, real.stride_d *= 2;
+  return real;
+}
+
 /* D = beta D by a GEMM whose sums are empty. */
-static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *p) {
-  at_gemm_scalar alpha = at_gemm_scalar_of(g, 0.0), beta = at_gemm_scalar_of(g, p->beta);
-  cudaDataType_t in = at_gemm_cuda_type(g->dtype), out = at_gemm_cuda_type(g->dtype_out);
+static attune_status scale(attune_stream *stream, const at_gemm *problem, const at_gemm_operands *p) {
+  const bool parts = at_gemm_complex(problem->dtype) && imaginary(problem, p) == 0.0;
+  const at_gemm real = by_parts(problem), *g = parts ? &real : problem;
+  const at_gemm_scalar alpha = at_gemm_scalar_of(g, 0.0, 0.0), beta = at_gemm_scalar_of(g, p->beta, p->beta_imag);
+  const cudaDataType_t in = at_gemm_cuda_type(g->dtype), out = at_gemm_cuda_type(g->dtype_out);
   cublasHandle_t handle = NULL;
   AT_TRY(at_cuda_blas(stream, &handle));
-  cublasComputeType_t compute = g->dtype == ATTUNE_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = at_gemm_part(g->dtype) == ATTUNE_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
   cublasStatus_t result = at_cublas.cublasGemmStridedBatchedEx_64(
       handle, CUBLAS_OP_N, CUBLAS_OP_T, g->m, g->n, 0, &alpha, p->d, in, g->m, 0, p->d, in, g->n, 0, &beta, p->d, out,
       g->ldd, g->stride_d, g->batch, compute, CUBLAS_GEMM_DEFAULT);
@@ -86,18 +102,18 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
 }
 
 attune_status at_gemm_scale_cuda(attune_stream *stream, const at_gemm *g, const at_gemm_operands *p) {
-  bool separate = g->c == AT_C_SEPARATE;
-  if (p->beta == 1.0 && !separate) return ATTUNE_OK;
+  const bool separate = g->c == AT_C_SEPARATE, one = p->beta == 1.0 && imaginary(g, p) == 0.0;
+  if (one && !separate) return ATTUNE_OK;
   area d = area_of(g, p->d, g->ldd, g->stride_d);
   area c = separate ? area_of(g, p->c, g->ldc, g->stride_c) : d;
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  if (p->beta == 0.0) {
+  if (at_gemm_beta_is_0((attune_dtype)g->dtype, p)) {
     status = zero(stream, &d);
   } else {
     if (separate) status = copy(stream, &d, &c);
-    if (status == ATTUNE_OK && p->beta != 1.0) status = scale(stream, g, p);
+    if (status == ATTUNE_OK && !one) status = scale(stream, g, p);
   }
   at_cuda_leave(&scope);
   return status;

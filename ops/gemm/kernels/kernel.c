@@ -31,11 +31,15 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
+static bool supports(const at_gemm_kernels *family, const at_gemm *g, const at_machine *machine) {
+  if (at_gemm_complex(g->dtype) && (!family->complex || !at_gemm_aligned(g))) return false;
+  if (at_gemm_has_epilogue(g) && (!family->has_epilogue || !at_gemm_in_registers(g))) return false;
+  return family->supports(g, machine);
+}
+
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_machine machine = at_machine_of(device);
-  const at_gemm *g = at_gemm_of(problem);
-  const bool follows = !at_gemm_has_epilogue(g) || (at_gemm_kernels_of(self)->has_epilogue && at_gemm_in_registers(g));
-  return follows && !at_gemm_complex(g->dtype) && at_gemm_kernels_of(self)->supports(g, &machine);
+  return supports(at_gemm_kernels_of(self), at_gemm_of(problem), &machine);
 }
 
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -53,7 +57,7 @@ bool at_gemm_kernel_depends(const at_implementation *self, const at_configuratio
 static attune_status describe(at_gemm_launch_spec *recipe, const at_implementation *self, const at_gemm *g,
                               const at_machine *machine, const at_configuration *configuration) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
-  if (!family->supports(g, machine) || !at_gemm_launch_spec_of(recipe, family, g, machine, configuration))
+  if (!supports(family, g, machine) || !at_gemm_launch_spec_of(recipe, family, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
                    self->name);
   return ATTUNE_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel.cuh: what every GEMM kernel of attune begins with: the argument, element types as they lie in memory and as
  * they are added up, copies into shared memory, tensor core instructions, clusters, and the one place where a sum
- * becomes an element of D. IN and OUT are dtypes: 0 f32, 1 f64, 2 f16, 3 bf16. Compiled at run time; a test compiles
+ * becomes an element of D. IN and OUT are dtypes: 0 f32, 1 f64, 2 f16, 3 bf16, 4 c64, 5 c128. Compiled at run time; a test compiles
  * the same text for the host, where tests/support/gemm_on_host.h has what is PTX here. */
 #ifndef IN
 #define IN 0
@@ -29,13 +29,25 @@ struct at_arguments {
   int m, n, k, batch;
   char *sums; /* in the workspace */
   int phase, zero;
+  double alpha_imag, beta_imag;
   const char *bias; /* of an epilogue */
   double clamp_min, clamp_max;
 };
 
 /* ---- elements ---- */
 
-#if IN == 1
+template <class T> struct alignas(2 * sizeof(T)) at_complex {
+  typedef T part;
+  T re, im;
+};
+
+#if IN == 4
+typedef at_complex<float> at_in;
+typedef at_in at_sum;
+#elif IN == 5
+typedef at_complex<double> at_in;
+typedef at_in at_sum;
+#elif IN == 1
 typedef double at_in;
 typedef double at_sum;
 #elif IN == 0
@@ -46,7 +58,9 @@ typedef at_u16 at_in;
 typedef float at_sum;
 #endif
 
-#if OUT == 1
+#if OUT >= 4
+typedef at_in at_out;
+#elif OUT == 1
 typedef double at_out;
 #elif OUT == 0
 typedef float at_out;
@@ -108,16 +122,40 @@ AT_INLINE at_out at_narrow(at_sum x) {
 #endif
 }
 
-AT_INLINE at_sum at_multiply_add(at_sum x, at_sum y, at_sum z) {
-#if IN == 1
-  return __fma_rn(x, y, z);
-#else
+AT_INLINE float at_multiply_add(float x, float y, float z) {
   return __fmaf_rn(x, y, z);
-#endif
+}
+AT_INLINE double at_multiply_add(double x, double y, double z) {
+  return __fma_rn(x, y, z);
+}
+template <class T> AT_INLINE at_complex<T> at_multiply_add(at_complex<T> x, at_complex<T> y, at_complex<T> z) {
+  return at_complex<T>{at_multiply_add(-x.im, y.im, at_multiply_add(x.re, y.re, z.re)),
+                       at_multiply_add(x.im, y.re, at_multiply_add(x.re, y.im, z.im))};
 }
 
 /* ---- the epilogue: what a sum becomes. C is not read where beta is 0. ---- */
 
+AT_INLINE bool at_adds_c(const at_arguments &a) {
+  return a.beta != 0.0 || (IN >= 4 && a.beta_imag != 0.0);
+}
+
+#if IN >= 4
+/* A scalar times x, with z. A real scalar leaves a part alone where the other one is not finite. */
+AT_INLINE at_sum at_scale_add(double re, double im, at_sum x, at_sum z) {
+  typedef at_sum::part part;
+  const at_sum y = {at_multiply_add((part)re, x.re, z.re), at_multiply_add((part)re, x.im, z.im)};
+  if ((part)im == 0) return y;
+  return at_sum{at_multiply_add(-(part)im, x.im, y.re), at_multiply_add((part)im, x.re, y.im)};
+}
+
+AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum) {
+  return at_scale_add(a.alpha, a.alpha_imag, sum, at_sum{0, 0});
+}
+
+AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
+  return at_scale_add(a.beta, a.beta_imag, c, at_finish(a, sum));
+}
+#else
 AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum) {
   return at_narrow((at_sum)a.alpha * sum);
 }
@@ -125,6 +163,7 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum) {
 AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
   return at_narrow(at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum));
 }
+#endif
 
 #if EPILOGUE
 AT_INLINE at_sum at_followed(const at_arguments &a, int m, int n, at_sum z); /* epilogue.cuh */
@@ -431,6 +470,7 @@ AT_INLINE void at_inbox_wait(at_u64 *inbox) {
                  : "memory");
 }
 
+#if IN < 4
 /* A sum at the same place in the shared memory of block `rank` of the cluster. */
 AT_INLINE at_sum at_of_block(const at_sum *p, at_u32 rank) {
   at_sum x;
@@ -457,6 +497,7 @@ AT_INLINE void at_pack_of_block(at_sum *out, const at_sum *p, at_u32 rank) {
                : "memory");
 #endif
 }
+#endif
 #endif
 
 /* ---- 16 bytes that are needed once, at any address ---- */

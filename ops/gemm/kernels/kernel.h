@@ -19,12 +19,13 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
-  void *sums;          /* the workspace, of a recipe that asks for one */
-  int32_t phase, zero; /* zero: 0, which a compiler cannot know */
-  const void *bias;    /* of an epilogue */
+  void *sums;                   /* the workspace, of a recipe that asks for one */
+  int32_t phase, zero;          /* zero: 0, which a compiler cannot know */
+  double alpha_imag, beta_imag; /* of complex problems */
+  const void *bias;             /* of an epilogue */
   double clamp_min, clamp_max;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 5 * 8, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 19 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {
@@ -72,6 +73,7 @@ typedef struct at_gemm_launch_spec {
 
 typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
+  bool complex;            /* takes complex types, too */
   const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
   bool has_epilogue;       /* its sums become D by at_finish_at */
   bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */

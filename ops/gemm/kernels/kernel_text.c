@@ -20,7 +20,14 @@ void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tun
 }
 
 static int dtype_number(uint8_t dtype) {
-  return dtype == ATTUNE_F64 ? 1 : dtype == ATTUNE_F16 ? 2 : dtype == ATTUNE_BF16 ? 3 : 0;
+  switch (dtype) {
+  case ATTUNE_F64: return 1;
+  case ATTUNE_F16: return 2;
+  case ATTUNE_BF16: return 3;
+  case ATTUNE_C64: return 4;
+  case ATTUNE_C128: return 5;
+  default: return 0;
+  }
 }
 
 void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
@@ -82,7 +89,9 @@ void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const 
   out->d = o->d;
   out->bias = o->bias, out->clamp_min = o->clamp_min, out->clamp_max = o->clamp_max;
   out->alpha = o->alpha;
+  out->alpha_imag = o->alpha_imag;
   out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
+  out->beta_imag = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta_imag);
 }
 
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride) {

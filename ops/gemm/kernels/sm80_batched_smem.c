@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm80_batched_smem.c: the family of sm80_batched_smem.cuh: batches of products up to 64 x 64 x 64. */
+ * sm80_batched_smem.c: the family of sm80_batched_smem.cuh: batches of products up to 64 x 64 x 64, complex ones
+ * too. */
 #include "ops/gemm/kernels/kernel.h"
 
 #include "gemm_sm80_batched_smem_cuh.h"
 
-enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 64, MOST_FEW = 8 };
+enum {
+  MOST = 64,
+  MOST_TEAMS = 15,
+  MOST_SHARE = 4,
+  MOST_SHARE_COMPLEX = 8,
+  SECTOR = 32,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8
+};
 
 static const char *const grids[] = {"whole", "stays", NULL};
 
 #define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                      \
   PAIR("tile", tm, "TM", 1, MOST, tn, "TN", 1, MOST, 0,                                                         \
-       "rows and columns of D that one thread computes (a warp makes up to four "                               \
+       "rows and columns of D that one thread computes (a warp makes several "                                  \
        "matrices where these are few); of halves: one warp, by tensor cores")                                   \
   NUMBER("teams", teams, "TEAMS", 1, MOST_TEAMS, 0, "teams of warps in a block, each with a matrix of its own") \
   NUMBER("stages", stages, "STAGES", 1, 4, 0, "matrices that a team has in shared memory or on the way there")  \
@@ -30,6 +39,7 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 typedef struct shape {
   int m, n, k; /* rounded up */
   int in, out; /* bytes of an element */
+  int parts;   /* of an element */
   bool half;
 } shape;
 
@@ -39,18 +49,15 @@ static int round_up(int64_t size, int unit) {
 
 static shape shape_of(const at_gemm *g) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
-  const int unit = half ? 16 : 8;
+  const bool complex = at_gemm_complex(g->dtype);
+  const int unit = half ? 16 : complex ? 4 : 8;
   return (shape){.m = round_up(g->m, unit),
                  .n = round_up(g->n, unit),
                  .k = round_up(g->k, unit),
                  .in = (int)attune_dtype_size((attune_dtype)g->dtype),
                  .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
+                 .parts = complex ? 2 : 1,
                  .half = half};
-}
-
-static bool supports(const at_gemm *g, const at_machine *machine) {
-  return machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->batch >= 2 &&
-         g->batch <= INT32_MAX / 2;
 }
 
 static int tiles_of(const shape *s, const choice *c) {
@@ -62,8 +69,9 @@ static int warps_of(const shape *s, const choice *c) {
   return s->half ? tiles_of(s, c) : (tiles_of(s, c) + 31) / 32;
 }
 
-/* Matrices that a team makes at once: as many as a warp has threads for. */
+/* Matrices that a team makes at once: as many as a warp has threads for. Of complex ones a few threads may be idle. */
 static int share_of(const shape *s, const choice *c) {
+  if (s->parts == 2) return tiles_of(s, c) > 32 ? 1 : at_lesser_int(32 / tiles_of(s, c), MOST_SHARE_COMPLEX);
   const int tiles = tiles_of(s, c), share = s->half || 32 % tiles != 0 ? 1 : 32 / tiles;
   return share < MOST_SHARE ? share : MOST_SHARE;
 }
@@ -87,14 +95,26 @@ static int stage_bytes(const at_gemm *g, const shape *s) {
   return a + b + (g->c != AT_C_NONE ? pitch(s->m * s->out, true) * s->n : 0);
 }
 
+/* One matrix of D in shared memory. */
+static int result_bytes(const shape *s) {
+  return pitch(s->m * s->out, true) * s->n;
+}
+
+static bool supports(const at_gemm *g, const at_machine *machine) {
+  if (machine->capability < 80 || g->m > MOST || g->n > MOST || g->k > MOST || g->batch < 2 || g->batch > INT32_MAX / 2)
+    return false;
+  const shape s = shape_of(g);
+  return stage_bytes(g, &s) + result_bytes(&s) <= machine->shared_bytes;
+}
+
 static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
-  const int result = is_straight(g, s, c) ? 0 : pitch(s->m * s->out, true) * s->n;
+  const int result = is_straight(g, s, c) ? 0 : result_bytes(s);
   return c->teams * share_of(s, c) * (c->stages * stage_bytes(g, s) + result);
 }
 
 static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_machine *machine) {
   if (s->m % c->tm || s->n % c->tn || c->teams > MOST_TEAMS) return false;
-  const int most = s->half ? 64 * 32 : s->in == 8 ? 32 : 64; /* of D in registers, of a warp or a thread */
+  const int most = s->half ? 64 * 32 : 256 / s->in; /* of D in registers, of a warp or a thread */
   if (c->tm * c->tn > most || (s->half && (c->tm % 16 || c->tn % 16)) || (!s->half && (c->tm > 8 || c->tn > 8)))
     return false;
   const int warps = warps_of(s, c);
@@ -122,8 +142,8 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
     sums = volume / machine->mma_f16;
   } else {
     loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0 / share;
-    sums = (double)warps * s->k * c->tm * c->tn / ((s->in == 8 ? machine->fma_f64 : machine->fma_f32) / 32.0) * 1.3 /
-           share;
+    const double fma = s->in / s->parts == 8 ? machine->fma_f64 : machine->fma_f32;
+    sums = (double)warps * s->k * c->tm * c->tn * (s->parts * s->parts) / (fma / 32.0) * 1.3 / share;
   }
   const double copies = (2.0 * in + (is_straight(g, s, c) ? 1.0 : 2.0) * out) / 128.0,
                work = loads + copies > sums ? loads + copies : sums;
@@ -193,6 +213,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_batched_smem.cu",
     .entry = "at_tiny",
     .text = at_gemm_sm80_batched_smem_cuh,
+    .complex = true,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

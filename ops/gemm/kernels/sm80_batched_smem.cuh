@@ -5,7 +5,7 @@
  * (STRAIGHT), D leaves from their registers. M, N, K are sizes up to which all is filled with zeros; the real ones may
  * be smaller. kernel.cuh stands in front of it.
  *
- * f32 and f64: a thread has TM x TN of D. Along the side that lies contiguous in shared memory its elements are
+ * f32, f64 and complex: a thread has TM x TN of D. Along the side that lies contiguous in shared memory its elements are
  * vectors, along the other they are spread, a row for each lane, as rows begin 16 bytes apart modulo 32: no two lanes
  * meet in a bank. Halves: a warp has TM x TN, by tensor cores that make D transposed, so that pairs lie along m. */
 #ifndef M
@@ -16,7 +16,7 @@
 #define TN 2
 #define WARPS 1
 #define TEAMS 8
-#define SHARE 1 /* matrices of a team at once, of f32 and f64 */
+#define SHARE 1 /* matrices of a team at once, not of halves */
 #define STRAIGHT 0
 #define STAGES 2
 #define TRANS_A 0
@@ -33,6 +33,7 @@
 #define PACKED_D 1
 #endif
 
+#define HALVES (IN == 2 || IN == 3)
 #define THREADS (32u * WARPS)
 #define SIZE ((int)sizeof(at_in))
 #define SIZE_D ((int)sizeof(at_out))
@@ -46,8 +47,8 @@
 static __device__ constexpr int at_pitch(int bytes, bool spread) {
   return ((bytes + 15) / 16 | (spread ? 1 : 0)) * 16;
 }
-constexpr int PITCH_A = at_pitch(INNER_A * SIZE, TRANS_A || IN > 1),
-              PITCH_B = at_pitch(INNER_B * SIZE, !TRANS_B || IN > 1), PITCH_D = at_pitch(M * SIZE_D, true);
+constexpr int PITCH_A = at_pitch(INNER_A * SIZE, TRANS_A || HALVES),
+              PITCH_B = at_pitch(INNER_B * SIZE, !TRANS_B || HALVES), PITCH_D = at_pitch(M * SIZE_D, true);
 constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B, ONE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0),
               STAGE_BYTES = SHARE * ONE_BYTES, RESULT_BYTES = STRAIGHT ? 0 : PITCH_D * N,
               TEAM_BYTES = STAGES * STAGE_BYTES + SHARE * RESULT_BYTES;
@@ -83,7 +84,7 @@ AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 group, at_u32
     at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(
         stage + AT_B, a.b + matrix * a.stride_b, a.ldb, (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
 #if READS_C
-    if (a.beta != 0.0)
+    if (at_adds_c(a))
       at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D,
                                                        a.n, thread);
 #endif
@@ -120,7 +121,7 @@ AT_INLINE void at_store(const at_arguments &a, const char *from, at_i64 matrix, 
   }
 }
 
-#if IN < 2
+#if !HALVES
 
 constexpr int WIDE = 16 / SIZE, ROWS = M / TM, COLS = N / TN; /* elements of a load; threads along m and n */
 constexpr int WIDE_M = TM < WIDE ? TM : WIDE, WIDE_N = TN < WIDE ? TN : WIDE;
@@ -152,6 +153,17 @@ AT_INLINE void at_pick(at_sum x[COUNT][WIDE], const char *from, int lane, int k)
         for (int v = 0; v < VECTOR; v++) x[i + v][j] = p.x[v];
       }
   }
+}
+
+/* Of an operand that is conjugated (2, as attune_transpose). */
+template <int TRANS, int COUNT> AT_INLINE void at_conjugate(at_sum x[COUNT][WIDE]) {
+#if IN >= 4
+#pragma unroll
+  for (int i = 0; i < COUNT; i++)
+#pragma unroll
+    for (int j = 0; j < WIDE; j++)
+      if (TRANS == 2) x[i][j].im = -x[i][j].im;
+#endif
 }
 
 /* A thread's part of D into shared memory, or where it belongs. */
@@ -186,6 +198,8 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
   for (int k = 0; k < steps; k += WIDE) {
     at_pick<TRANS_A, TM, WIDE_M, ROWS, PITCH_A>(x, stage, row, k);
     at_pick<!TRANS_B, TN, WIDE_N, COLS, PITCH_B>(y, stage + AT_B, col, k);
+    at_conjugate<TRANS_A, TM>(x);
+    at_conjugate<TRANS_B, TN>(y);
 #pragma unroll
     for (int l = 0; l < WIDE; l++)
 #pragma unroll
@@ -194,7 +208,7 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
         for (int j = 0; j < TN; j++) sum[i][j] = at_multiply_add(x[i][l], y[j][l], sum[i][j]);
   }
   if (idle || (STRAIGHT && group * SHARE + mine >= a.batch)) return;
-  if (READS_C && a.beta != 0.0)
+  if (READS_C && at_adds_c(a))
     at_put<READS_C>(a, stage, result, sum, row, col);
   else
     at_put<false>(a, stage, result, sum, row, col);
@@ -249,7 +263,7 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
 #pragma unroll
       for (int i = 0; i < TM / 8; i++) at_mma16(sum[j][i], x[j], y[i / 2][i % 2 * 2], y[i / 2][i % 2 * 2 + 1]);
   }
-  if (READS_C && a.beta != 0.0)
+  if (READS_C && at_adds_c(a))
     at_put<READS_C>(a, stage, result, sum, m0, n0, lane);
   else
     at_put<false>(a, stage, result, sum, m0, n0, lane);

@@ -82,6 +82,12 @@ static inline attune_dtype at_gemm_part(unsigned dtype) {
   return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : (attune_dtype)dtype;
 }
 
+/* Are all elements aligned to their whole size? Complex ones may be aligned to their parts only, which GPUs, unlike the
+ * host, cannot load. */
+static inline bool at_gemm_aligned(const at_gemm *g) {
+  return !at_gemm_complex(g->dtype) || g->alignment >= attune_dtype_size((attune_dtype)g->dtype);
+}
+
 /* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
 static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
   return at_gemm_part(dtype) != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;

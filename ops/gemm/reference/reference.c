@@ -314,7 +314,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   attune_status status = at_limit_look();
   if (status != ATTUNE_OK) return status;
 #ifdef AT_WITH_CUDA
-  if (on_cuda(device) && r->parts == 1)
+  if (on_cuda(device))
     status = at_reference_expect_on_cuda(r, stream, pointers);
   else
 #endif

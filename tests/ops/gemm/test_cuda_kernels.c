@@ -62,6 +62,15 @@ static shape tiny_shape(int number) {
   return s;
 }
 
+static shape complex_shape(int number) {
+  shape s = tiny_shape(number);
+  s.dtype = s.dtype_out = number % 2 ? ATTUNE_C128 : ATTUNE_C64;
+  s.ta = draw(3), s.tb = draw(3);
+  s.alpha_imag = draw(2) ? 0.0 : 0.5;
+  s.beta_imag = s.c == AT_C_NONE || draw(2) ? 0.0 : -2.0;
+  return s;
+}
+
 static shape direct_shape(int number) {
   shape s = tiny_shape(number);
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
@@ -280,6 +289,10 @@ TEST(tiny_is_right) {
   drawn_problems(&at_gemm_sm80_batched_smem, tiny_shape);
 }
 
+TEST(complex_tiny_is_right) {
+  drawn_problems(&at_gemm_sm80_batched_smem, complex_shape);
+}
+
 TEST(direct_is_right) {
   drawn_problems(&at_gemm_sm80_batched_reg_16b, direct_shape);
 }
@@ -381,6 +394,7 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
 
 TEST(special_values_are_kept) {
   verified(&at_gemm_sm80_batched_smem, tiny_shape, problems / 20);
+  verified(&at_gemm_sm80_batched_smem, complex_shape, problems / 20);
   verified(&at_gemm_sm80_batched_reg_16b, direct_shape, problems / 20);
   verified(&at_gemm_sm80_skinny_mmajor, rows_shape, problems / 20);
   verified(&at_gemm_sm80_skinny_reg, skinny_shape, problems / 20);
@@ -427,6 +441,8 @@ static void repeats(const at_implementation *implementation, const shape *s) {
 TEST(the_same_bits_each_time) {
   repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
+  repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_C64, .m = 20, .n = 31, .k = 17, .batch = 999, .alpha = 1});
+  repeats(&at_gemm_sm80_batched_smem, &(shape){ATTUNE_C128, .tb = 2, .m = 9, .n = 9, .k = 9, .batch = 999, .alpha = 1});
   repeats(&at_gemm_sm80_batched_reg_16b, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
   repeats(&at_gemm_sm80_skinny_mmajor,
           &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});

@@ -20,8 +20,9 @@ static attune_stream *stream;
 static at_random *data;
 static int problems = 60;
 
-static const char *const KINDS[] = {"f64", "f32", "f32", "f16", "bf16", "f16:f32", "bf16:f32"};
-static const char *const ACCURACY[] = {"strict", "strict", "reduced", "reduced", "strict", "equivalent", "strict"};
+static const char *const KINDS[] = {"f64", "f32", "f32", "f16", "bf16", "f16:f32", "bf16:f32", "c64", "c128"};
+static const char *const ACCURACY[] = {"strict",     "strict", "reduced", "reduced",   "strict",
+                                       "equivalent", "strict", "strict",  "equivalent"};
 
 /* What each kind of plan lost, by dtype and contract: the list at the end. */
 static struct {
@@ -140,7 +141,8 @@ TEST(winners_keep_what_the_default_keeps) {
                                       "gemm f16 tn 128x16x4096 strict",          "gemm f16 tn 512x512x512 reduced beta",
                                       "gemm bf16 tn 1024x8x1024 strict",         "gemm bf16 nn 255x255x255 strict",
                                       "gemm bf16:f32 nt 320x320x64 strict beta", "gemm f16:f32 tn 64x64x2048 strict",
-                                      "gemm bf16 tn 64x64x64x16 strict"};
+                                      "gemm bf16 tn 64x64x64x16 strict",         "gemm c64 nc 24x24x24x64 strict beta",
+                                      "gemm c128 tn 256x256x256 equivalent"};
   attune_tuner *tuner = NULL;
   OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
   for (size_t i = 0; i < AT_COUNT(texts); i++) {

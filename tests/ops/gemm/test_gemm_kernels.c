@@ -168,6 +168,22 @@ TEST(tiny_kernels) {
   family_compiles(FAMILY(sm80_batched_smem), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
 }
 
+/* Each type with each pair of N, T and C. */
+TEST(complex_tiny_kernels) {
+  counts n = {0};
+  for (int way = 0; way < 18; way++)
+    for (size_t s = 0; s < AT_COUNT(tiny_sizes); s++) {
+      const int64_t *size = tiny_sizes[s];
+      const attune_dtype dtype = way % 2 ? ATTUNE_C128 : ATTUNE_C64;
+      const at_gemm g = problem_of(dtype, dtype, way / 2 % 3, way / 6, size[0], size[1], size[2], 100,
+                                   (at_gemm_c)((s + (size_t)way) % 3), s % 2 && way % 2 == 0 ? 8 : 128);
+      one_problem(FAMILY(sm80_batched_smem), &g, every(449), &n);
+    }
+  print_message("complex: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
+  assert_true(n.kernels > 0);
+  assert_int_equal(spilled, 0);
+}
+
 TEST(direct_kernels) {
   family_compiles(FAMILY(sm80_batched_reg_16b), tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
 }

@@ -297,8 +297,9 @@ TEST(threads_share_a_plan) {
 }
 
 TEST(c_is_scaled) {
-  static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16};
-  static const double betas[] = {0.0, 1.0, 0.5, -2.0};
+  static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_C64, ATTUNE_C128};
+  static const double betas[][2] = {{0.0},  {1.0},       {0.5},
+                                    {-2.0}, {0.0, -2.0}, {1.0, 0.5}}; /* the latter of complex ones */
   static const shape kinds[] = {
       {.m = 33, .n = 17, .c = AT_C_INPLACE},
       {.m = 33, .n = 17, .gap = 3, .c = AT_C_SEPARATE},
@@ -308,17 +309,35 @@ TEST(c_is_scaled) {
       {.m = 20, .n = 12, .batch = 3, .share_c = true, .shift = 1, .c = AT_C_SEPARATE},
   };
   for (size_t i = 0; i < AT_COUNT(kinds) * AT_COUNT(dtypes) * AT_COUNT(betas); i++) {
-    shape s = kinds[i / 16];
-    s.dtype = dtypes[i / 4 % 4], s.beta = betas[i % 4], s.k = 4;
+    shape s = kinds[i / 36];
+    s.dtype = dtypes[i / 6 % 6], s.beta = betas[i % 6][0], s.beta_imag = betas[i % 6][1], s.k = 4;
+    if (s.beta_imag != 0.0 && !at_gemm_complex(s.dtype)) continue;
     gemm_case t;
     assert_true(make_case(&t, &s, stream));
     t.operands.a = t.operands.b = NULL;
     assert_true(reset_output(&t));
     OK(at_gemm_scale_cuda(stream, &t.g, &t.operands));
     double error = output_error(&t);
-    if (!(error <= 1.0)) fail_msg("kind %zu, %s, beta %g: error %g", i / 16, attune_dtype_name(s.dtype), s.beta, error);
+    if (!(error <= 1.0))
+      fail_msg("kind %zu, %s, beta %g %g: error %g", i / 36, attune_dtype_name(s.dtype), s.beta, s.beta_imag, error);
     free_case(&t);
   }
+}
+
+/* A real beta multiplies the parts, each alone, as on the host. */
+TEST(a_real_beta_spreads_no_infinity) {
+  const float before[4] = {INFINITY, 1.0f, 3.0f, NAN};
+  float after[4] = {0};
+  void *d = NULL;
+  at_gemm g;
+  set_problem(&g, &(shape){ATTUNE_C64, .m = 2, .n = 1, .k = 1, .c = AT_C_INPLACE});
+  OK(attune_alloc(&d, stream, sizeof before));
+  OK(attune_copy(stream, d, before, sizeof before));
+  OK(at_gemm_scale_cuda(stream, &g, &(at_gemm_operands){.beta = 2.0, .c = d, .d = d}));
+  OK(attune_copy(stream, after, d, sizeof after));
+  OK(attune_stream_synchronize(stream));
+  assert_true(isinf(after[0]) && after[1] == 2.0f && after[2] == 6.0f && isnan(after[3]));
+  OK(attune_free(d, stream));
 }
 
 TEST(huge_problems_are_left_to_the_default) {
