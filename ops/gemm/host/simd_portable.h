@@ -35,6 +35,12 @@ SIMD vf vf_mul(vf a, vf b) {
 SIMD vf vf_add(vf a, vf b) {
   return a + b;
 }
+SIMD vf vf_pair(float x, float y) {
+  return (vf){x, y, x, y};
+}
+SIMD vf vf_swap_pairs(vf a) {
+  return (vf){a[1], a[0], a[3], a[2]};
+}
 SIMD float vf_sum(vf a) {
   return (a[0] + a[2]) + (a[1] + a[3]);
 }
@@ -113,6 +119,12 @@ SIMD vd vd_mul(vd a, vd b) {
 }
 SIMD vd vd_add(vd a, vd b) {
   return a + b;
+}
+SIMD vd vd_pair(double x, double y) {
+  return (vd){x, y};
+}
+SIMD vd vd_swap_pairs(vd a) {
+  return (vd){a[1], a[0]};
 }
 SIMD double vd_sum(vd a) {
   return a[0] + a[1];

@@ -65,6 +65,10 @@ static inline attune_dtype at_gemm_part(unsigned dtype) {
   return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : (attune_dtype)dtype;
 }
 
+static inline int64_t at_gemm_element_parts(unsigned dtype) {
+  return at_gemm_complex(dtype) ? 2 : 1;
+}
+
 /* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
 static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
   return at_gemm_part(dtype) != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;
