@@ -86,6 +86,7 @@ static uint16_t grid_to_f16(int32_t grid) {
 
 void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed) {
   uint64_t state = seed;
+  if (dtype == ATTUNE_C64 || dtype == ATTUNE_C128) dtype = dtype == ATTUNE_C64 ? ATTUNE_F32 : ATTUNE_F64;
   for (size_t i = 0; i < bytes / attune_dtype_size(dtype); i++) {
     const uint64_t bits = at_splitmix64(&state);
     const double value = (double)(int64_t)bits * 0x1p-63;

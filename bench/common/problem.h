@@ -23,7 +23,7 @@ void bench_problem_read(bench_problem *out, const attune_workload_entry *entry);
 /* Where operands 0 (A), 1 (B) and 2 (D) of set `set` start in an area; returns the end. */
 size_t bench_lay_out(const bench_problem *problem, bench_place place, int set, size_t out[3]);
 
-/* Uniform in [-1,1]: f64, f32, bf16 and f16, the latter on a grid of 2^-11. */
+/* Uniform in [-1,1], complex numbers in each part; f16 on a grid of 2^-11. */
 void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed);
 /* The same in memory of its own, at a multiple of 4096 bytes. */
 void *bench_random_new(attune_dtype dtype, size_t bytes, uint64_t seed);

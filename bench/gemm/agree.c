@@ -25,6 +25,14 @@ static double half_value(uint16_t bits) {
   return (bits & 0x8000u) != 0 ? -value : value;
 }
 
+/* Complex numbers are compared part by part. */
+static attune_dtype part_of(attune_dtype dtype) {
+  return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : dtype;
+}
+static int parts_of(attune_dtype dtype) {
+  return part_of(dtype) == dtype ? 1 : 2;
+}
+
 static double element_at(const void *data, size_t index, attune_dtype dtype) {
   if (dtype == ATTUNE_F64) return ((const double *)data)[index];
   if (dtype == ATTUNE_F32) return (double)((const float *)data)[index];
@@ -44,9 +52,10 @@ static double unit_of(attune_dtype dtype) {
 
 /* What accumulation may add, for inputs in [-1,1]: gamma times a bound on the sum of |a||b|. */
 static double accumulation(const attune_gemm_problem *g) {
-  double k = (double)g->k, gamma;
-  if (g->dtype == ATTUNE_F64 || g->dtype == ATTUNE_F32)
-    gamma = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0)) * unit_of(g->dtype);
+  const attune_dtype part = part_of(g->dtype);
+  double k = (double)g->k * parts_of(g->dtype), gamma;
+  if (part == ATTUNE_F64 || part == ATTUNE_F32)
+    gamma = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0)) * unit_of(part);
   else
     gamma = fmax(8.0, k / 16.0) * 0x1p-23;
   if (g->contract.accuracy == ATTUNE_REDUCED) gamma += g->dtype == ATTUNE_F32 ? 0x1p-10 : 4.0 * unit_of(g->dtype_out);
@@ -56,15 +65,18 @@ static double accumulation(const attune_gemm_problem *g) {
 /* Compares the elements whose bytes lie wholly in [low, high); x and y hold that range. */
 static double compare_window(const bench_problem *problem, const void *x, const void *y, size_t low, size_t high) {
   const attune_gemm_problem *g = &problem->gemm;
-  size_t element = attune_dtype_size(g->dtype_out);
-  double unit = unit_of(g->dtype_out), sum = accumulation(g), worst = 0.0;
+  const attune_dtype part = part_of(g->dtype_out);
+  const int parts = parts_of(g->dtype_out);
+  size_t element = attune_dtype_size(part);
+  double unit = unit_of(part), sum = accumulation(g), worst = 0.0;
   for (int64_t batch = 0; batch < g->batch; batch++) {
     for (int64_t j = 0; j < g->n; j++) {
-      size_t first = (size_t)(batch * g->stride_d + j * g->ldd), low_index = low / element, high_index = high / element;
-      size_t begin = first < low_index ? low_index : first, end = first + (size_t)g->m;
+      size_t first = (size_t)((batch * g->stride_d + j * g->ldd) * parts), low_index = low / element,
+             high_index = high / element;
+      size_t begin = first < low_index ? low_index : first, end = first + (size_t)(g->m * parts);
       if (end > high_index) end = high_index;
       for (size_t i = begin; i < end; i++) {
-        double a = element_at(x, i - low_index, g->dtype_out), b = element_at(y, i - low_index, g->dtype_out);
+        double a = element_at(x, i - low_index, part), b = element_at(y, i - low_index, part);
         double error = fabs(a - b) / (2.0 * (unit * fmax(fabs(a), fabs(b)) + sum));
         if (!(error <= worst)) worst = isnan(error) ? (double)INFINITY : error;
       }

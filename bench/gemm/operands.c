@@ -9,7 +9,7 @@
 /* A prime number of elements, so that buffers filled from different offsets never repeat in step with a matrix. */
 #define BLOCK_ELEMENTS ((size_t)4194301)
 
-static void *random_blocks[5]; /* by dtype, on the device of the run */
+static void *random_blocks[ATTUNE_C128 + 1]; /* by dtype, on the device of the run */
 
 static const void *random_block(attune_stream *stream, attune_dtype dtype) {
   void **block = &random_blocks[(int)dtype];
