@@ -77,8 +77,7 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
   const int64_t b_n = s->b_n * (int64_t)sizeof(E), b_k = s->b_k * (int64_t)sizeof(E), a_step = s->a_step;
   const int64_t fours = vectors > 1 && ahead != NULL ? s->k / 4 : 0, rest = s->k - 4 * fours;
   const P(mask) last = P(first)(part ? s->rows : LANES);
-  const P(vector) turn = parts == 2 ? P(pair)((E)s->join.turn[0], (E)s->join.turn[1]) : P(zero)();
-  const P(vector) sign = parts == 2 ? P(pair)(1, (E)s->join.sign) : P(zero)();
+  const at_join *join = &s->join;
   int64_t b_n3 = 3 * b_n;
   AT_KEEP(b_n3);
   for (;;) {
@@ -96,7 +95,7 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
         AT_UNROLL
         for (int i = 0; i < vectors; i++) {
           P(vector) x = part && i == vectors - 1 ? P(load_part)(from + i * LANES, last) : P(load)(from + i * LANES);
-          acc[i][j * parts] = parts == 2 ? P(mul)(sign, x) : x;
+          acc[i][j * parts] = parts == 2 ? P(mul)(P(pair)(1, (E)join->sign), x) : x;
         }
       }
       c += s->stride_c;
@@ -116,6 +115,9 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
         x = FN(small_step)(x, a_step, group, b_k, b_n, b_n3, acc, vectors, columns, part, parts, last);
     }
     E *to = d;
+    if (parts == 2) AT_KEEP(join); /* read here, not where it would take registers from the sums */
+    const P(vector) turn = parts == 2 ? P(pair)((E)join->turn[0], (E)join->turn[1]) : P(zero)();
+    const P(vector) sign = parts == 2 ? P(pair)(1, (E)join->sign) : P(zero)();
     AT_UNROLL
     for (int j = 0; j < columns; j++, to += s->ldd) {
       AT_UNROLL
