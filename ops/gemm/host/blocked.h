@@ -70,6 +70,7 @@ typedef struct at_blocked_ops {
   int lanes;            /* elements of a vector */
   int vectors, columns; /* a tile is at most vectors * lanes rows by columns */
   at_pack_fn pack;
+  at_pack_fn pack_pairs;                        /* of c128, depth_step is 1; f64's has it */
   void (*product)(const at_block *block);       /* A and B packed */
   void (*direct)(const at_block *block);        /* B as it lies, A packed or not */
   void (*product_pairs)(const at_block *block); /* the same of complex matrices */

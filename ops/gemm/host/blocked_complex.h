@@ -13,7 +13,8 @@ at_gemm at_complex_form(const at_gemm *g);
 /* How the kernels join the sums of the problem. */
 at_join at_join_of(const at_gemm *g);
 
-/* The function that copies whole elements of `dtype`, complex ones too, as at_pack says. Not for halves. */
+/* The function that copies whole elements of `dtype`, complex ones too, as at_pack says; depth_step is 1. Not for
+ * halves. */
 at_pack_fn at_packer_of(const at_blocked_isa *isa, unsigned dtype);
 
 #endif

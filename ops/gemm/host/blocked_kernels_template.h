@@ -74,6 +74,9 @@ static const at_blocked_ops FN(ops) = {
     .vectors = VECTORS,
     .columns = COLUMNS,
     .pack = FN(pack),
+#if !HALVES
+    .pack_pairs = FN(pack_pairs),
+#endif
     .product = FN(product),
     .direct = FN(direct),
     .product_pairs = FN(product_pairs),

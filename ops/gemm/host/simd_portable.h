@@ -148,6 +148,11 @@ SIMD void vd_transpose(double *to, int64_t to_step, const double *from, int64_t 
     for (int j = 0; j < 2; j++) to[j * to_step + i] = from[i * from_step + j];
 }
 
+SIMD void vd_transpose_pairs(double *to, int64_t to_step, const double *from, int64_t from_step) {
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) memcpy(to + j * to_step + 2 * i, from + i * from_step + 2 * j, 2 * sizeof *to);
+}
+
 /* A vector of lines is one block here. */
 #define vf_transpose_lanes vf_transpose
 #define vf_transpose_lanes_f16 vf_transpose_f16
