@@ -17,4 +17,13 @@ at_join at_join_of(const at_gemm *g);
  * halves. */
 at_pack_fn at_packer_of(const at_blocked_isa *isa, unsigned dtype);
 
+/* Rows [i, i + m) and columns [j, j + n) of matrices of the batch. */
+typedef struct at_complex_area {
+  int64_t batch, batches, i, m, j, n;
+} at_complex_area;
+
+/* blocked_stream_complex.c: one pass over the wide matrix of a thin product. False: no scratch memory. */
+bool at_complex_stream(const at_gemm *g, const at_gemm_operands *o, const at_blocked_ops *ops,
+                       const at_complex_area *area);
+
 #endif

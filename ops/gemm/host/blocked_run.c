@@ -354,6 +354,11 @@ static void stream_one(const job *w, const area *r, int64_t batch, bool wide_b, 
   }
 }
 
+static void stream_complex(const job *w, const area *r) {
+  const at_complex_area part = {r->batch, r->batches, r->i / 2, r->m / 2, r->j, r->n};
+  if (!at_complex_stream(w->complex, w->o, w->ops, &part)) plain(w, r);
+}
+
 static void stream(const job *w, const area *r) {
   bool wide_b = w->g->m < w->g->n;
   int64_t columns = wide_b ? r->m : r->n, lanes = w->ops->lanes;
@@ -416,7 +421,7 @@ static void run_area(const job *w, const area *r) {
   case AT_PATH_DIRECT: direct(w, r); break;
   case AT_PATH_PANEL: panel(w, r); break;
   case AT_PATH_PACKED: packed(w, r); break;
-  case AT_PATH_STREAM: stream(w, r); break;
+  case AT_PATH_STREAM: (w->complex ? stream_complex : stream)(w, r); break;
   }
 }
 

@@ -247,8 +247,7 @@ bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
   bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
   if (path == AT_PATH_PANEL) return !half;
-  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED;
-  if (path == AT_PATH_STREAM) return (g->m < g->n ? g->m : g->n) <= AT_STREAM_THIN;
+  if (path == AT_PATH_STREAM) return (g->m < g->n ? g->m : g->n) * at_gemm_element_parts(g->dtype) <= AT_STREAM_THIN;
   return true;
 }
 
