@@ -13,7 +13,7 @@
 #include "bench/common/problem.h"
 #include "bench/common/tool.h"
 
-#define BENCH_WAYS 4
+#define BENCH_WAYS 5
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
 #define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default */
 
@@ -83,7 +83,8 @@ typedef struct bench_row {
   bool agrees;
 } bench_row;
 
-/* platform_host.c, platform_cuda.c: fill a platform for its device. `blas`: library to load as the host's peer. */
+/* platform_host.c, platform_cuda.c: fill a platform for its device. `blas`: library to load as the host's peer; BLIS is
+ * one where it is installed. */
 void bench_host_open(bench_platform *platform, const char *blas);
 #ifdef BENCH_WITH_CUDA
 void bench_cuda_open(bench_platform *platform);

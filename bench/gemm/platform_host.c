@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * platform_host.c: timing on the host, and its peer: OpenBLAS as a program meets it, loaded by its usual name, with the
- * threads it starts by default. Inputs are hot and calls eager, as the tuner measures on the host. */
+ * platform_host.c: timing on the host, and its peers: OpenBLAS as a program meets it, loaded by its usual name, with the
+ * threads it starts by default; BLIS likewise. Inputs are hot and calls eager, as the tuner measures on the host. */
 #include "bench/gemm/gemm.h"
 
 #include "bench/common/cblas.h"
@@ -13,9 +13,11 @@
 #include <libxsmm.h>
 #endif
 
+enum { BLAS, BLIS, LIBRARIES };
+
 typedef struct host_state {
-  bench_cblas blas;
-  int default_threads;
+  bench_cblas blas[LIBRARIES]; /* by bench_way.variant */
+  int default_threads[LIBRARIES];
   attune_plan *plan;
 #ifdef BENCH_WITH_LIBXSMM
   libxsmm_dmmfunction f64;
@@ -31,15 +33,14 @@ typedef struct host_state {
 static bool blas_prepare(bench_platform *platform, bench_way *way, const bench_problem *problem,
                          const bench_set *example) {
   const host_state *state = platform->state;
-  (void)way, (void)example;
-  return state->blas.sgemm && bench_cblas_has(&problem->gemm);
+  (void)example;
+  return state->blas[way->variant].sgemm && bench_cblas_has(&problem->gemm);
 }
 
 static bool blas_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   const host_state *state = platform->state;
   const attune_gemm_operands operands = {.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
-  (void)way;
-  bench_cblas_run(&state->blas, &platform->problem->gemm, &operands, false);
+  bench_cblas_run(&state->blas[way->variant], &platform->problem->gemm, &operands, false);
   return true;
 }
 
@@ -114,7 +115,8 @@ static double host_sample(bench_platform *platform, int index) {
   bench_way *way = &platform->ways[index];
   if (may_have_a_team(&platform->problem->gemm)) nanosleep(&(struct timespec){0, SETTLE_NS}, NULL);
   /* The same library may serve attune in this process: the peer keeps the threads it started with. */
-  if (index != BENCH_ATTUNE && state->blas.set_threads != NULL) state->blas.set_threads(state->default_threads);
+  if (way->enqueue == blas_enqueue)
+    bench_cblas_set_threads(&state->blas[way->variant], state->default_threads[way->variant]);
   bool good = way->enqueue(platform, way, state->set);
   double start = bench_now_ns();
   for (int i = 0; i < state->calls && good; i++) good = way->enqueue(platform, way, state->set);
@@ -133,18 +135,31 @@ static void host_close(bench_platform *platform) {
   free(platform->state);
 }
 
-static void load_peer(bench_platform *platform, host_state *state, const char *blas) {
-  const bench_cblas *c = &state->blas;
-  const bool there = bench_cblas_load(&state->blas, blas);
-  if (!there) state->blas = (bench_cblas){0};
-  state->default_threads = c->threads ? c->threads() : 1;
-  if (there)
-    snprintf(platform->libraries, sizeof platform->libraries, "%s, %d threads",
-             c->configuration ? c->configuration() : blas, state->default_threads);
-  else
-    snprintf(platform->libraries, sizeof platform->libraries, "no peer: %s could not be loaded", blas);
+static bool load_peer(host_state *state, int which, const char *library) {
+  bench_cblas *c = &state->blas[which];
+  const bool there = bench_cblas_load(c, library);
+  if (!there) *c = (bench_cblas){0};
+  state->default_threads[which] = bench_cblas_threads(c);
+  return there;
+}
+
+static void add_peer(bench_platform *platform, int which, const char *name) {
   platform->ways[platform->way_count++] =
-      (bench_way){.name = c->configuration ? "OpenBLAS" : "CBLAS", .prepare = blas_prepare, .enqueue = blas_enqueue};
+      (bench_way){.name = name, .prepare = blas_prepare, .enqueue = blas_enqueue, .variant = which};
+}
+
+static void load_peers(bench_platform *platform, host_state *state, const char *blas) {
+  const bench_cblas *c = &state->blas[BLAS], *blis = &state->blas[BLIS];
+  size_t at = 0, size = sizeof platform->libraries;
+  if (load_peer(state, BLAS, blas))
+    at = (size_t)snprintf(platform->libraries, size, "%s, %d threads", c->configuration ? c->configuration() : blas,
+                          state->default_threads[BLAS]);
+  else
+    at = (size_t)snprintf(platform->libraries, size, "no peer: %s could not be loaded", blas);
+  add_peer(platform, BLAS, c->configuration ? "OpenBLAS" : "CBLAS");
+  if (!load_peer(state, BLIS, "libblis.so.4") || at >= size) return;
+  snprintf(platform->libraries + at, size - at, "; BLIS %s, %d threads", blis->blis_version ? blis->blis_version() : "",
+           state->default_threads[BLIS]);
 }
 
 void bench_host_open(bench_platform *platform, const char *blas) {
@@ -153,13 +168,14 @@ void bench_host_open(bench_platform *platform, const char *blas) {
   platform->state = state;
   platform->stream = attune_stream_default(platform->device);
   platform->ways[platform->way_count++] = bench_attune_way();
-  load_peer(platform, state, blas);
+  load_peers(platform, state, blas);
   platform->ways[platform->way_count++] =
       (bench_way){.name = "a plan", .prepare = plan_prepare, .enqueue = plan_enqueue, .own = true};
 #ifdef BENCH_WITH_LIBXSMM
   platform->ways[platform->way_count++] =
       (bench_way){.name = "LIBXSMM", .prepare = libxsmm_prepare, .enqueue = libxsmm_enqueue};
 #endif
+  if (state->blas[BLIS].sgemm) add_peer(platform, BLIS, "BLIS");
   platform->target_ns = 4e6;
   platform->min_calls = 1;
   platform->max_calls = 100000;

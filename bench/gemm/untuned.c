@@ -88,7 +88,7 @@ static double settled_ratio(const settings *s, const at_gemm *g, const at_config
 }
 
 /* One line: a type and its transposes over all sizes; the least, with its problem. */
-static void report(const settings *s, attune_dtype dtype, int trans, int batch, bool beyond) {
+static void report(const settings *s, attune_dtype dtype, const attune_transpose trans[2], int batch, bool beyond) {
   static double ratios[COUNT_MOST];
   char text[AT_PROBLEM_CHARS], worst[AT_PROBLEM_CHARS] = "";
   double least = 1e30;
@@ -99,8 +99,8 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
       for (size_t k = 0; k < (beyond ? 1 : AT_COUNT(depths)); k++) {
         const int size = above[m];
         const attune_gemm_problem p = {.dtype = dtype,
-                                       .trans_a = (attune_transpose)(trans & 1),
-                                       .trans_b = (attune_transpose)(trans >> 1),
+                                       .trans_a = trans[0],
+                                       .trans_b = trans[1],
                                        .m = beyond ? size : within[m],
                                        .n = beyond ? above[n] : within[n],
                                        .k = beyond ? size : depths[k],
@@ -126,27 +126,27 @@ static void report(const settings *s, attune_dtype dtype, int trans, int batch, 
         bench_check(at_gemm_format(&g, text, sizeof text), "the problem");
         (void)at_copy_text(worst, sizeof worst, text);
       }
-  bench_line("| %s %c%c | %d | %d | %.2f | %.2f | %d | %s |", attune_dtype_name(dtype), trans & 1 ? 't' : 'n',
-             trans >> 1 ? 't' : 'n', batch, count, bench_median(ratios, count), least, slower, worst);
+  bench_line("| %s %c%c | %d | %d | %.2f | %.2f | %d | %s |", attune_dtype_name(dtype), "ntc"[trans[0]],
+             "ntc"[trans[1]], batch, count, bench_median(ratios, count), least, slower, worst);
 }
 
 static const char usage[] =
-    "usage: bench_untuned [--rounds N] [--library NAME] [--beyond] [--markdown FILE]\n"
+    "usage: bench_untuned [--rounds N] [--library NAME] [--complex] [--beyond] [--markdown FILE]\n"
     "Compares the choice of host_small's rule for untuned problems with the default of this machine, in turns.\n"
     "  --rounds N        number of rounds (default: 9)\n"
     "  --library NAME    compare with this library, such as openblas\n"
+    "  --complex         complex types, instead of the real ones\n"
     "  --beyond          larger problems, for which the rule chooses the default\n"
     "  --markdown FILE   also write the tables as Markdown\n";
 
 int main(int argc, char **argv) {
   settings s = {.rounds = 9};
   const char *markdown = NULL;
-  bool beyond = false;
-  const bench_option table[] = {{"rounds", BENCH_WHOLE, &s.rounds, 1, ROUNDS_MOST},
-                                {"library", BENCH_TEXT, &s.library, 0, 0},
-                                {"beyond", BENCH_FLAG, &beyond, 0, 0},
-                                {"markdown", BENCH_TEXT, &markdown, 0, 0},
-                                {NULL, BENCH_FLAG, NULL, 0, 0}};
+  bool beyond = false, is_complex = false;
+  const bench_option table[] = {
+      {"rounds", BENCH_WHOLE, &s.rounds, 1, ROUNDS_MOST}, {"library", BENCH_TEXT, &s.library, 0, 0},
+      {"complex", BENCH_FLAG, &is_complex, 0, 0},         {"beyond", BENCH_FLAG, &beyond, 0, 0},
+      {"markdown", BENCH_TEXT, &markdown, 0, 0},          {NULL, BENCH_FLAG, NULL, 0, 0}};
   (void)bench_read_options(argc, argv, table, usage, NULL, 0);
   bench_markdown_open(markdown);
   bench_check(attune_device_get(&s.host, "host"), "attune_device_get");
@@ -164,9 +164,14 @@ int main(int argc, char **argv) {
       "hot operands of one's own, CPU time of the thread, the two in turns; a ratio is the default's time over the "
       "rule's, the median of the rounds; where that is below 1.1 the median of three such looks");
   bench_table("| type | batch >| problems >| median >| least >| slower >| the least is |");
-  for (int trans = 0; trans < 4; trans++)
-    for (int dtype = ATTUNE_F64; dtype <= ATTUNE_F32; dtype++)
-      for (int batch = 1; batch <= BATCH; batch += BATCH - 1) report(&s, (attune_dtype)dtype, trans, batch, beyond);
+  static const attune_dtype types[2][2] = {{ATTUNE_F64, ATTUNE_F32}, {ATTUNE_C128, ATTUNE_C64}};
+  const int transposes = is_complex ? 3 : 2;
+  for (int i = 0; i < transposes * transposes; i++)
+    for (int type = 0; type < 2; type++)
+      for (int batch = 1; batch <= BATCH; batch += BATCH - 1)
+        report(&s, types[is_complex][type],
+               (const attune_transpose[2]){(attune_transpose)(i % transposes), (attune_transpose)(i / transposes)},
+               batch, beyond);
   bench_markdown_close();
   for (int i = 0; i < 3; i++) free(s.operand[i]);
   return 0;

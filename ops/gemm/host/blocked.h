@@ -23,6 +23,8 @@ typedef struct at_pack {
   int round;
 } at_pack;
 
+typedef void (*at_pack_fn)(const at_pack *pack);
+
 /* D = alpha A B + beta C over one block, in the accumulation type; beta = 0 does not read C; C may be D. */
 typedef struct at_block {
   int64_t m, n, k;
@@ -36,6 +38,8 @@ typedef struct at_block {
   int64_t ldc, ldd;
   int vectors;   /* rows of a tile of A, in vectors */
   bool a_packed; /* panels of vectors * lanes rows, rounded to lanes */
+  double alpha_imag, beta_imag;
+  at_join join; /* complex: m rows and all steps are in real numbers, n columns are pairs; else these are not read */
 } at_block;
 
 /* partial(line, column) = sum over depth of wide(line, k) * thin(k, column): one pass over `wide`, few columns. */
@@ -65,9 +69,12 @@ typedef struct at_finish {
 typedef struct at_blocked_ops {
   int lanes;            /* elements of a vector */
   int vectors, columns; /* a tile is at most vectors * lanes rows by columns */
-  void (*pack)(const at_pack *pack);
-  void (*product)(const at_block *block);           /* A and B packed */
-  void (*direct)(const at_block *block);            /* B as it lies, A packed or not */
+  at_pack_fn pack;
+  at_pack_fn pack_pairs;                        /* of c128, depth_step is 1; f64's has it */
+  void (*product)(const at_block *block);       /* A and B packed */
+  void (*direct)(const at_block *block);        /* B as it lies, A packed or not */
+  void (*product_pairs)(const at_block *block); /* the same of complex matrices */
+  void (*direct_pairs)(const at_block *block);
   void (*stream_columns)(const at_stream_job *job); /* line_step is 1 */
   void (*stream_rows)(const at_stream_job *job);    /* depth_step and thin_k are 1 */
   void (*finish)(const at_finish *finish);
@@ -76,7 +83,7 @@ typedef struct at_blocked_ops {
 typedef struct at_blocked_isa {
   const char *name;
   const at_blocked_ops *f32, *f64; /* by accumulation type */
-  const at_small_ops *small_f32, *small_f64;
+  const at_small_ops *small[AT_SMALL_TYPES];
 } at_blocked_isa;
 
 extern const at_blocked_isa at_blocked_portable;

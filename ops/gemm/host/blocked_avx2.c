@@ -11,6 +11,6 @@
 #include "ops/gemm/host/each_type_template.h"
 
 const at_blocked_isa at_blocked_avx2 = {
-    .name = "avx2", .f32 = &f32_ops, .f64 = &f64_ops, .small_f32 = &at_small_avx2_f32, .small_f64 = &at_small_avx2_f64};
+    .name = "avx2", .f32 = &f32_ops, .f64 = &f64_ops, .small = {AT_SMALL_OPS(&, avx2)}};
 
 #endif

@@ -10,10 +10,7 @@
 #define KERNELS "ops/gemm/host/blocked_kernels_template.h"
 #include "ops/gemm/host/each_type_template.h"
 
-const at_blocked_isa at_blocked_avx512 = {.name = "avx512",
-                                          .f32 = &f32_ops,
-                                          .f64 = &f64_ops,
-                                          .small_f32 = &at_small_avx512_f32,
-                                          .small_f64 = &at_small_avx512_f64};
+const at_blocked_isa at_blocked_avx512 = {
+    .name = "avx512", .f32 = &f32_ops, .f64 = &f64_ops, .small = {AT_SMALL_OPS(&, avx512)}};
 
 #endif

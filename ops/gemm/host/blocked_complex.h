@@ -1,38 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked_complex.h: complex products by the real kernels of host_blocked. An element of A becomes a block of two rows
- * and two columns,
- *
- *     re -im
- *     im  re
- *
- * one of B two rows, re and im, and D is as it lies: twice the rows and twice the depth, with as many multiplications
- * as the complex product has. Only copies of A and B are made so, in the panels of at_pack. */
+ * blocked_complex.h: complex products in the terms of real kernels (at_join). */
 #ifndef AT_GEMM_BLOCKED_COMPLEX_H
 #define AT_GEMM_BLOCKED_COMPLEX_H
 
+#include "ops/gemm/host/blocked.h"
 #include "ops/gemm/problem/problem.h"
 
-/* The problem in real form: C and D are twice as high, real scalars are those of each part. *fold: alpha has an
- * imaginary part and is multiplied into A; *scale: beta has one, and D becomes beta C first, to which the product is
- * added. */
-void at_complex_real_form(const at_gemm *g, const at_gemm_operands *o, at_gemm *real, at_gemm_operands *real_operands,
-                          bool *fold, bool *scale);
+/* The problem with rows of op(A), C and D, and all steps, in real numbers, twice as many where they are complex. Columns,
+ * k and the type are the problem's. */
+at_gemm at_complex_form(const at_gemm *g);
 
-/* A part of A or B of matrix `batch`: `lines` lines from `line` on, `depth` steps from `k` on, of the real form: all
- * but the columns of B are even. Panels as at_pack's. */
-typedef struct at_complex_pack {
-  const at_gemm *g;
-  const at_gemm_operands *o;
-  bool of_a, fold;
-  void *to;
-  int64_t batch, line, lines, k, depth, panel;
-  int round;
-} at_complex_pack;
+/* How the kernels join the sums of the problem. */
+at_join at_join_of(const at_gemm *g);
 
-void at_complex_pack_lines(const at_complex_pack *pack);
+/* The function that copies whole elements of `dtype`, complex ones too, as at_pack says; depth_step is 1. Not for
+ * halves. */
+at_pack_fn at_packer_of(const at_blocked_isa *isa, unsigned dtype);
 
-/* D = beta C for rows [i, i + m) and columns [j, j + n) of matrix `batch`; C may be D. */
-void at_complex_scale(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
-                      int64_t n);
+/* Rows [i, i + m) and columns [j, j + n) of matrices of the batch. */
+typedef struct at_complex_area {
+  int64_t batch, batches, i, m, j, n;
+} at_complex_area;
+
+/* blocked_stream_complex.c: one pass over the wide matrix of a thin product. False: no scratch memory. */
+bool at_complex_stream(const at_gemm *g, const at_gemm_operands *o, const at_blocked_ops *ops,
+                       const at_complex_area *area);
 
 #endif

@@ -32,7 +32,9 @@ SIMD E FN(load_one)(const void *p, int64_t at, const attune_dtype dtype) {
   if (dtype == ATTUNE_BF16) return at_bf16_to_f32(((const uint16_t *)p)[at]);
 #endif
   (void)dtype;
-  return ((const E *)p)[at];
+  E x; /* may be a complex number of floats, which has their alignment */
+  memcpy(&x, (const char *)p + at * (int64_t)sizeof x, sizeof x);
+  return x;
 }
 
 /* BLOCK lines by BLOCK columns; and LANES lines by BLOCK columns. */
@@ -61,6 +63,8 @@ SIMD void FN(transpose_lanes)(E *to, int64_t to_step, const void *from, int64_t 
   (void)dtype;
 }
 
+#include "ops/gemm/host/complex_template.h"
+
 #include "ops/gemm/host/blocked_pack_template.h"
 #include "ops/gemm/host/blocked_stream_template.h"
 #include "ops/gemm/host/blocked_tile_template.h"
@@ -70,8 +74,13 @@ static const at_blocked_ops FN(ops) = {
     .vectors = VECTORS,
     .columns = COLUMNS,
     .pack = FN(pack),
+#if !HALVES
+    .pack_pairs = FN(pack_pairs),
+#endif
     .product = FN(product),
     .direct = FN(direct),
+    .product_pairs = FN(product_pairs),
+    .direct_pairs = FN(direct_pairs),
     .stream_columns = FN(stream_columns),
     .stream_rows = FN(stream_rows),
     .finish = FN(finish),

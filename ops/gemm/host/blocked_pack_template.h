@@ -54,6 +54,26 @@ SIMD void FN(pack_as)(const at_pack *p, const attune_dtype dtype) {
   }
 }
 
+#if !HALVES
+/* Whole complex numbers, depth contiguous; two numbers of two lines at a time. A c64 has the size of an f64. */
+static AT_TARGET void FN(pack_pairs)(const at_pack *p) {
+  for (int64_t first = 0; first < p->lines; first += p->panel) {
+    const int64_t width = p->lines - first < p->panel ? p->lines - first : p->panel,
+                  padded = (width + p->round - 1) / p->round * p->round, whole = width / 2 * 2, deep = p->depth / 2 * 2;
+    const E *from = (const E *)p->from + 2 * first * p->line_step;
+    E *to = (E *)p->to + 2 * first * p->depth;
+    for (int64_t i = 0; i < whole; i += 2)
+      for (int64_t k = 0; k < deep; k += 2)
+        P(transpose_pairs)(to + 2 * (k * padded + i), 2 * padded, from + 2 * (i * p->line_step + k), 2 * p->line_step);
+    for (int64_t i = 0; i < width; i++)
+      for (int64_t k = i < whole ? deep : 0; k < p->depth; k++)
+        memcpy(to + 2 * (k * padded + i), from + 2 * (i * p->line_step + k), 2 * sizeof *to);
+    for (int64_t k = 0; k < p->depth && width < padded; k++)
+      memset(to + 2 * (k * padded + width), 0, 2 * (size_t)(padded - width) * sizeof *to);
+  }
+}
+#endif
+
 static AT_TARGET void FN(pack)(const at_pack *p) {
 #if HALVES
   if (p->dtype == ATTUNE_F16) {

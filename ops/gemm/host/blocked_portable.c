@@ -9,8 +9,5 @@
 #define KERNELS "ops/gemm/host/blocked_kernels_template.h"
 #include "ops/gemm/host/each_type_template.h"
 
-const at_blocked_isa at_blocked_portable = {.name = "portable",
-                                            .f32 = &f32_ops,
-                                            .f64 = &f64_ops,
-                                            .small_f32 = &at_small_portable_f32,
-                                            .small_f64 = &at_small_portable_f64};
+const at_blocked_isa at_blocked_portable = {
+    .name = "portable", .f32 = &f32_ops, .f64 = &f64_ops, .small = {AT_SMALL_OPS(&, portable)}};

@@ -11,15 +11,16 @@
 #include "src/host/threads.h"
 
 typedef struct job {
-  const at_gemm *g; /* of a complex problem the real form (blocked_complex.h), but for A in memory */
+  const at_gemm *g;       /* of a complex problem its form (blocked_complex.h) */
+  const at_gemm *complex; /* the problem; NULL: it is a real one */
   const at_gemm_operands *o;
-  const at_gemm *complex; /* NULL: it is none */
-  const at_gemm_operands *complex_operands;
-  bool fold, scale; /* alpha is multiplied into A; D becomes beta C first: they have imaginary parts */
   const at_blocked_options *opt;
   const at_blocked_ops *ops;
-  int64_t in_size, out_size, sum_size; /* bytes of an element of A and B, of C and D, of a sum */
+  int64_t in_size, out_size, sum_size; /* bytes of a number of A and B, of C and D, of a sum */
   double beta;                         /* 0 when there is no C */
+  double beta_imag;
+  int pair;    /* 1: numbers are parts of complex ones, each two of them */
+  int columns; /* of a tile */
 } job;
 
 /* The part of D that one thread computes. */
@@ -45,17 +46,19 @@ static int64_t even_block(int64_t total, int64_t limit, int64_t grain) {
 
 static const char *a_at(const job *w, int64_t batch, int64_t i, int64_t k) {
   const at_gemm *g = w->g;
-  return (const char *)w->o->a + (batch * g->stride_a + (g->trans_a ? k + i * g->lda : i + k * g->lda)) * w->in_size;
+  return (const char *)w->o->a +
+         (batch * g->stride_a + (g->trans_a ? (k << w->pair) + (i >> w->pair) * g->lda : i + k * g->lda)) * w->in_size;
 }
 
 static const char *b_at(const job *w, int64_t batch, int64_t k, int64_t j) {
   const at_gemm *g = w->g;
-  return (const char *)w->o->b + (batch * g->stride_b + (g->trans_b ? j + k * g->ldb : k + j * g->ldb)) * w->in_size;
+  return (const char *)w->o->b +
+         (batch * g->stride_b + (g->trans_b ? (j << w->pair) + k * g->ldb : (k << w->pair) + j * g->ldb)) * w->in_size;
 }
 
 /* NULL when there is no C to read. */
 static const char *c_at(const job *w, int64_t batch, int64_t i, int64_t j) {
-  if (w->beta == 0.0) return NULL;
+  if (w->beta == 0.0 && w->beta_imag == 0.0) return NULL;
   return (const char *)w->o->c + (batch * w->g->stride_c + i + j * w->g->ldc) * w->out_size;
 }
 
@@ -63,62 +66,50 @@ static char *d_at(const job *w, int64_t batch, int64_t i, int64_t j) {
   return (char *)w->o->d + (batch * w->g->stride_d + i + j * w->g->ldd) * w->out_size;
 }
 
-/* As pack_a and pack_b; an imaginary part of alpha is multiplied into A. */
-static void pack_complex(const job *w, void *to, bool of_a, int64_t batch, int64_t line, int64_t lines, int64_t k,
-                         int64_t depth) {
-  const at_complex_pack p = {.g = w->complex,
-                             .o = w->complex_operands,
-                             .of_a = of_a,
-                             .fold = w->fold,
-                             .to = to,
-                             .batch = batch,
-                             .line = line,
-                             .lines = lines,
-                             .k = k,
-                             .depth = depth,
-                             .panel = of_a ? (int64_t)w->opt->vectors * w->ops->lanes : w->ops->columns,
-                             .round = of_a ? w->ops->lanes : 1};
-  at_complex_pack_lines(&p);
+/* Whole complex numbers, whose lines lie apart: lines, panels and steps of them. */
+static void pack_pairs(const job *w, at_pack *p) {
+  p->line_step /= 2;
+  at_packer_of(w->opt->isa, w->complex->dtype)(p);
 }
 
 static void pack_a(const job *w, void *to, int64_t batch, int64_t i, int64_t m, int64_t k, int64_t depth) {
-  if (w->complex) {
-    pack_complex(w, to, true, batch, i, m, k, depth);
-    return;
-  }
+  const bool pairs = w->complex && w->g->trans_a;
   at_pack p = {.dtype = (attune_dtype)w->g->dtype,
                .to = to,
                .from = a_at(w, batch, i, k),
-               .lines = m,
+               .lines = m >> pairs,
                .depth = depth,
                .line_step = w->g->trans_a ? w->g->lda : 1,
                .depth_step = w->g->trans_a ? 1 : w->g->lda,
-               .panel = (int64_t)w->opt->vectors * w->ops->lanes,
-               .round = w->ops->lanes};
-  w->ops->pack(&p);
+               .panel = (int64_t)w->opt->vectors * w->ops->lanes >> pairs,
+               .round = w->ops->lanes >> pairs};
+  if (pairs)
+    pack_pairs(w, &p);
+  else
+    w->ops->pack(&p);
 }
 
 static void pack_b(const job *w, void *to, int64_t batch, int64_t k, int64_t depth, int64_t j, int64_t n) {
-  if (w->complex) {
-    pack_complex(w, to, false, batch, j, n, k, depth);
-    return;
-  }
+  const bool pairs = w->complex && !w->g->trans_b;
   at_pack p = {.dtype = (attune_dtype)w->g->dtype,
                .to = to,
                .from = b_at(w, batch, k, j),
-               .lines = n,
+               .lines = pairs ? n : n << w->pair,
                .depth = depth,
                .line_step = w->g->trans_b ? 1 : w->g->ldb,
                .depth_step = w->g->trans_b ? w->g->ldb : 1,
-               .panel = w->ops->columns,
+               .panel = pairs ? w->columns : w->columns << w->pair,
                .round = 1};
-  w->ops->pack(&p);
+  if (pairs)
+    pack_pairs(w, &p);
+  else
+    w->ops->pack(&p);
 }
 
 static void plain(const job *w, const area *r) {
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++)
     if (w->complex)
-      at_gemm_plain(w->complex, w->complex_operands, batch, r->i / 2, r->m / 2, r->j, r->n);
+      at_gemm_plain(w->complex, w->o, batch, r->i / 2, r->m / 2, r->j, r->n);
     else
       at_gemm_plain(w->g, w->o, batch, r->i, r->m, r->j, r->n);
 }
@@ -143,8 +134,19 @@ static at_block block_as_it_lies(const at_gemm *g, const at_gemm_operands *o, co
                     .vectors = options->vectors};
 }
 
+/* What the kernels need to know of complex matrices. */
+static void set_pairs(const job *w, at_block *block) {
+  if (!w->complex) return;
+  block->b_k = w->g->trans_b ? w->g->ldb : 2;
+  block->b_n = w->g->trans_b ? 2 : w->g->ldb;
+  block->alpha_imag = w->o->alpha_imag;
+  block->beta_imag = w->beta_imag;
+  block->join = at_join_of(w->complex);
+}
+
 static void direct(const job *w, const area *r) {
   at_block block = block_as_it_lies(w->g, w->o, w->opt);
+  set_pairs(w, &block);
   block.m = r->m;
   block.n = r->n;
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
@@ -152,14 +154,8 @@ static void direct(const job *w, const area *r) {
     block.b = b_at(w, batch, 0, r->j);
     block.c = c_at(w, batch, r->i, r->j);
     block.d = d_at(w, batch, r->i, r->j);
-    w->ops->direct(&block);
+    (w->complex ? w->ops->direct_pairs : w->ops->direct)(&block);
   }
-}
-
-/* Where beta has an imaginary part the area of D becomes beta C first, to which the product is added. */
-static void add_to_scaled(const job *w, const area *r) {
-  for (int64_t batch = r->batch; w->scale && batch < r->batch + r->batches; batch++)
-    at_complex_scale(w->complex, w->complex_operands, batch, r->i / 2, r->m / 2, r->j, r->n);
 }
 
 static void panel(const job *w, const area *r) {
@@ -170,7 +166,7 @@ static void panel(const job *w, const area *r) {
     plain(w, r);
     return;
   }
-  add_to_scaled(w, r);
+  set_pairs(w, &block);
   block.a = panels;
   block.a_packed = true;
   block.n = r->n;
@@ -181,7 +177,7 @@ static void panel(const job *w, const area *r) {
       block.b = b_at(w, batch, 0, r->j);
       block.c = c_at(w, batch, i, r->j);
       block.d = d_at(w, batch, i, r->j);
-      w->ops->direct(&block);
+      (w->complex ? w->ops->direct_pairs : w->ops->direct)(&block);
     }
 }
 
@@ -201,8 +197,8 @@ typedef struct walk {
 static bool walk_make(walk *out, const job *w, const area *r) {
   int64_t tile = (int64_t)w->opt->vectors * w->ops->lanes;
   out->mc = even_block(r->m, w->opt->mc, tile);
-  out->kc = even_block(w->g->k, w->opt->kc, w->complex ? 2 : 1);
-  out->nc = least(even_block(r->n, w->opt->nc, w->ops->columns), r->n);
+  out->kc = even_block(w->g->k, w->opt->kc, 1);
+  out->nc = least(even_block(r->n, w->opt->nc, w->columns), r->n);
   out->buffered = w->out_size < w->sum_size;
   bool one = out->kc >= w->g->k;
   out->rows = !out->buffered ? r->m
@@ -210,7 +206,7 @@ static bool walk_make(walk *out, const job *w, const area *r) {
                              : most(out->mc, SUMS_BYTES / (out->nc * w->sum_size) / out->mc * out->mc);
   out->sums_ld = round_up(least(out->rows, r->m), w->ops->lanes);
   int64_t a_bytes = round_up(round_up(out->mc, w->ops->lanes) * out->kc * w->sum_size, 64);
-  int64_t b_bytes = round_up(out->nc * out->kc * w->sum_size, 64);
+  int64_t b_bytes = round_up((out->nc << w->pair) * out->kc * w->sum_size, 64);
   int64_t sums_bytes = out->buffered ? out->sums_ld * out->nc * w->sum_size : 0;
   out->a = (char *)at_host_scratch((size_t)(a_bytes + b_bytes + sums_bytes));
   if (out->a == NULL) return false;
@@ -255,15 +251,17 @@ static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, i
         block.d = v->sums + (ii - i) * w->sum_size;
         block.ldd = v->sums_ld;
       } else {
+        set_pairs(w, &block);
         block.alpha = w->o->alpha;
         block.beta = k == 0 ? w->beta : 1.0;
+        if (k > 0) block.beta_imag = 0.0;
         block.d = d_at(w, batch, ii, j);
         block.ldd = g->ldd;
       }
       bool first = k == 0 && !v->buffered;
       block.c = first ? (const void *)c_at(w, batch, ii, j) : block.d;
       block.ldc = first ? g->ldc : block.ldd;
-      w->ops->product(&block);
+      (w->complex ? w->ops->product_pairs : w->ops->product)(&block);
     }
   }
   if (v->buffered) finish_sums(w, v, batch, i, m, j, n);
@@ -275,7 +273,6 @@ static void packed(const job *w, const area *r) {
     plain(w, r);
     return;
   }
-  add_to_scaled(w, r);
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++)
     for (int64_t j = r->j; j < r->j + r->n; j += v.nc)
       for (int64_t i = r->i; i < r->i + r->m; i += v.rows)
@@ -357,6 +354,11 @@ static void stream_one(const job *w, const area *r, int64_t batch, bool wide_b, 
   }
 }
 
+static void stream_complex(const job *w, const area *r) {
+  const at_complex_area part = {r->batch, r->batches, r->i / 2, r->m / 2, r->j, r->n};
+  if (!at_complex_stream(w->complex, w->o, w->ops, &part)) plain(w, r);
+}
+
 static void stream(const job *w, const area *r) {
   bool wide_b = w->g->m < w->g->n;
   int64_t columns = wide_b ? r->m : r->n, lanes = w->ops->lanes;
@@ -398,7 +400,7 @@ static int64_t grid_rows(const at_gemm *g, int64_t parts) {
 static area area_of(const job *w, int64_t part, int64_t parts) {
   const at_gemm *g = w->g;
   area r = {0, g->batch, 0, g->m, 0, g->n};
-  int64_t tile = (int64_t)w->opt->vectors * w->ops->lanes, columns = w->ops->columns;
+  int64_t tile = (int64_t)w->opt->vectors * w->ops->lanes, columns = w->columns;
   switch (w->opt->split) {
   case AT_SPLIT_M: cut(&r.i, &r.m, g->m, g->m >= 4 * tile * parts ? tile : w->ops->lanes, part, parts); break;
   case AT_SPLIT_N: cut(&r.j, &r.n, g->n, columns, part, parts); break;
@@ -419,7 +421,7 @@ static void run_area(const job *w, const area *r) {
   case AT_PATH_DIRECT: direct(w, r); break;
   case AT_PATH_PANEL: panel(w, r); break;
   case AT_PATH_PACKED: packed(w, r); break;
-  case AT_PATH_STREAM: stream(w, r); break;
+  case AT_PATH_STREAM: (w->complex ? stream_complex : stream)(w, r); break;
   }
 }
 
@@ -442,14 +444,14 @@ static void run_job(const job *w) {
 }
 
 static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_blocked_options *options) {
-  at_gemm real;
-  at_gemm_operands operands;
-  job w = {.g = &real, .o = &operands, .complex = g, .complex_operands = o, .opt = options};
-  at_complex_real_form(g, o, &real, &operands, &w.fold, &w.scale);
-  const bool f64 = real.dtype == ATTUNE_F64;
-  w.ops = f64 ? options->isa->f64 : options->isa->f32;
+  const at_gemm form = at_complex_form(g);
+  const bool f64 = g->dtype == ATTUNE_C128, c = g->c != AT_C_NONE;
+  job w = {
+      .g = &form, .complex = g, .o = o, .opt = options, .ops = f64 ? options->isa->f64 : options->isa->f32, .pair = 1};
+  w.columns = w.ops->columns / 2;
   w.in_size = w.out_size = w.sum_size = f64 ? 8 : 4;
-  w.beta = real.c == AT_C_NONE ? 0.0 : f64 ? operands.beta : (double)(float)operands.beta;
+  w.beta = !c ? 0.0 : f64 ? o->beta : (double)(float)o->beta;
+  w.beta_imag = !c ? 0.0 : f64 ? o->beta_imag : (double)(float)o->beta_imag;
   run_job(&w);
 }
 
@@ -475,6 +477,7 @@ void at_blocked_run(const at_gemm *g, const at_gemm_operands *operands, const at
                        : g->dtype_out == ATTUNE_F32 ? 4
                                                     : 2,
            .sum_size = f64 ? 8 : 4};
+  w.columns = w.ops->columns;
   w.beta = g->c == AT_C_NONE ? 0.0 : f64 ? operands->beta : (double)(float)operands->beta;
   run_job(&w);
 }

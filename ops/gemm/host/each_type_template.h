@@ -9,6 +9,7 @@
 
 #define E float
 #define TYPE f32
+#define COMPLEX c64
 #define P(name) vf_##name
 #define FN(name) f32_##name
 #define LANES VF_LANES
@@ -18,6 +19,7 @@ typedef vf vf_vector;
 #include KERNELS
 #undef E
 #undef TYPE
+#undef COMPLEX
 #undef P
 #undef FN
 #undef LANES
@@ -26,6 +28,7 @@ typedef vf vf_vector;
 
 #define E double
 #define TYPE f64
+#define COMPLEX c128
 #define P(name) vd_##name
 #define FN(name) f64_##name
 #define LANES VD_LANES

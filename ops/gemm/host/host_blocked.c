@@ -145,7 +145,7 @@ static int64_t l2_bytes(void) {
 
 /* A batch of small products that gives each thread one is host_small's, which does the same with less around it. */
 static void add_direct(list *l, at_blocked_options o, const at_gemm *g) {
-  int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4;
+  int64_t size = (int64_t)attune_dtype_size((attune_dtype)g->dtype);
   if (g->batch > 1 && g->batch >= at_cpu_count() && at_small_takes(g)) return;
   if (!at_blocked_can(g, AT_PATH_DIRECT) || g->m * g->k * size > l2_bytes()) return;
   o.path = AT_PATH_DIRECT;
@@ -157,9 +157,9 @@ static void add_direct(list *l, at_blocked_options o, const at_gemm *g) {
 
 static void add_panel(list *l, at_blocked_options o, const at_gemm *g) {
   const bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
-  const int64_t parts = at_gemm_complex(g->dtype) ? 2 : 1, m = g->m * parts, k = g->k * parts;
+  const int64_t m = g->m * at_gemm_element_parts(g->dtype);
   int64_t size = f64 ? 8 : 4, lanes = f64 ? o.isa->f64->lanes : o.isa->f32->lanes;
-  int64_t tile = o.vectors * lanes, rows = l2_bytes() / 2 / (k * size) / tile * tile;
+  int64_t tile = o.vectors * lanes, rows = l2_bytes() / 2 / (g->k * size) / tile * tile;
   if (!at_blocked_can(g, AT_PATH_PANEL) || rows == 0) return;
   o.path = AT_PATH_PANEL;
   o.mc = rows < m ? rows : (m + tile - 1) / tile * tile;
@@ -238,17 +238,16 @@ void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blo
                               .threads = 1,
                               .vectors = ops->vectors,
                               .kc = f64 ? 320 : 512,
-                              .nc = f64 ? 2048 : 3072};
+                              .nc = (f64 ? 2048 : 3072) / at_gemm_element_parts(g->dtype)};
   const int64_t tiles = l2 / 2 / (out->kc * size) / tile;
   out->mc = (tiles > 1 ? tiles : 1) * tile;
 }
 
 bool at_blocked_can(const at_gemm *g, at_blocked_path path) {
-  bool half = g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64;
-  if (at_gemm_complex(g->dtype)) return path == AT_PATH_PACKED || (path == AT_PATH_PANEL && !g->trans_b);
+  bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   if (path == AT_PATH_DIRECT) return !half && !g->trans_a;
   if (path == AT_PATH_PANEL) return !half;
-  if (path == AT_PATH_STREAM) return (g->m < g->n ? g->m : g->n) <= AT_STREAM_THIN;
+  if (path == AT_PATH_STREAM) return (g->m < g->n ? g->m : g->n) * at_gemm_element_parts(g->dtype) <= AT_STREAM_THIN;
   return true;
 }
 

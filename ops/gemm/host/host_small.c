@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, with no set-up: all that does not
+ * host_small.c: real and complex products of matrices of at most 64 rows and columns, with no set-up: all that does not
  * change from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its whole
- * batch. A batch may be shared among threads; one product never is. */
+ * batch. A batch may be shared among threads; one product never is. Complex products are walked as real ones whose sizes
+ * and steps are in parts: twice the rows, and the kernels join the parts of B. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/gemm/host/blocked_complex.h"
 #include "ops/gemm/host/blocked_run.h"
 #include "ops/gemm/host/host_blocked.h"
 #include "ops/gemm/host/small_run.h"
@@ -15,8 +17,8 @@ enum { MOST = 64, MOST_DEPTH = 256 };
 /* ---- configurations: kernel=avx512,vectors=2,columns=8 ---- */
 
 bool at_small_takes(const at_gemm *g) {
-  return g->dtype == g->dtype_out && (g->dtype == ATTUNE_F32 || g->dtype == ATTUNE_F64) && g->m <= MOST &&
-         g->n <= MOST && g->k <= MOST_DEPTH;
+  const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
+  return g->dtype == g->dtype_out && !half && g->m <= MOST && g->n <= MOST && g->k <= MOST_DEPTH;
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
@@ -26,7 +28,9 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 }
 
 static const at_small_ops *ops_of(const at_blocked_isa *isa, const at_gemm *g) {
-  return g->dtype == ATTUNE_F64 ? isa->small_f64 : isa->small_f32;
+  const bool wide = at_gemm_part(g->dtype) == ATTUNE_F64;
+  if (at_gemm_complex(g->dtype)) return isa->small[wide ? AT_SMALL_C128 : AT_SMALL_C64];
+  return isa->small[wide ? AT_SMALL_F64 : AT_SMALL_F32];
 }
 
 static int64_t up(int64_t x, int64_t by) {
@@ -67,7 +71,8 @@ static void add(list *l, const at_gemm *g, const choice *o) {
 #define FLOPS_PER_THREAD 20e3
 
 int at_small_threads(const at_gemm *g) {
-  const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+  const double each = at_gemm_complex(g->dtype) ? 8.0 : 2.0;
+  const double flops = each * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
   int threads = at_cpu_count() < g->batch ? at_cpu_count() : (int)g->batch;
   while (threads > 1 && flops < FLOPS_PER_THREAD * (double)threads) threads /= 2;
   return threads;
@@ -91,7 +96,8 @@ static int worth(const choice *o) {
  * are no more than two. */
 static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blocked_isa *isa) {
   const at_small_ops *ops = ops_of(isa, g);
-  const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
+  const int64_t in_all = up(g->m * at_gemm_element_parts(g->dtype), ops->lanes),
+                most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
   int count = 0;
   for (int64_t vectors = most; vectors >= 1; vectors--) {
     if (up(in_all, up(in_all, vectors)) != vectors || (vectors == 1 && in_all > 2)) continue;
@@ -162,7 +168,7 @@ static const at_blocked_isa *parse(const at_plan *plan, choice *o) {
 /* How a product is cut: rows into panels of `height`, the last of them lower where they do not fit; columns into tiles
  * of `columns`. */
 typedef struct cut {
-  const at_gemm *g;
+  const at_gemm *g; /* as at_complex_form makes it */
   const at_small_ops *ops;
   int64_t vectors, columns;
   int64_t height, whole; /* rows of a panel of so many vectors; panels of that height */
@@ -179,18 +185,19 @@ static cut cut_of(const at_gemm *g, const at_small_ops *ops, int64_t vectors, in
   c.a_panel = g->trans_a ? c.height * g->k : c.height;
   c.a_step = g->trans_a ? c.height : g->lda;
   c.last_a_step = g->trans_a ? up(g->m - c.whole * c.height, ops->lanes) * ops->lanes : g->lda;
-  if (g->trans_a && g->m == 1) c.last_a_step = 1;
+  if (g->trans_a && g->m == at_gemm_element_parts(g->dtype)) c.last_a_step = g->m;
   return c;
 }
 
 static at_small shape_of(const at_gemm *g, int64_t a_step, int64_t rows_of_last) {
   return (at_small){.k = g->k,
                     .a_step = a_step,
-                    .b_k = g->trans_b ? g->ldb : 1,
-                    .b_n = g->trans_b ? 1 : g->ldb,
+                    .b_k = g->trans_b ? g->ldb : at_gemm_element_parts(g->dtype),
+                    .b_n = g->trans_b ? at_gemm_element_parts(g->dtype) : g->ldb,
                     .ldc = g->ldc,
                     .ldd = g->ldd,
-                    .rows = rows_of_last};
+                    .rows = rows_of_last,
+                    .join = at_join_of(g)};
 }
 
 static void step_down(at_small *shape, const cut *c) {
@@ -260,19 +267,20 @@ static void add_strips(at_small_plan *s, const cut *c) {
 enum { AHEAD_FROM = 40 << 10 };
 
 /* Matrices with wide gaps, or the same one for the whole batch, are not worth it. */
-static int64_t ahead_bytes(const at_small_plan *s, int64_t rows, int64_t ld, int64_t columns, int64_t stride) {
-  return stride == 0 || 4 * ld > 5 * rows ? 0 : ld * columns * s->size;
+static int64_t ahead_bytes(const at_gemm *g, int64_t rows, int64_t ld, int64_t columns, int64_t stride) {
+  return stride == 0 || 4 * ld > 5 * rows ? 0 : ld * columns * (int64_t)attune_dtype_size((attune_dtype)g->dtype);
 }
 
-static bool wants_ahead(const at_gemm *g, int64_t size) {
+static bool wants_ahead(const at_gemm *g) {
+  const int64_t size = (int64_t)attune_dtype_size((attune_dtype)g->dtype);
   return g->batch > 1 && (g->m * g->k + g->k * g->n + g->m * g->n) * size >= AHEAD_FROM;
 }
 
 /* Each tile of several vectors asks for as much as its steps do. */
 static void set_ahead(at_small_plan *s) {
-  const at_gemm *g = s->g;
-  const int64_t of_a = ahead_bytes(s, at_gemm_rows_a(g), g->lda, at_gemm_cols_a(g), g->stride_a),
-                of_both = of_a + ahead_bytes(s, at_gemm_rows_b(g), g->ldb, at_gemm_cols_b(g), g->stride_b);
+  const at_gemm *g = s->problem;
+  const int64_t of_a = ahead_bytes(g, at_gemm_rows_a(g), g->lda, at_gemm_cols_a(g), g->stride_a),
+                of_both = of_a + ahead_bytes(g, at_gemm_rows_b(g), g->ldb, at_gemm_cols_b(g), g->stride_b);
   int64_t at = 0;
   for (at_small_strip *p = s->strips, *end = p + s->strip_count; p < end; p++) {
     if (p->rows <= s->lanes) continue;
@@ -283,7 +291,7 @@ static void set_ahead(at_small_plan *s) {
 }
 
 static bool is_packed(const at_gemm *g, int64_t columns) {
-  return !g->trans_b && g->ldb == columns;
+  return !g->trans_b && g->ldb == columns * at_gemm_element_parts(g->dtype);
 }
 
 /* One product with one vector of rows: its strips are one of the full width and one of the rest, or one of them. */
@@ -296,7 +304,8 @@ static void fill_one(at_small_plan *s, const at_small_ops *ops) {
                           .b_k = p->shape->b_k * s->size,
                           .b_n = p->shape->b_n * s->size,
                           .ldd = g->ldd * s->size,
-                          .rows = p->shape->rows};
+                          .rows = p->shape->rows,
+                          .join = p->shape->join};
   s->one_count = p->count + (last != p);
   s->one_b = p->columns * s->one.b_n;
   s->one_d = p->columns * s->one.ldd;
@@ -304,21 +313,46 @@ static void fill_one(at_small_plan *s, const at_small_ops *ops) {
   s->ones[1] = ops->ones[is_packed(g, last->columns)][part][last->columns - 1];
 }
 
+static const at_small_launches *launches_of(const at_gemm *g) {
+  return at_gemm_complex(g->dtype) ? &at_small_complex : &at_small_real;
+}
+
+/* Any product: what prepare chooses has less around it. */
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  return launches_of(at_gemm_of(plan->problem))->team(plan, operands, stream);
+}
+
 /* The walk that has the least around it. */
 static void choose_launch(at_plan *plan, const at_small_plan *s) {
+  const at_small_launches *launches = launches_of(s->g);
   const bool one = s->strip_count == 1 && s->strips[0].count == 1;
   if (s->threads > 1)
-    plan->launch = at_small_launch_team;
+    plan->launch = launches->team;
   else if (s->pack)
-    plan->launch = at_small_launch_packed;
+    plan->launch = launches->packed;
   else if (s->one_count > 0)
-    plan->launch = one ? at_small_launch_one : at_small_launch_ones;
+    plan->launch = one ? launches->one : launches->ones;
   else
-    plan->launch = one ? at_small_launch_tile : at_small_launch_strips;
+    plan->launch = one ? launches->tile : launches->strips;
+}
+
+/* A transposed A: panels of whole elements, depth-major. */
+static void set_packing(at_small_plan *s, const at_blocked_isa *isa, int64_t height) {
+  const at_gemm *g = s->problem;
+  const int64_t parts = at_gemm_element_parts(g->dtype);
+  s->pack = at_packer_of(isa, g->dtype);
+  s->packing = (at_pack){.dtype = (attune_dtype)g->dtype,
+                         .lines = g->m,
+                         .depth = g->k,
+                         .line_step = g->lda,
+                         .depth_step = 1,
+                         .panel = height / parts,
+                         .round = (int)(s->lanes / parts)};
+  s->packed_bytes = up(s->g->m, s->lanes) * s->lanes * g->k * s->size;
 }
 
 static attune_status prepare(at_plan *plan) {
-  const at_gemm *g = at_gemm_of(plan->problem);
+  const at_gemm form = at_complex_form(at_gemm_of(plan->problem)), *g = &form;
   choice o;
   const at_blocked_isa *isa = parse(plan, &o);
   if (!isa)
@@ -331,9 +365,11 @@ static attune_status prepare(at_plan *plan) {
   at_small_plan *s = aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_small");
   memset(s, 0, bytes);
-  s->g = g;
-  s->size = g->dtype == ATTUNE_F64 ? 8 : 4;
-  c.single = wants_ahead(g, s->size);
+  s->problem = at_gemm_of(plan->problem);
+  s->form = form;
+  s->g = &s->form;
+  s->size = at_gemm_part(g->dtype) == ATTUNE_F64 ? 8 : 4;
+  c.single = wants_ahead(s->problem);
   s->lanes = ops->lanes;
   s->threads = o.threads;
   s->scale = ops->scale;
@@ -345,11 +381,7 @@ static attune_status prepare(at_plan *plan) {
   s->each.stride_c = g->stride_c;
   s->each.stride_d = g->stride_d;
   if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) fill_one(s, ops);
-  if (g->trans_a && g->m > 1) {
-    s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
-    s->panel = c.height;
-    s->packed_bytes = up(g->m, s->lanes) * s->lanes * g->k * s->size;
-  }
+  if (g->trans_a && s->problem->m > 1) set_packing(s, isa, c.height);
   choose_launch(plan, s);
   plan->state = s;
   return ATTUNE_OK;
@@ -369,7 +401,7 @@ const at_implementation at_gemm_host_small = {
     .configurations = configurations,
     .untuned = untuned,
     .prepare = prepare,
-    .launch = at_small_launch_strips,
+    .launch = launch,
     .destroy = destroy,
     .depends = at_blocked_depends,
 };

@@ -38,6 +38,12 @@ SIMD vf vf_mul(vf a, vf b) {
 SIMD vf vf_add(vf a, vf b) {
   return _mm256_add_ps(a, b);
 }
+SIMD vf vf_pair(float x, float y) {
+  return _mm256_setr_ps(x, y, x, y, x, y, x, y);
+}
+SIMD vf vf_swap_pairs(vf a) {
+  return _mm256_permute_ps(a, 0xb1);
+}
 SIMD float vf_sum(vf a) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -107,6 +113,12 @@ SIMD vd vd_mul(vd a, vd b) {
 }
 SIMD vd vd_add(vd a, vd b) {
   return _mm256_add_pd(a, b);
+}
+SIMD vd vd_pair(double x, double y) {
+  return _mm256_setr_pd(x, y, x, y);
+}
+SIMD vd vd_swap_pairs(vd a) {
+  return _mm256_permute_pd(a, 0x5);
 }
 SIMD double vd_sum(vd a) {
   __m128d s = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));

@@ -32,6 +32,12 @@ SIMD vf vf_mul(vf a, vf b) {
 SIMD vf vf_add(vf a, vf b) {
   return _mm512_add_ps(a, b);
 }
+SIMD vf vf_pair(float x, float y) {
+  return _mm512_setr4_ps(x, y, x, y);
+}
+SIMD vf vf_swap_pairs(vf a) {
+  return _mm512_permute_ps(a, 0xb1);
+}
 SIMD float vf_sum(vf a) {
   return _mm512_reduce_add_ps(a);
 }
@@ -99,6 +105,12 @@ SIMD vd vd_mul(vd a, vd b) {
 }
 SIMD vd vd_add(vd a, vd b) {
   return _mm512_add_pd(a, b);
+}
+SIMD vd vd_pair(double x, double y) {
+  return _mm512_setr4_pd(x, y, x, y);
+}
+SIMD vd vd_swap_pairs(vd a) {
+  return _mm512_permute_pd(a, 0x55);
 }
 SIMD double vd_sum(vd a) {
   return _mm512_reduce_add_pd(a);

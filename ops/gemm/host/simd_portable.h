@@ -35,6 +35,12 @@ SIMD vf vf_mul(vf a, vf b) {
 SIMD vf vf_add(vf a, vf b) {
   return a + b;
 }
+SIMD vf vf_pair(float x, float y) {
+  return (vf){x, y, x, y};
+}
+SIMD vf vf_swap_pairs(vf a) {
+  return (vf){a[1], a[0], a[3], a[2]};
+}
 SIMD float vf_sum(vf a) {
   return (a[0] + a[2]) + (a[1] + a[3]);
 }
@@ -114,6 +120,12 @@ SIMD vd vd_mul(vd a, vd b) {
 SIMD vd vd_add(vd a, vd b) {
   return a + b;
 }
+SIMD vd vd_pair(double x, double y) {
+  return (vd){x, y};
+}
+SIMD vd vd_swap_pairs(vd a) {
+  return (vd){a[1], a[0]};
+}
 SIMD double vd_sum(vd a) {
   return a[0] + a[1];
 }
@@ -134,6 +146,11 @@ SIMD void vd_store_part(double *p, vd_mask mask, vd x) {
 SIMD void vd_transpose(double *to, int64_t to_step, const double *from, int64_t from_step) {
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) to[j * to_step + i] = from[i * from_step + j];
+}
+
+SIMD void vd_transpose_pairs(double *to, int64_t to_step, const double *from, int64_t from_step) {
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) memcpy(to + j * to_step + 2 * i, from + i * from_step + 2 * j, 2 * sizeof *to);
 }
 
 /* A vector of lines is one block here. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simd_transpose.h: transposes in AVX registers, shared by the AVX2 and AVX-512 words. Line i of the source becomes
- * column i of the destination: 8x8 of f32 and halves, 4x4 of f64. */
+ * column i of the destination: 8x8 of f32 and halves, 4x4 of f64, 2x2 of c128. */
 #ifndef AT_GEMM_SIMD_TRANSPOSE_H
 #define AT_GEMM_SIMD_TRANSPOSE_H
 
@@ -84,5 +84,12 @@ AT_TRANSPOSE(vf_transpose_f16, vf_block_f16, float, uint16_t, __m256, _mm256_sto
 AT_TRANSPOSE(vf_transpose_bf16, vf_block_bf16, float, uint16_t, __m256, _mm256_storeu_ps, 8)
 AT_TRANSPOSE(vd_transpose, vd_block, double, double, __m256d, _mm256_storeu_pd, 4)
 #undef AT_TRANSPOSE
+
+/* Two lines of two complex numbers. */
+SIMD void vd_transpose_pairs(double *to, int64_t to_step, const double *from, int64_t from_step) {
+  const __m256d x = _mm256_loadu_pd(from), y = _mm256_loadu_pd(from + from_step);
+  _mm256_storeu_pd(to, _mm256_permute2f128_pd(x, y, 0x20));
+  _mm256_storeu_pd(to + to_step, _mm256_permute2f128_pd(x, y, 0x31));
+}
 
 #endif

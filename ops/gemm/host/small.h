@@ -6,7 +6,15 @@
 
 #include <attune/gemm.h>
 
-/* What all tiles of a plan have in common; steps and strides in elements. */
+/* A complex product by real kernels: the rows of A are those of its parts, re and im in turn, and each column of B is a
+ * pair of columns, its real parts and its imaginary parts. Of A B's sums with both columns comes the column of D:
+ * sign (sums with the real parts) + turn (sums with the imaginary parts, re and im of each row swapped). */
+typedef struct at_join {
+  double turn[2]; /* for re and for im; (-1, 1) where no matrix is conjugated */
+  double sign;    /* of im */
+} at_join;
+
+/* What all tiles of a plan have in common; steps and strides in elements, of complex matrices in parts. */
 typedef struct at_small {
   int64_t k;
   int64_t a_step;   /* between k steps of A; its rows lie side by side */
@@ -14,6 +22,7 @@ typedef struct at_small {
   int64_t ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* between the matrices of a batch */
   int64_t rows;                                   /* of the last vector of a tile that ends early */
+  at_join join;                                   /* of complex tiles */
 } at_small;
 
 /* D = A B, or with C, D = C + A B: one tile of `count` matrices of a batch, or `count` tiles of a matrix. Unless it is
@@ -26,23 +35,27 @@ typedef struct at_small_one {
   int64_t k;
   int64_t a_step, b_k, b_n, ldd;
   int64_t rows; /* of a vector that ends early */
+  at_join join;
 } at_small_one;
 
 /* D = A B; always OK, so that a launch ends with it. */
 typedef attune_status (*at_small_one_fn)(const at_small_one *s, const void *a, const void *b, void *d);
 
-/* D = alpha sums + beta C for rows x columns; beta = 0 does not read C. The sums' columns are `padded` apart. */
+/* D = alpha sums + beta C for rows x columns; beta = 0 does not read C. The sums' columns are `padded` apart. Real
+ * kernels do not read the imaginary parts. */
 typedef struct at_small_scale {
-  double alpha, beta;
+  double alpha, alpha_imag, beta, beta_imag;
   const void *sums, *c;
   void *d;
   int64_t rows, columns, padded, ldc, ldd;
 } at_small_scale;
 
+/* The types that there are kernels for: the order of AT_SMALL_OPS. */
+enum { AT_SMALL_F32, AT_SMALL_F64, AT_SMALL_C64, AT_SMALL_C128, AT_SMALL_TYPES };
 enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 28, AT_SMALL_AHEAD = 256 };
 
 typedef struct at_small_ops {
-  int lanes;                     /* elements of a vector */
+  int lanes;                     /* elements of a vector; of complex ones parts */
   int columns[AT_SMALL_VECTORS]; /* the most columns of a tile, by its vectors less 1 */
   void (*scale)(const at_small_scale *scale);
   /* By: the last vector ends early; then vectors - 1, columns - 1. A tile is at most AT_SMALL_SUMS_BYTES. */
@@ -51,9 +64,11 @@ typedef struct at_small_ops {
   at_small_one_fn ones[2][2][AT_SMALL_COLUMNS];
 } at_small_ops;
 
-extern const at_small_ops at_small_portable_f32, at_small_portable_f64;
+#define AT_SMALL_OPS(X, isa) \
+  X at_small_##isa##_f32, X at_small_##isa##_f64, X at_small_##isa##_c64, X at_small_##isa##_c128
+extern const at_small_ops AT_SMALL_OPS(, portable);
 #if defined(__x86_64__)
-extern const at_small_ops at_small_avx2_f32, at_small_avx2_f64, at_small_avx512_f32, at_small_avx512_f64;
+extern const at_small_ops AT_SMALL_OPS(, avx2), AT_SMALL_OPS(, avx512);
 #endif
 
 #endif

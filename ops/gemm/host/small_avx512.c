@@ -9,6 +9,10 @@
 #define COLUMNS_2 14
 #define COLUMNS_3 9
 #define COLUMNS_4 6
+#define PAIRS_1 8
+#define PAIRS_2 7
+#define PAIRS_3 4
+#define PAIRS_4 3
 #define TABLE(type) at_small_avx512_##type
 #define KERNELS "ops/gemm/host/small_template.h"
 #include "ops/gemm/host/each_type_template.h"

@@ -14,13 +14,14 @@ enum { ON_STACK = 4096 /* bytes of a transposed A */ };
 /* How C comes in: not at all, as the sums' start, or by scalars that are not 0 or 1. */
 typedef enum kind { KIND_PLAIN, KIND_ONTO, KIND_SCALED } kind;
 
-static inline kind kind_of(const at_gemm_operands *o) {
+static inline kind kind_of(const at_gemm_operands *o, const bool is_complex) {
   const double one = 1.0;
   uint64_t unit, alpha, beta;
   memcpy(&unit, &one, sizeof unit);
   memcpy(&alpha, &o->alpha, sizeof alpha);
   memcpy(&beta, &o->beta, sizeof beta);
   if (AT_UNLIKELY(alpha != unit)) return KIND_SCALED;
+  if (is_complex && AT_UNLIKELY(o->alpha_imag != 0.0 || o->beta_imag != 0.0)) return KIND_SCALED;
   return AT_LIKELY(beta == 0) ? KIND_PLAIN : beta == unit ? KIND_ONTO : KIND_SCALED;
 }
 
@@ -32,7 +33,9 @@ static void run_scaled(const at_small_plan *s, const at_small_strip *p, const at
   at_small shape = *p->shape;
   shape.ldd = (p->rows + s->lanes - 1) / s->lanes * s->lanes;
   at_small_scale scale = {.alpha = o->alpha,
+                          .alpha_imag = o->alpha_imag,
                           .beta = c ? o->beta : 0.0,
+                          .beta_imag = c ? o->beta_imag : 0.0,
                           .sums = sums,
                           .rows = p->rows,
                           .columns = p->columns,
@@ -85,8 +88,8 @@ static inline void run_product(const at_small_plan *s, const at_gemm_operands *o
   }
 }
 
-static void run_strips(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
-  const kind how = kind_of(o);
+static inline void run_strips(const at_small_plan *s, const at_gemm_operands *o, int64_t batch, const bool is_complex) {
+  const kind how = kind_of(o, is_complex);
   place p = first(s, o, how);
   for (;;) {
     const place next = --batch > 0 ? after(s, &p) : p;
@@ -100,32 +103,30 @@ static void run_strips(const at_small_plan *s, const at_gemm_operands *o, int64_
 }
 
 /* Each product is one tile: one call for all. */
-static void run_tile(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
-  const kind how = kind_of(o);
+static inline void run_tile(const at_small_plan *s, const at_gemm_operands *o, int64_t batch, const bool is_complex) {
+  const kind how = kind_of(o, is_complex);
   if (AT_LIKELY(how != KIND_SCALED))
     s->strips[0].tile(&s->each, o->a, o->b, o->d, batch, c_of(s, o, how), NULL);
   else
-    run_strips(s, o, batch);
+    run_strips(s, o, batch, is_complex);
+}
+
+static void plain(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
+  at_gemm_plain(s->problem, o, batch, 0, s->problem->m, 0, s->problem->n);
 }
 
 /* A is stored by rows: each matrix is turned into panels of rows first. */
-static void run_packed(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
+static inline void run_packed(const at_small_plan *s, const at_gemm_operands *o, int64_t batch, const bool is_complex) {
   const at_gemm *g = s->g;
-  const kind how = kind_of(o);
+  const kind how = kind_of(o, is_complex);
   _Alignas(64) char near[ON_STACK];
   char *panels = s->packed_bytes <= ON_STACK ? near : at_host_scratch((size_t)s->packed_bytes);
-  at_pack pack = {.dtype = (attune_dtype)g->dtype,
-                  .to = panels,
-                  .lines = g->m,
-                  .depth = g->k,
-                  .line_step = g->lda,
-                  .depth_step = 1,
-                  .panel = s->panel,
-                  .round = (int)s->lanes};
+  at_pack pack = s->packing;
+  pack.to = panels;
   place p = first(s, o, how);
   for (int64_t i = 0; i < batch; i++) {
     if (!panels) {
-      at_gemm_plain(g, o, i, 0, g->m, 0, g->n);
+      plain(s, o, i);
       continue;
     }
     pack.from = p.a;
@@ -136,13 +137,13 @@ static void run_packed(const at_small_plan *s, const at_gemm_operands *o, int64_
   }
 }
 
-static void run_any(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
+static inline void run_any(const at_small_plan *s, const at_gemm_operands *o, int64_t batch, const bool is_complex) {
   if (s->pack)
-    run_packed(s, o, batch);
+    run_packed(s, o, batch, is_complex);
   else if (s->strip_count == 1 && s->strips[0].count == 1)
-    run_tile(s, o, batch);
+    run_tile(s, o, batch, is_complex);
   else
-    run_strips(s, o, batch);
+    run_strips(s, o, batch, is_complex);
 }
 
 /* ---- a batch in threads ---- */
@@ -152,8 +153,7 @@ typedef struct job {
   const at_gemm_operands *o;
 } job;
 
-static void run_share(void *arg, const at_team *team) {
-  const job *w = (const job *)arg;
+static inline void run_share(const job *w, const at_team *team, const bool is_complex) {
   const at_gemm *g = w->s->g;
   const int64_t from = g->batch * team->rank / team->size, to = g->batch * (team->rank + 1) / team->size;
   if (from == to) return;
@@ -163,13 +163,21 @@ static void run_share(void *arg, const at_team *team) {
   o.b = (const char *)o.b + from * g->stride_b * size;
   o.d = (char *)o.d + from * g->stride_d * size;
   if (g->c != AT_C_NONE) o.c = (const char *)o.c + from * g->stride_c * size;
-  run_any(w->s, &o, to - from);
+  run_any(w->s, &o, to - from, is_complex);
 }
 
-static void run_team(const at_small_plan *s, const at_gemm_operands *o, int64_t batch) {
+static void run_real_share(void *arg, const at_team *team) {
+  run_share((const job *)arg, team, false);
+}
+
+static void run_complex_share(void *arg, const at_team *team) {
+  run_share((const job *)arg, team, true);
+}
+
+static inline void run_team(const at_small_plan *s, const at_gemm_operands *o, int64_t batch, const bool is_complex) {
   job w = {s, o};
   (void)batch;
-  at_parallel((int)s->threads, run_share, &w);
+  at_parallel((int)s->threads, is_complex ? run_complex_share : run_real_share, &w);
 }
 
 /* ---- launches: at once on the default stream, else in the stream's order ---- */
@@ -180,45 +188,61 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
 
-#define LAUNCH(name)                                                                                       \
-  static void run_##name##_later(const void *args) {                                                       \
-    const work *w = (const work *)args;                                                                    \
-    const at_small_plan *s = (const at_small_plan *)w->plan->state;                                        \
-    run_##name(s, &w->operands, s->g->batch);                                                              \
-  }                                                                                                        \
-  __attribute__((noinline))                                                                                \
-  attune_status at_small_launch_##name(const at_plan *plan, const void *operands, attune_stream *stream) { \
-    const at_small_plan *s = (const at_small_plan *)plan->state;                                           \
-    if (AT_LIKELY(at_host_inline(stream))) {                                                               \
-      run_##name(s, (const at_gemm_operands *)operands, s->g->batch);                                      \
-      return ATTUNE_OK;                                                                                    \
-    }                                                                                                      \
-    work w = {plan, *(const at_gemm_operands *)operands};                                                  \
-    return at_host_submit(stream, run_##name##_later, &w, sizeof w);                                       \
+#define LAUNCH_AS(type, name)                                                                                      \
+  static void run_##type##_##name##_later(const void *args) {                                                      \
+    const work *w = (const work *)args;                                                                            \
+    const at_small_plan *s = (const at_small_plan *)w->plan->state;                                                \
+    run_##name(s, &w->operands, s->g->batch, is_##type);                                                           \
+  }                                                                                                                \
+  __attribute__((noinline)) static attune_status launch_##type##_##name(const at_plan *plan, const void *operands, \
+                                                                        attune_stream *stream) {                   \
+    const at_small_plan *s = (const at_small_plan *)plan->state;                                                   \
+    if (AT_LIKELY(at_host_inline(stream))) {                                                                       \
+      run_##name(s, (const at_gemm_operands *)operands, s->g->batch, is_##type);                                   \
+      return ATTUNE_OK;                                                                                            \
+    }                                                                                                              \
+    work w = {plan, *(const at_gemm_operands *)operands};                                                          \
+    return at_host_submit(stream, run_##type##_##name##_later, &w, sizeof w);                                      \
   }
-LAUNCH(tile)
-LAUNCH(strips)
-LAUNCH(packed)
-LAUNCH(team)
-#undef LAUNCH
 
-/* One product with one vector of rows, alpha = 1 and without C, at once: nothing but the kernel. */
-attune_status at_small_launch_one(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const at_small_plan *s = (const at_small_plan *)plan->state;
-  const at_gemm_operands *o = (const at_gemm_operands *)operands;
-  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
-    return at_small_launch_tile(plan, operands, stream);
-  return s->ones[1](&s->one, o->a, o->b, o->d);
-}
+/* `one`: one product with one vector of rows, alpha = 1 and without C, at once: nothing but the kernel. `ones`: several
+ * adjacent tiles of such a product. */
+#define LAUNCHES(type)                                                                                          \
+  LAUNCH_AS(type, tile)                                                                                         \
+  LAUNCH_AS(type, strips)                                                                                       \
+  LAUNCH_AS(type, packed)                                                                                       \
+  LAUNCH_AS(type, team)                                                                                         \
+  static attune_status launch_##type##_one(const at_plan *plan, const void *operands, attune_stream *stream) {  \
+    const at_small_plan *s = (const at_small_plan *)plan->state;                                                \
+    const at_gemm_operands *o = (const at_gemm_operands *)operands;                                             \
+    if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o, is_##type) != KIND_PLAIN))               \
+      return launch_##type##_tile(plan, operands, stream);                                                      \
+    return s->ones[1](&s->one, o->a, o->b, o->d);                                                               \
+  }                                                                                                             \
+  static attune_status launch_##type##_ones(const at_plan *plan, const void *operands, attune_stream *stream) { \
+    const at_small_plan *s = (const at_small_plan *)plan->state;                                                \
+    const at_gemm_operands *o = (const at_gemm_operands *)operands;                                             \
+    if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o, is_##type) != KIND_PLAIN))               \
+      return launch_##type##_strips(plan, operands, stream);                                                    \
+    return run_ones(s, o);                                                                                      \
+  }                                                                                                             \
+  const at_small_launches at_small_##type = {                                                                   \
+      .one = launch_##type##_one,                                                                               \
+      .ones = launch_##type##_ones,                                                                             \
+      .tile = launch_##type##_tile,                                                                             \
+      .strips = launch_##type##_strips,                                                                         \
+      .packed = launch_##type##_packed,                                                                         \
+      .team = launch_##type##_team,                                                                             \
+  };
 
-/* As above, for several adjacent tiles. */
-attune_status at_small_launch_ones(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const at_small_plan *s = (const at_small_plan *)plan->state;
-  const at_gemm_operands *o = (const at_gemm_operands *)operands;
-  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
-    return at_small_launch_strips(plan, operands, stream);
+enum { is_real = 0, is_complex = 1 };
+
+static inline attune_status run_ones(const at_small_plan *s, const at_gemm_operands *o) {
   const char *b = (const char *)o->b;
   char *d = (char *)o->d;
   for (int64_t i = 1; i < s->one_count; i++, b += s->one_b, d += s->one_d) (void)s->ones[0](&s->one, o->a, b, d);
   return s->ones[1](&s->one, o->a, b, d);
 }
+
+LAUNCHES(real)
+LAUNCHES(complex)

@@ -22,18 +22,21 @@ typedef struct at_small_strip {
 
 /* What does not change from call to call. */
 typedef struct at_small_plan {
-  at_small_one one;        /* one product with one vector of rows */
-  at_small_one_fn ones[2]; /* by: the last columns */
-  int64_t one_count;       /* adjacent tiles */
-  int64_t one_b, one_d;    /* bytes from one to the next */
-  const at_gemm *g;        /* the plan's */
-  int64_t size, lanes;
+  at_small_one one;                           /* one product with one vector of rows */
+  at_small_one_fn ones[2];                    /* by: the last columns */
+  int64_t one_count;                          /* adjacent tiles */
+  int64_t one_b, one_d;                       /* bytes from one to the next */
+  const at_gemm *g;                           /* `form` */
+  int64_t size, lanes;                        /* bytes of an element, of a complex one of a part */
   int64_t threads;                            /* that share the batch */
   at_small shapes[2];                         /* those that the strips point to */
   at_small each;                              /* of a product that is one tile: strides of the batch */
   void (*scale)(const at_small_scale *scale); /* D = alpha sums + beta C */
-  void (*pack)(const at_pack *pack);          /* of a transposed A */
-  int64_t panel, packed_bytes;                /* rows of a packed panel, bytes of all */
+  at_pack_fn pack;                            /* of a transposed A */
+  at_pack packing;                            /* all but the addresses */
+  int64_t packed_bytes;                       /* of all panels */
+  const at_gemm *problem;                     /* the plan's */
+  at_gemm form;                               /* of a complex problem: sizes and steps in parts */
   int64_t strip_count;
   at_small_strip strips[];
 } at_small_plan;
@@ -44,16 +47,16 @@ bool at_small_takes(const at_gemm *g);
 /* How many threads a batch of such products is worth. */
 int at_small_threads(const at_gemm *g);
 
-/* What plan->launch may be, with an at_small_plan as plan->state. In stream order; nothing allocated, nothing waited
- * for but the team's threads. */
-attune_status at_small_launch_one(const at_plan *plan, const void *operands, attune_stream *stream);  /* `one` */
-attune_status at_small_launch_ones(const at_plan *plan, const void *operands, attune_stream *stream); /* several */
-attune_status at_small_launch_tile(const at_plan *plan, const void *operands,
-                                   attune_stream *stream); /* one strip of one tile */
-attune_status at_small_launch_strips(const at_plan *plan, const void *operands, attune_stream *stream);
-attune_status at_small_launch_packed(const at_plan *plan, const void *operands,
-                                     attune_stream *stream); /* transposed A */
-attune_status at_small_launch_team(const at_plan *plan, const void *operands,
-                                   attune_stream *stream); /* any of them, in threads */
+/* What plan->launch may be, with an at_small_plan as plan->state; one list for real products, one for complex ones. In
+ * stream order; nothing allocated, nothing waited for but the team's threads. */
+typedef attune_status (*at_small_launch)(const at_plan *plan, const void *operands, attune_stream *stream);
+typedef struct at_small_launches {
+  at_small_launch one, ones; /* `one`, and several of them */
+  at_small_launch tile;      /* one strip of one tile */
+  at_small_launch strips;
+  at_small_launch packed; /* transposed A */
+  at_small_launch team;   /* any of them, in threads */
+} at_small_launches;
+extern const at_small_launches at_small_real, at_small_complex;
 
 #endif

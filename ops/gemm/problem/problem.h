@@ -88,6 +88,10 @@ static inline bool at_gemm_aligned(const at_gemm *g) {
   return !at_gemm_complex(g->dtype) || g->alignment >= attune_dtype_size((attune_dtype)g->dtype);
 }
 
+static inline int64_t at_gemm_element_parts(unsigned dtype) {
+  return at_gemm_complex(dtype) ? 2 : 1;
+}
+
 /* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
 static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
   return at_gemm_part(dtype) != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;

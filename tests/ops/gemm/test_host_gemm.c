@@ -42,16 +42,23 @@ typedef struct product {
   at_gemm_operands operands;
 } product;
 
+/* Bits of `trans`: A or B is transposed; and conjugated, too. */
+enum { TRANS_A = 1, TRANS_B = 2, CONJUGATE_A = 4, CONJUGATE_B = 8 };
+
 /* A case as the list of cases has them, of sizes that it has not. Where `pad` is 0, matrices are packed and a batch has
- * one B; else it has one C, if that is apart from D. */
+ * one B; else it has one C, if that is apart from D, and complex scalars have imaginary parts. */
 static void product_open(product *p, const int dtypes[2], int trans, const int64_t sizes[4], int c, int64_t pad,
                          double alpha, double beta) {
   at_gemm_case one = {.problem = ATTUNE_GEMM_PROBLEM_INIT, .alpha = alpha, .beta = beta, .c = (at_gemm_c)c, .seed = 2};
   attune_gemm_problem *q = &one.problem;
   q->dtype = (attune_dtype)dtypes[0];
   q->dtype_out = (attune_dtype)dtypes[1];
-  q->trans_a = (attune_transpose)(trans & 1);
-  q->trans_b = (attune_transpose)(trans >> 1 & 1);
+  q->trans_a = !(trans & TRANS_A) ? ATTUNE_N : trans & CONJUGATE_A ? ATTUNE_C : ATTUNE_T;
+  q->trans_b = !(trans & TRANS_B) ? ATTUNE_N : trans & CONJUGATE_B ? ATTUNE_C : ATTUNE_T;
+  if (at_gemm_complex(q->dtype) && pad) {
+    one.alpha_imag = 0.5;
+    one.beta_imag = beta != 0.0 ? 0.75 : 0.0;
+  }
   q->m = sizes[0], q->n = sizes[1], q->k = sizes[2], q->batch = sizes[3];
   q->lda = (q->trans_a ? q->k : q->m) + pad;
   q->ldb = (q->trans_b ? q->n : q->k) + 2 * pad;
@@ -66,7 +73,7 @@ static void product_open(product *p, const int dtypes[2], int trans, const int64
   one.alignment =
       (int)attune_dtype_size(attune_dtype_size(q->dtype_out) > attune_dtype_size(q->dtype) ? q->dtype_out : q->dtype);
   snprintf(one.name, sizeof one.name, "%s:%s %c%c %dx%dx%d", attune_dtype_name(q->dtype),
-           attune_dtype_name(q->dtype_out), "nt"[trans & 1], "nt"[trans >> 1 & 1], (int)q -> m, (int)q -> n,
+           attune_dtype_name(q->dtype_out), "ntc"[q->trans_a], "ntc"[q->trans_b], (int)q -> m, (int)q -> n,
            (int)q -> k);
   oracle_open(&p->o, &one);
   bool swap = false;
@@ -189,6 +196,20 @@ TEST(test_shapes) {
       for (int trans = 0; trans < 4; trans++) {
         const int c = (int)(s + (size_t)trans) % 3;
         try_product(dtypes[d], trans, shapes[s], c, (int64_t)(s % 2) * 3, 1.25, c == AT_C_NONE ? 0.0 : -0.5);
+      }
+}
+
+TEST(test_complex_shapes) {
+  static const int complex_types[][2] = {{ATTUNE_C128, ATTUNE_C128}, {ATTUNE_C64, ATTUNE_C64}};
+  static const int64_t shapes[][4] = {{1, 1, 1, 1},   {3, 5, 7, 3},   {16, 16, 16, 2}, {17, 9, 33, 1},
+                                      {1, 70, 65, 1}, {70, 1, 65, 2}, {37, 50, 130, 1}};
+  for (size_t d = 0; d < AT_COUNT(complex_types); d++)
+    for (size_t s = 0; s < AT_COUNT(shapes); s++)
+      for (int trans = 0; trans < 16; trans++) {
+        if ((trans & CONJUGATE_A && !(trans & TRANS_A)) || (trans & CONJUGATE_B && !(trans & TRANS_B))) continue;
+        const int c = (int)(s + (size_t)trans) % 3;
+        try_product(complex_types[d], trans, shapes[s], c, (trans + (int)s) / 2 % 2 * 3, trans % 5 ? 1.25 : 1.0,
+                    c == AT_C_NONE ? 0.0 : -0.5);
       }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_host_small.c: every tile of host_small, by every size up to beyond the largest tile, against plain loops: whole
- * numbers, so that results are exact; what lies around D stays; NaN and infinity come through; C is not read when beta
- * is 0; batches alone and in threads, the same bits; products so large that the next one is asked for ahead. */
+ * test_host_small.c: every tile of host_small, real and complex, by every size up to beyond the largest tile, against
+ * plain loops: whole numbers, so that results are exact; what lies around D stays; NaN and infinity come through; C is
+ * not read when beta is 0; batches alone and in threads, the same bits; products so large that the next one is asked
+ * for ahead. */
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -19,6 +20,18 @@ static attune_device *device;
 static double a[MOST], b[MOST], c[MOST], d[MOST], want[MOST];
 static long runs;
 
+static const attune_dtype types[] = {[AT_SMALL_F32] = ATTUNE_F32,
+                                     [AT_SMALL_F64] = ATTUNE_F64,
+                                     [AT_SMALL_C64] = ATTUNE_C64,
+                                     [AT_SMALL_C128] = ATTUNE_C128};
+
+static bool is_wide(int type) {
+  return at_gemm_part(types[type]) == ATTUNE_F64;
+}
+static int parts_of(int type) {
+  return at_gemm_complex(types[type]) ? 2 : 1;
+}
+
 static void put(void *p, size_t i, bool f64, double x) {
   if (f64)
     ((double *)p)[i] = x;
@@ -32,7 +45,8 @@ static unsigned draw(unsigned count) {
   return (unsigned)(seed >> 33) % count;
 }
 
-static void fill(bool f64, double special) {
+static void fill(int type, double special) {
+  const bool f64 = is_wide(type);
   for (size_t i = 0; i < MOST; i++) {
     put(a, i, f64, (double)draw(9) - 4.0);
     put(b, i, f64, (double)draw(9) - 4.0);
@@ -44,11 +58,11 @@ static void fill(bool f64, double special) {
   }
 }
 
-static at_gemm problem_of(int m, int n, int k, bool f64) {
+static at_gemm problem_of(int m, int n, int k, int type) {
   at_gemm g = {.m = m, .n = n, .k = k, .batch = 1 + draw(3), .workspace_cap = 1, .alignment = 8};
-  g.dtype = g.dtype_out = f64 ? ATTUNE_F64 : ATTUNE_F32;
-  g.trans_a = (uint8_t)draw(2);
-  g.trans_b = (uint8_t)draw(2);
+  g.dtype = g.dtype_out = (uint8_t)types[type];
+  g.trans_a = (uint8_t)draw((unsigned)parts_of(type) + 1);
+  g.trans_b = (uint8_t)draw((unsigned)parts_of(type) + 1);
   g.c = (uint8_t)draw(3);
   g.lda = at_gemm_rows_a(&g) + draw(3);
   g.ldb = at_gemm_rows_b(&g) + draw(3);
@@ -70,8 +84,8 @@ static bool same(double x, double y) {
 /* D is in the middle of memory that must stay as it is. */
 static void run(const at_gemm *g, const char *configuration) {
   static const double alphas[] = {1.0, 1.0, -2.0}, betas[] = {0.0, 1.0, 1.0, -2.0};
-  const bool f64 = g->dtype == ATTUNE_F64;
-  const size_t size = f64 ? 8 : 4;
+  const bool f64 = at_gemm_part(g->dtype) == ATTUNE_F64;
+  const size_t size = attune_dtype_size((attune_dtype)g->dtype), parts = at_gemm_complex(g->dtype) ? 2 : 1;
   at_plan *plan = NULL;
   at_configuration text;
   at_copy_text(text.text, sizeof text.text, configuration);
@@ -82,10 +96,14 @@ static void run(const at_gemm *g, const char *configuration) {
     o.beta = betas[draw(4)];
     o.c = g->c == AT_C_INPLACE ? o.d : c;
   }
-  const size_t end = 2 * GUARD + (size_t)(g->stride_d * (g->batch - 1) + g->ldd * g->n);
+  if (parts == 2 && draw(3) == 0) {
+    o.alpha_imag = (double)draw(3) - 1.0;
+    if (o.c && o.beta != 0.0) o.beta_imag = (double)draw(3) - 1.0;
+  }
+  const size_t end = parts * (2 * GUARD + (size_t)(g->stride_d * (g->batch - 1) + g->ldd * g->n));
   for (size_t i = 0; i < end; i++)
     put(d, i, f64, o.beta == 0.0 && g->c == AT_C_INPLACE ? (double)NAN : (double)(i % 7));
-  memcpy(want, d, end * size);
+  memcpy(want, d, end * size / parts);
   attune_gemm_operands plain = o;
   plain.d = (char *)want + GUARD * size;
   if (g->c == AT_C_INPLACE) plain.c = plain.d;
@@ -94,9 +112,9 @@ static void run(const at_gemm *g, const char *configuration) {
   for (size_t i = 0; i < end; i++) {
     const double x = f64 ? d[i] : (double)((float *)d)[i], y = f64 ? want[i] : (double)((float *)want)[i];
     if (!same(x, y))
-      fail_msg("%s, %dx%dx%d x %d %c%c c %d alpha %g beta %g: element %zu is %g, not %g", configuration, (int)g->m,
-               (int)g->n, (int)g->k, (int)g->batch, g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', g->c, o.alpha,
-               o.beta, i, x, y);
+      fail_msg("%s, %s %dx%dx%d x %d %c%c c %d alpha %g %g beta %g %g: number %zu is %g, not %g", configuration,
+               attune_dtype_name((attune_dtype)g->dtype), (int)g->m, (int)g->n, (int)g->k, (int)g->batch,
+               "ntc"[g->trans_a], "ntc"[g->trans_b], g -> c, o.alpha, o.alpha_imag, o.beta, o.beta_imag, i, x, y);
   }
   at_plan_destroy(plan);
   runs++;
@@ -113,20 +131,20 @@ TEST(each_tile) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   static const double specials[] = {0.0, 0.0, (double)NAN, (double)INFINITY};
   for (size_t i = 0; i < AT_COUNT(names); i++)
-    for (int f64 = 0; f64 < 2; f64++) {
+    for (int type = 0; type < AT_SMALL_TYPES; type++) {
       const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
       if (!isa) continue;
-      const at_small_ops *ops = f64 ? isa->small_f64 : isa->small_f32;
+      const at_small_ops *ops = isa->small[type];
       for (int vectors = 1; vectors <= AT_SMALL_VECTORS; vectors++)
         for (int columns = 1; columns <= ops->columns[vectors - 1]; columns++)
           for (int part = 0; part < 4; part++) {
             char text[64];
             const int height = vectors * ops->lanes, less = part % 2 ? 1 + (int)draw((unsigned)ops->lanes) : 0;
-            const int m = part < 2 ? height - less : 2 * height - less,
+            const int m = (part < 2 ? height - less : 2 * height - less) / parts_of(type),
                       n = part < 2 ? columns : 2 * columns - (columns > 1);
             if (m < 1 || m > 64) continue;
-            if (columns % 4 == 1 && part == 0) fill(f64, specials[draw(4)]);
-            const at_gemm g = problem_of(m, n, 1 + (int)draw(40), f64);
+            if (columns % 4 == 1 && part == 0) fill(type, specials[draw(4)]);
+            const at_gemm g = problem_of(m, n, 1 + (int)draw(40), type);
             tile_text(text, &g, names[i], vectors, columns);
             run(&g, text);
           }
@@ -139,16 +157,17 @@ TEST(each_tile) {
 TEST(single_products) {
   static const char *const names[] = {"avx512", "avx2", "portable"};
   for (size_t i = 0; i < AT_COUNT(names); i++)
-    for (int f64 = 0; f64 < 2; f64++) {
+    for (int type = 0; type < AT_SMALL_TYPES; type++) {
       const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
       if (!isa) continue;
-      const at_small_ops *ops = f64 ? isa->small_f64 : isa->small_f32;
-      fill(f64, i ? 0.0 : (double)NAN);
+      const at_small_ops *ops = isa->small[type];
+      fill(type, i ? 0.0 : (double)NAN);
       for (int columns = 1; columns <= ops->columns[0]; columns++)
         for (int tiles = 1; tiles <= 3; tiles++) {
           char text[64];
-          const int m = 1 + (int)draw((unsigned)ops->lanes), n = columns * tiles - (int)draw((unsigned)columns);
-          at_gemm g = problem_of(columns % 4 ? m : ops->lanes, n, 1 + (int)draw(20), f64);
+          const int lanes = ops->lanes / parts_of(type), m = 1 + (int)draw((unsigned)lanes),
+                    n = columns * tiles - (int)draw((unsigned)columns);
+          at_gemm g = problem_of(columns % 4 ? m : lanes, n, 1 + (int)draw(20), type);
           g.batch = 1;
           g.stride_a = g.stride_b = g.stride_c = g.stride_d = 0;
           g.trans_a = 0;
@@ -166,10 +185,10 @@ TEST(single_products) {
 /* A lower last panel has tiles of a width of its own: none, one and several rows of it, without and with a rest. */
 TEST(lower_last_panels) {
   for (int i = 0; i < 60; i++) {
-    const bool f64 = draw(2);
+    const int type = (int)draw(AT_SMALL_TYPES);
     at_configuration offered[32];
-    fill(f64, 0.0);
-    const at_gemm g = problem_of(33 + (int)draw(32), 1 + (int)draw(64), 1 + (int)draw(20), f64);
+    fill(type, 0.0);
+    const at_gemm g = problem_of(33 + (int)draw(32), 1 + (int)draw(64), 1 + (int)draw(20), type);
     const int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 32);
     for (int j = 0; j < count; j++) run(&g, offered[j].text);
   }
@@ -182,14 +201,14 @@ TEST(batches) {
   for (int i = 0; i < 120; i++) {
     const char *const name = names[i % 3];
     const at_blocked_isa *isa = at_blocked_isa_find(name);
-    const bool f64 = draw(2);
+    const int type = (int)draw(AT_SMALL_TYPES);
     if (!isa) continue;
-    const at_small_ops *ops = f64 ? isa->small_f64 : isa->small_f32;
+    const at_small_ops *ops = isa->small[type];
     const bool large = i % 9 < 3;
-    const unsigned least = large ? f64 ? 44 : 60 : 1, most = large ? 64 : 24;
+    const unsigned least = large ? parts_of(type) == 1 && is_wide(type) ? 44 : 60 : 1, most = large ? 64 : 24;
     int sizes[3];
     for (int j = 0; j < 3; j++) sizes[j] = (int)(least + draw(most - least + 1));
-    at_gemm g = problem_of(sizes[0], sizes[1], sizes[2], f64);
+    at_gemm g = problem_of(sizes[0], sizes[1], sizes[2], type);
     g.batch = 2 + (large ? draw(4) : draw(10));
     if (!g.stride_a && draw(2)) g.stride_a = g.lda * at_gemm_cols_a(&g);
     if (!g.stride_b && draw(2)) g.stride_b = g.ldb * at_gemm_cols_b(&g);
@@ -199,7 +218,7 @@ TEST(batches) {
     const int vectors = 1 + (int)draw(AT_SMALL_VECTORS);
     snprintf(text, sizeof text, "kernel=%s,vectors=%d,columns=%u,threads=%u", name, vectors,
              1 + draw((unsigned)ops->columns[vectors - 1]), 1 + draw(4));
-    fill(f64, i % 5 ? 0.0 : (double)NAN);
+    fill(type, i % 5 ? 0.0 : (double)NAN);
     run(&g, text);
   }
 }
@@ -212,7 +231,7 @@ static bool alone(const at_configuration *one) {
 /* A space stays small, however many CPUs there are, and has each number of threads that is worthwhile. */
 TEST(what_it_offers) {
   at_configuration offered[64];
-  at_gemm g = problem_of(64, 64, 64, true);
+  at_gemm g = problem_of(64, 64, 64, AT_SMALL_F64);
   g.batch = 1;
   int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 64);
   assert_in_range(count, 1, 6);
@@ -238,9 +257,9 @@ TEST(each_size) {
   for (int m = 1; m <= 64; m += 1 + m / 12)
     for (int n = 1; n <= 64; n += 1 + n / 12) {
       at_configuration offered[32];
-      const bool f64 = draw(2);
-      fill(f64, draw(8) ? 0.0 : (double)NAN);
-      const at_gemm g = problem_of(m, n, 1 + (int)draw(64), f64);
+      const int type = (int)draw(AT_SMALL_TYPES);
+      fill(type, draw(8) ? 0.0 : (double)NAN);
+      const at_gemm g = problem_of(m, n, 1 + (int)draw(64), type);
       assert_true(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
       const int count = at_gemm_host_small.configurations(&at_gemm_host_small, &g, device, offered, 32);
       assert_in_range(count, 1, 31);
@@ -249,16 +268,16 @@ TEST(each_size) {
 }
 
 TEST(what_it_leaves_to_others) {
-  at_gemm g = problem_of(8, 8, 8, true);
+  at_gemm g = problem_of(8, 8, 8, AT_SMALL_F64);
   assert_true(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
   g.m = 65;
   assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
-  g = problem_of(8, 8, 257, true);
+  g = problem_of(8, 8, 257, AT_SMALL_F64);
   assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
-  g = problem_of(8, 8, 8, true);
+  g = problem_of(8, 8, 8, AT_SMALL_F64);
   g.dtype = g.dtype_out = ATTUNE_F16;
   assert_false(at_gemm_host_small.supports(&at_gemm_host_small, &g, device));
-  g = problem_of(8, 8, 8, true);
+  g = problem_of(8, 8, 8, AT_SMALL_F64);
   static const char *const wrong[] = {"",
                                       "kernel=none,vectors=1,columns=1",
                                       "kernel=portable,vectors=0,columns=1",

@@ -164,7 +164,8 @@ static at_libxsmm_shape shape_of(const at_gemm *g, int64_t ldc, bool onto) {
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self;
   const at_gemm *g = at_gemm_of(problem);
-  if (device->backend.kind != ATTUNE_DEVICE_HOST || !at_gemm_plain_product(g) || !at_small_takes(g) || g->trans_a)
+  if (device->backend.kind != ATTUNE_DEVICE_HOST || !at_gemm_plain_product(g) || !at_small_takes(g) ||
+      at_gemm_complex(g->dtype) || g->trans_a)
     return false;
   const at_libxsmm_shape shape = shape_of(g, g->ldd, false);
   return at_libxsmm_find(&shape) != NULL;
@@ -187,8 +188,7 @@ static int configurations(const at_implementation *self, const void *problem, at
 
 static bool find_kernels(state *s) {
   const at_gemm *g = s->g;
-  const at_small_ops *ops =
-      g->dtype == ATTUNE_F64 ? at_blocked_isa_find(NULL)->small_f64 : at_blocked_isa_find(NULL)->small_f32;
+  const at_small_ops *ops = at_blocked_isa_find(NULL)->small[g->dtype == ATTUNE_F64 ? AT_SMALL_F64 : AT_SMALL_F32];
   s->scale = ops->scale;
   s->padded = (g->m + ops->lanes - 1) / ops->lanes * ops->lanes;
   const at_libxsmm_shape plain = shape_of(g, g->ldd, false), onto = shape_of(g, g->ldd, true),
