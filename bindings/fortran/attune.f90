@@ -47,6 +47,17 @@ module attune
     integer(c_size_t) :: workspace_cap = 0
   end type
 
+  type, bind(C), public :: attune_gemm_epilogue
+    integer(c_int8_t) :: bias = 0
+    integer(c_int8_t) :: bias_dtype = 0
+    integer(c_int8_t) :: activation = 0
+    integer(c_int8_t) :: aux = 0
+    integer(c_int8_t) :: gradient = 0
+    integer(c_int8_t) :: bias_gradient = 0
+    integer(c_int8_t) :: residual = 0
+    integer(c_int8_t) :: clamp = 0
+  end type
+
   type, bind(C), public :: attune_gemm_problem
     integer(c_size_t) :: size = 0 ! as of version 0.1
     integer(c_int) :: dtype = attune_f32
@@ -67,6 +78,12 @@ module attune
     integer(c_int64_t) :: stride_c = 0
     integer(c_int64_t) :: stride_d = 0
     type(attune_contract) :: contract
+    type(attune_gemm_epilogue) :: epilogue
+    integer(c_int8_t) :: reserved(8) = 0
+    integer(c_int64_t) :: ld_aux = 0
+    integer(c_int64_t) :: ld_residual = 0
+    integer(c_int64_t) :: stride_aux = 0
+    integer(c_int64_t) :: stride_residual = 0
   end type
 
   type, bind(C), public :: attune_gemm_operands
@@ -79,6 +96,12 @@ module attune
     type(c_ptr) :: d = c_null_ptr
     real(c_double) :: alpha_imag = 0
     real(c_double) :: beta_imag = 0
+    type(c_ptr) :: bias = c_null_ptr
+    type(c_ptr) :: residual = c_null_ptr
+    type(c_ptr) :: aux = c_null_ptr
+    type(c_ptr) :: bias_gradient = c_null_ptr
+    real(c_double) :: clamp_min = 0
+    real(c_double) :: clamp_max = 0
   end type
 
   type, bind(C), public :: attune_tensor

@@ -58,8 +58,9 @@ typedef enum attune_bias_gradient {
 /* What follows the product in the same problem; zeros: nothing. With z = alpha op(A) op(B) + beta C + bias:
  *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
  *   gradient:  D = clamp(z f'(aux) + residual): f' is the derivative of the activation; aux is read
- * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded once, or alpha op(A) op(B) + beta C and z are rounded to D's
- * type on the way, as separate kernels do; an activation is within a unit roundoff of D's type (f32: 4 of f32's) times
+ * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded
+ * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an activation
+ * is within a unit roundoff of D's type (f32: 4 of f32's) times
  * the larger of |z| and, of sigmoid and tanh, 1. NaN propagates through every step. */
 typedef struct attune_gemm_epilogue {
   uint8_t bias;          /* attune_bias */

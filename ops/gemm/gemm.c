@@ -132,8 +132,8 @@ AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *s
   return true;
 }
 
-/* What a call asks: every word of the problem up to its contract but its size and the one with trans_b and the padding behind it, which
- * callers fill as they like; trans_b goes into the use. */
+/* What a call asks: every word of the problem up to its contract but its size and the one with trans_b and the
+ * padding behind it, which callers fill as they like; trans_b goes into the use. */
 _Static_assert(offsetof(attune_gemm_problem, epilogue) == 16 + sizeof(at_signature_words) &&
                    offsetof(attune_gemm_problem, dtype) == 8 && offsetof(attune_gemm_problem, trans_b) == 24 &&
                    offsetof(attune_gemm_problem, m) == 32 && offsetof(attune_gemm_problem, epilogue) == 144 &&
@@ -153,8 +153,9 @@ AT_INLINE at_call_signature signature_of(const attune_gemm_problem *p, at_gemm_u
   return a;
 }
 
-/* Whether alpha and beta of a complex problem are 0 takes a second look: what is remembered of its calls has a bit that
- * keeps the quick ways below from finding it. So has what is remembered of an epilogue, with the rest of the problem. */
+/* Whether alpha and beta of a complex problem are 0 takes a second look: what is remembered of its calls has a bit
+ * that keeps the quick ways below from finding it. So has what is remembered of an epilogue, with the rest of the
+ * problem. */
 static at_call_signature signature_of_any(const attune_gemm_problem *p, at_gemm_use use) {
   at_call_signature a = signature_of(p, use);
   if (at_gemm_complex(p->dtype)) a.use |= (uint64_t)1 << 40;

@@ -74,8 +74,14 @@ static inline bool documented_configuration(const at_op *op, const char *page, c
   }
   assert_true(at_copy_text(words, sizeof words, configuration->text));
   for (char *pair = strtok_r(words, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
+    const char *value = pair + strcspn(pair, "=") + 1;
     pair[strcspn(pair, "=")] = '\0';
-    if (documented_row(about, own, pair)) continue;
+    if (documented_row(about, own, pair)) {
+      if (strcmp(pair, "product") != 0) continue; /* what follows is another implementation's configuration */
+      snprintf(heading, sizeof heading, "### %s", value);
+      about = documented_part(part, heading, 3, &own);
+      if (own) continue;
+    }
     (void)at_fail(ATTUNE_NOT_FOUND, "docs/configurations.md, \"%s\", lacks `%s`", heading, pair);
     return false;
   }

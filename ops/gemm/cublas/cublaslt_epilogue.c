@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cublaslt_epilogue.c: the epilogues that cuBLASLt has (its documentation, cublasLtEpilogue_t): a bias along m; relu and
- * the tanh form of gelu, also with what their gradients need; their gradients; bias gradients. A residual takes the
- * place of C, where nothing else comes between. */
+ * cublaslt_epilogue.c: the epilogues that cuBLASLt has (its documentation, cublasLtEpilogue_t): a bias along m; relu
+ * and the tanh form of gelu, also with what their gradients need; their gradients; bias gradients. A residual takes
+ * the place of C, where nothing else comes between. */
 #include "ops/gemm/cublas/cublaslt.h"
 #include "ops/gemm/problem/epilogue.h"
 

@@ -71,8 +71,7 @@ static void complex_element(const at_gemm *g, const at_gemm_operands *o, const a
 static void complex_plain(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
                           int64_t n) {
   at_gemm_scalars s = at_gemm_scalars_rounded(
-      g, (at_gemm_scalars){
-             .alpha = o->alpha, .alpha_imag = o->alpha_imag, .beta = o->beta, .beta_imag = o->beta_imag});
+      g, (at_gemm_scalars){.alpha = o->alpha, .alpha_imag = o->alpha_imag, .beta = o->beta, .beta_imag = o->beta_imag});
   if (g->c == AT_C_NONE) s.beta = s.beta_imag = 0.0;
   for (int64_t column = j; column < j + n; column++)
     for (int64_t row = i; row < i + m; row++) complex_element(g, o, &s, batch, row, column);

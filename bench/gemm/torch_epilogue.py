@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares products with bias and activation on cuda:0: attune's problem with an epilogue, attune's product followed by its
+elementwise kernel, cuBLASLt's epilogue (by torch._addmm_activation; gelu only), PyTorch eager and torch.compile, in one
+process, on the same buffers, in turns. Exit codes: 0 success, 1 a problem failed or results differ, 2 wrong usage, 77 no GPU."""
+import argparse
+import ctypes
+import math
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+import attune_calls as at
+import turns
+from torch_ways import Way, settle_compiler
+
+FLOOR = 0.99
+MIB = 1 << 20
+# tokens x features out x features in: prefill, decode and tall ones of transformers
+SHAPES = [(4096, 3072, 768), (6304, 3072, 768), (16, 4096, 4096), (1, 4096, 4096), (8, 14336, 4096), (64, 4096, 4096),
+          (128, 8192, 2048), (256, 4096, 1024), (512, 2048, 2048), (1024, 4096, 4096), (2048, 5120, 1280), (4096, 4096, 1024),
+          (8192, 3072, 768), (16384, 1024, 256), (32768, 512, 128), (65536, 256, 64), (100, 1000, 512), (2048, 11008, 4096),
+          (333, 3072, 768), (4096, 16384, 4096)]
+ACTIVATIONS = ("gelu_tanh", "silu")
+METHOD = ("one process, the same operands, rotating over 256 MiB; graphs of 4 to 40 calls replayed between events, behind an "
+          "untimed replay; ways in turns, median of {rounds} rounds, microseconds a call; a ratio is the median of the rounds' "
+          "ratios; torch eager and torch.compile write to memory of their own")
+
+
+class Fused:
+    """attune_gemm with an epilogue, by address."""
+
+    def __init__(self, attune, text):
+        self.attune, self.problem, self.gemm = attune, at._c.GemmProblem(), at._c.function("attune_gemm")
+        at._c.check(attune.lib.attune_gemm_problem_parse(ctypes.byref(self.problem), text.encode()))
+
+    def run(self, w, x, d, bias):
+        at_ = self.attune
+        operands = at._c.GemmOperands(alpha=1.0, a=w, b=x, d=d, bias=bias)
+        at._c.check(self.gemm(at_.tuner, at_.stream, ctypes.byref(self.problem), ctypes.byref(operands)))
+
+
+class Set:
+    """One set: X (tokens x in), W (out x in), bias (out), D (tokens x out); row-major."""
+
+    def __init__(self, torch, tokens, out, features, dtype):
+        def uniform(*shape):
+            return (torch.rand(*shape, device="cuda", dtype=torch.float32) * 2 - 1).to(dtype)
+        self.x, self.w, self.bias = uniform(tokens, features), uniform(out, features), uniform(out)
+        self.d = torch.full((tokens, out), math.nan, device="cuda", dtype=dtype)
+        self.bytes = sum(t.numel() * t.element_size() for t in (self.x, self.w, self.d))
+
+
+def function(torch, activation):
+    f = torch.nn.functional
+    return (lambda z: f.gelu(z, approximate="tanh")) if activation == "gelu_tanh" else f.silu
+
+
+def ways_of(torch, attune, shape, name, activation, first, compiled):
+    tokens, out, features = shape
+    product = at.Gemm(attune, f"gemm {name} tn {out}x{tokens}x{features} strict")
+    fused = Fused(attune, f"gemm {name} tn {out}x{tokens}x{features} strict bias=m {activation}")
+    act, linear = function(torch, activation), torch.nn.functional.linear
+    calls = {}
+
+    def pair(s):
+        product.run(s.w.data_ptr(), s.x.data_ptr(), s.d.data_ptr())
+        if id(s) not in calls:
+            d = at.tensor(None, s.d.data_ptr(), name, (tokens, out))
+            inputs = [at.tensor("x", s.d.data_ptr(), name, (tokens, out)), at.tensor("b", s.bias.data_ptr(), name, (out,))]
+            calls[id(s)] = at.Call(attune, f"{activation}(x + b)", d, inputs)
+        calls[id(s)].run()
+
+    ways = [Way("attune", lambda s: fused.run(s.w.data_ptr(), s.x.data_ptr(), s.d.data_ptr(), s.bias.data_ptr())),
+            Way("attune's pair", pair)]
+    if activation == "gelu_tanh":
+        ways.append(Way("cublasLt fused", lambda s: torch._addmm_activation(s.bias, s.x, s.w.t(), use_gelu=True)))
+    ways.append(Way("torch eager", lambda s: act(linear(s.x, s.w, s.bias))))
+    if compiled is not None:
+        ways.append(Way("torch.compile", lambda s: compiled(s.x, s.w, s.bias)))
+    pair(first)
+    attune.tune(calls[id(first)].problem())
+    return ways
+
+
+def compile_one(torch, activation, first, mode):
+    act, linear = function(torch, activation), torch.nn.functional.linear
+    torch._dynamo.reset()
+    call = torch.compile(lambda x, w, b: act(linear(x, w, b)), mode=mode, dynamic=False)
+    call(first.x, first.w, first.bias)
+    torch.cuda.synchronize()
+    return call
+
+
+def agree(torch, ways, first, activation):
+    """Ways whose results differ from float32's by more than rounding explains."""
+    act, wrong = function(torch, activation), []
+    expected = act(first.x.float() @ first.w.float().t() + first.bias.float())
+    most = 0.02 * (expected.abs().max().item() or 1.0)
+    for way in ways:
+        first.d.fill_(math.nan)
+        own = way.call(first)
+        torch.cuda.synchronize()
+        result = (first.d if own is None else own).float()
+        if not (result - expected).abs().max().item() <= most:
+            wrong.append(way.name)
+    return wrong
+
+
+def measure(torch, ways, calls, rounds):
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
+
+    def sample(name):
+        graphs = named[name].graphs
+        graphs[next(turn) % len(graphs)].replay()
+        start.record()
+        graphs[next(turn) % len(graphs)].replay()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3 / calls
+
+    return turns.take_turns(named, rounds, sample)
+
+
+def run_problem(torch, attune, options, shape, name, dtype, activation):
+    first = Set(torch, *shape, dtype)
+    tokens, out, features = shape
+    product = f"gemm {name} tn {out}x{tokens}x{features} strict"
+    attune.tune(product)
+    attune.tune(f"{product} bias=m {activation}")
+    compiled = None
+    if not options.skip_compile:
+        compiled = compile_one(torch, activation, first, options.mode)
+    ways = ways_of(torch, attune, shape, name, activation, first, compiled)
+    wrong = agree(torch, ways, first, activation)
+    torch.cuda.synchronize()
+    begin = time.monotonic()
+    for _ in range(4):
+        ways[0].call(first)
+    torch.cuda.synchronize()
+    each = max((time.monotonic() - begin) / 4, 1e-6)
+    calls = max(4, min(40, int(1e-3 / each)))
+    count = max(1, min(256, math.ceil(256 * MIB / first.bytes)))
+    count = max(calls, count // calls * calls) if count > 1 else calls
+    sets = [first] + [Set(torch, *shape, dtype) for _ in range(min(count, 2 * calls) - 1)]
+    for way in ways:
+        way.capture(torch, sets, calls)
+    times = measure(torch, ways, calls, options.rounds)
+    if any(turns.ratio(times, way.name, "attune") < FLOOR for way in ways[1:]):
+        times = measure(torch, ways, calls, 2 * options.rounds + 1)
+    return times, at.candidate(attune.explain(f"{product} bias=m {activation}")), wrong
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library", help="libattune.so")
+    parser.add_argument("--db", help="attune's tuning database (default: a new one)")
+    parser.add_argument("--device", default="cuda:0", help="device of attune (default: cuda:0)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of the ways (default: 15)")
+    parser.add_argument("--mode", default="default", help="mode of torch.compile (default: default)")
+    parser.add_argument("--skip-compile", action="store_true", help="without torch.compile")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only problems whose text contains TEXT")
+    parser.add_argument("--time-limit", type=float, default=math.inf, metavar="S", help="start no problem after S seconds")
+    parser.add_argument("--markdown", metavar="FILE", help="also write the report to FILE")
+    return parser.parse_args()
+
+
+def main():
+    options, torch, begin = arguments(), turns.cuda_torch(), time.monotonic()
+    stream = torch.cuda.Stream()
+    torch.cuda.set_stream(stream)
+    attune = at.Attune(options.library, options.device, stream.cuda_stream, options.db)
+    attune.wait_for_compiler()
+    settle_compiler()
+    put = turns.Report()
+    put.head("Bias and activation behind a product", torch.cuda.get_device_name(0),
+             f"PyTorch {torch.__version__} (CUDA {torch.version.cuda})", METHOD.format(rounds=options.rounds))
+    names = ["attune", "attune's pair", "cublasLt fused", "torch eager", "torch.compile"]
+    put.table("tokens x out x in", "type", "activation", *(f"{name}>" for name in names), "best peer / attune>", "attune runs")
+    ratios, best, failed, left = {}, {}, [], 0
+    for number, shape in enumerate(SHAPES):
+        for activation in ACTIVATIONS:
+            name = ("bf16", "f16")[(number + ACTIVATIONS.index(activation)) % 2]
+            title = f"{'x'.join(map(str, shape))} {name} {activation}"
+            if options.only not in title:
+                continue
+            if time.monotonic() - begin > options.time_limit:
+                left += 1
+                continue
+            times, runs, wrong = run_problem(torch, attune, options, shape, name,
+                                             torch.bfloat16 if name == "bf16" else torch.float16, activation)
+            if wrong:
+                failed.append(f"{title}: {', '.join(wrong)}")
+            middles = turns.medians(times)
+            mine = {way: turns.ratio(times, way, "attune") for way in middles if way != "attune"}
+            for way, value in mine.items():
+                ratios.setdefault(way, {})[title] = value
+            peer = min(mine, key=mine.get)
+            best[title] = mine[peer]
+            put.row("x".join(map(str, shape)), name, activation,
+                    *(f"{middles[way]:.2f}" if way in middles else "-" for way in names), f"{mine[peer]:.3f} ({peer})", runs)
+            torch.cuda.empty_cache()
+    put("")
+    for way, values in [*ratios.items(), ("best peer of each problem", best)] if best else []:
+        least = min(values, key=values.get)
+        below = sum(value < FLOOR for value in values.values())
+        put(f"- {way} / attune: geomean {turns.geomean(values.values()):.4f} over {len(values)} problems, least "
+            f"{values[least]:.3f} ({least}), {below} below {FLOOR}")
+    if left:
+        put(f"- {left} problems not started within the time limit")
+    put.write(options.markdown)
+    for line in failed:
+        print(f"torch_epilogue.py: results differ: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
