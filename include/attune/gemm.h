@@ -59,9 +59,9 @@ typedef enum attune_bias_gradient {
  *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
  *   gradient:  D = clamp(z f'(aux) + residual): f' is the derivative of the activation; aux is read
  * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded
- * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an activation
- * is within a unit roundoff of D's type (f32: 4 of f32's) times
- * the larger of |z| and, of sigmoid and tanh, 1. NaN propagates through every step. */
+ * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an
+ * activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid and tanh,
+ * 1. NaN propagates through every step. */
 typedef struct attune_gemm_epilogue {
   uint8_t bias;          /* attune_bias */
   uint8_t bias_dtype;    /* attune_dtype of bias and bias_gradient: that of D (0), or f32 where D is f16 or bf16 */
