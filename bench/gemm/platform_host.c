@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * platform_host.c: timing on the host, and its peers: OpenBLAS as a program meets it, loaded by its usual name, with the
- * threads it starts by default; BLIS likewise. Inputs are hot and calls eager, as the tuner measures on the host. */
+ * platform_host.c: timing on the host, and its peers: OpenBLAS as a program meets it, loaded by its usual name, with
+ * the threads it starts by default; BLIS likewise. Inputs are hot and calls eager, as the tuner measures on the
+ * host. */
 #include "bench/gemm/gemm.h"
 
 #include "bench/common/cblas.h"

@@ -6,8 +6,8 @@
 #include "ops/gemm/host/blocked.h"
 #include "ops/gemm/problem/problem.h"
 
-/* The problem with rows of op(A), C and D, and all steps, in real numbers, twice as many where they are complex. Columns,
- * k and the type are the problem's. */
+/* The problem with rows of op(A), C and D, and all steps, in real numbers, twice as many where they are complex.
+ * Columns, k and the type are the problem's. */
 at_gemm at_complex_form(const at_gemm *g);
 
 /* How the kernels join the sums of the problem. */
