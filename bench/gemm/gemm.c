@@ -11,7 +11,7 @@
 typedef struct options {
   const char *workload, *database, *device, *markdown, *csv, *only, *blas;
   int rounds;
-  bool tune;
+  bool tune, cpu_time;
   double budget_ms, time_limit_s;
 } options;
 
@@ -31,6 +31,7 @@ static const char usage[] =
     "  --only TEXT       only problems whose name contains TEXT\n"
     "  --time-limit S    start no problem after S seconds (default: no limit)\n"
     "  --blas LIBRARY    the host's peer (default: libopenblas.so.0)\n"
+    "  --cpu-time        on the host: CPU time of the calling thread, for one thread where other programs run\n"
     "  --markdown FILE   also write the table as Markdown\n"
     "  --csv FILE        also write the times as CSV\n"
     "Exit codes: 0 success, 1 a failure, or results that differ from the peer's, 2 wrong usage.\n"
@@ -46,6 +47,7 @@ static options read_options(int argc, char **argv) {
                                 {"only", BENCH_TEXT, &o.only, 0, 0},
                                 {"time-limit", BENCH_NUMBER, &o.time_limit_s, 0, INFINITY},
                                 {"blas", BENCH_TEXT, &o.blas, 0, 0},
+                                {"cpu-time", BENCH_FLAG, &o.cpu_time, 0, 0},
                                 {"markdown", BENCH_TEXT, &o.markdown, 0, 0},
                                 {"csv", BENCH_TEXT, &o.csv, 0, 0},
                                 {NULL, BENCH_FLAG, NULL, 0, 0}};
@@ -59,7 +61,7 @@ static void open_platform(bench_platform *platform, const options *o) {
   attune_device_properties properties = {0};
   bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
   if (properties.kind == ATTUNE_DEVICE_HOST) {
-    bench_host_open(platform, o->blas);
+    bench_host_open(platform, o->blas, o->cpu_time);
   } else {
 #ifdef BENCH_WITH_CUDA
     bench_cuda_open(platform);

@@ -85,7 +85,7 @@ typedef struct bench_row {
 
 /* platform_host.c, platform_cuda.c: fill a platform for its device. `blas`: library to load as the host's peer; BLIS is
  * one where it is installed. */
-void bench_host_open(bench_platform *platform, const char *blas);
+void bench_host_open(bench_platform *platform, const char *blas, bool cpu_time);
 #ifdef BENCH_WITH_CUDA
 void bench_cuda_open(bench_platform *platform);
 #endif

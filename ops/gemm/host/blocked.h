@@ -25,6 +25,12 @@ typedef struct at_pack {
 
 typedef void (*at_pack_fn)(const at_pack *pack);
 
+/* What complex products need besides. */
+typedef struct at_pairs {
+  double alpha_imag, beta_imag;
+  at_join join;
+} at_pairs;
+
 /* D = alpha A B + beta C over one block, in the accumulation type; beta = 0 does not read C; C may be D. */
 typedef struct at_block {
   int64_t m, n, k;
@@ -36,10 +42,9 @@ typedef struct at_block {
   const void *c;
   void *d;
   int64_t ldc, ldd;
-  int vectors;   /* rows of a tile of A, in vectors */
-  bool a_packed; /* panels of vectors * lanes rows, rounded to lanes */
-  double alpha_imag, beta_imag;
-  at_join join; /* complex: m rows and all steps are in real numbers, n columns are pairs; else these are not read */
+  int vectors;           /* rows of a tile of A, in vectors */
+  bool a_packed;         /* panels of vectors * lanes rows, rounded to lanes */
+  const at_pairs *pairs; /* complex: m rows and all steps are in real numbers, n columns are pairs */
 } at_block;
 
 /* partial(line, column) = sum over depth of wide(line, k) * thin(k, column): one pass over `wide`, few columns. */

@@ -19,8 +19,9 @@ typedef struct job {
   int64_t in_size, out_size, sum_size; /* bytes of a number of A and B, of C and D, of a sum */
   double beta;                         /* 0 when there is no C */
   double beta_imag;
-  int pair;    /* 1: numbers are parts of complex ones, each two of them */
-  int columns; /* of a tile */
+  const at_pairs *pairs; /* of a complex problem: for the first block of k, and for the others, whose C is D */
+  int pair;              /* 1: numbers are parts of complex ones, each two of them */
+  int columns;           /* of a tile */
 } job;
 
 /* The part of D that one thread computes. */
@@ -134,19 +135,17 @@ static at_block block_as_it_lies(const at_gemm *g, const at_gemm_operands *o, co
                     .vectors = options->vectors};
 }
 
-/* What the kernels need to know of complex matrices. */
-static void set_pairs(const job *w, at_block *block) {
+/* The block of a complex problem's form; `first` along k. */
+static void set_pairs(const job *w, at_block *block, bool first) {
   if (!w->complex) return;
   block->b_k = w->g->trans_b ? w->g->ldb : 2;
   block->b_n = w->g->trans_b ? 2 : w->g->ldb;
-  block->alpha_imag = w->o->alpha_imag;
-  block->beta_imag = w->beta_imag;
-  block->join = at_join_of(w->complex);
+  block->pairs = &w->pairs[!first];
 }
 
 static void direct(const job *w, const area *r) {
   at_block block = block_as_it_lies(w->g, w->o, w->opt);
-  set_pairs(w, &block);
+  set_pairs(w, &block, true);
   block.m = r->m;
   block.n = r->n;
   for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) {
@@ -166,7 +165,7 @@ static void panel(const job *w, const area *r) {
     plain(w, r);
     return;
   }
-  set_pairs(w, &block);
+  set_pairs(w, &block, true);
   block.a = panels;
   block.a_packed = true;
   block.n = r->n;
@@ -251,10 +250,9 @@ static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, i
         block.d = v->sums + (ii - i) * w->sum_size;
         block.ldd = v->sums_ld;
       } else {
-        set_pairs(w, &block);
+        set_pairs(w, &block, k == 0);
         block.alpha = w->o->alpha;
         block.beta = k == 0 ? w->beta : 1.0;
-        if (k > 0) block.beta_imag = 0.0;
         block.d = d_at(w, batch, ii, j);
         block.ldd = g->ldd;
       }
@@ -452,6 +450,9 @@ static void run_complex(const at_gemm *g, const at_gemm_operands *o, const at_bl
   w.in_size = w.out_size = w.sum_size = f64 ? 8 : 4;
   w.beta = !c ? 0.0 : f64 ? o->beta : (double)(float)o->beta;
   w.beta_imag = !c ? 0.0 : f64 ? o->beta_imag : (double)(float)o->beta_imag;
+  const at_join join = at_join_of(g);
+  const at_pairs pairs[2] = {{o->alpha_imag, w.beta_imag, join}, {o->alpha_imag, 0.0, join}};
+  w.pairs = pairs;
   run_job(&w);
 }
 

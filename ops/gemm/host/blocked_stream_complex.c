@@ -18,9 +18,9 @@ typedef struct pass {
   int64_t partial_ld;
 } pass;
 
-/* With dots a pair of columns gives both parts of a sum: (re, -im) and (im, re) along the depth; without them the
- * pair is re and im, and the parts of the wide matrix's lines have sums of their own. The thin matrix is conjugated
- * here; the wide one here with dots, else where its sums are joined. */
+/* With dots a pair of columns gives both parts of a sum: (re, -im) and (im, re) along the depth; without them the pair
+ * is re and im, and the parts of the wide matrix's lines have sums of their own. The thin matrix is conjugated here;
+ * the wide one here with dots, else where its sums are joined. */
 #define STREAM(E, SUFFIX)                                                                                      \
   static void copy_thin_##SUFFIX(const pass *p, E *to, const E *from) {                                        \
     const E sign = p->conjugate_thin ? -1 : 1, wide = p->conjugate_wide ? -1 : 1;                              \

@@ -9,7 +9,7 @@ typedef struct FN(tile) {
   E *d;
   E alpha, beta;
   int64_t rows; /* of the last vector, 1..LANES */
-  E alpha_imag, beta_imag, turn[2], sign;
+  const at_pairs *pairs;
 } FN(tile);
 
 /* D = alpha acc + beta C for the tile, from a copy in memory: the general case, kept small; the common one is below. */
@@ -32,16 +32,17 @@ static AT_TARGET void FN(tile_store)(const FN(tile) * t, int64_t vectors, int64_
 }
 
 static AT_TARGET void FN(tile_store_pairs)(const FN(tile) * t, int64_t vectors, int64_t columns, const E *sums) {
-  const P(vector) alpha = P(set1)(t->alpha), alpha_imag = P(pair)(-t->alpha_imag, t->alpha_imag);
-  const P(vector) beta = P(set1)(t->beta), beta_imag = P(pair)(-t->beta_imag, t->beta_imag);
+  const E a = (E)t->pairs->alpha_imag, b = (E)t->pairs->beta_imag;
+  const P(vector) alpha = P(set1)(t->alpha), alpha_imag = P(pair)(-a, a);
+  const P(vector) beta = P(set1)(t->beta), beta_imag = P(pair)(-b, b);
   const P(mask) last = P(first)(t->rows), all = P(first)(LANES);
-  const bool read = t->beta != 0 || t->beta_imag != 0;
+  const bool read = t->beta != 0 || b != 0;
   for (int64_t j = 0; j < columns; j++)
     for (int64_t i = 0; i < vectors; i++, sums += LANES) {
       const P(mask) some = i == vectors - 1 ? last : all;
       const E *c = t->c + j * t->ldc + i * LANES;
-      P(vector) x = FN(times)(P(load)(sums), alpha, alpha_imag, t->alpha_imag == 0);
-      if (read) x = P(add)(x, FN(times)(P(load_part)(c, some), beta, beta_imag, t->beta_imag == 0));
+      P(vector) x = FN(times)(P(load)(sums), alpha, alpha_imag, a == 0);
+      if (read) x = P(add)(x, FN(times)(P(load_part)(c, some), beta, beta_imag, b == 0));
       P(store_part)(t->d + j * t->ldd + i * LANES, some, x);
     }
 }
@@ -74,9 +75,9 @@ SIMD void FN(tile_body)(const FN(tile) * t, const int vectors, const int columns
   }
   bool plain =
       t->alpha == 1 && t->beta == 0 && t->rows == LANES; /* scaling by one costs a small tile as much as a step of k */
-  if (parts == 2) plain = plain && t->alpha_imag == 0 && t->beta_imag == 0;
-  const P(vector) turn = parts == 2 ? P(pair)(t->turn[0], t->turn[1]) : P(zero)();
-  const P(vector) sign = parts == 2 ? P(pair)(1, t->sign) : P(zero)();
+  if (parts == 2) plain = plain && t->pairs->alpha_imag == 0 && t->pairs->beta_imag == 0;
+  const P(vector) turn = parts == 2 ? P(pair)((E)t->pairs->join.turn[0], (E)t->pairs->join.turn[1]) : P(zero)();
+  const P(vector) sign = parts == 2 ? P(pair)(1, (E)t->pairs->join.sign) : P(zero)();
   E sums[VECTORS * COLUMNS * LANES];
   E *to = plain ? t->d : sums;
   int64_t step = plain ? t->ldd : vectors * LANES;
@@ -152,31 +153,14 @@ SIMD void FN(run_tile)(FN(tile) * t, bool part, bool lines, int64_t vectors, int
   (parts == 2 ? FN(pairs_tiles) : FN(tiles))[part][lines][vectors - 1][columns - 1](t);
 }
 
-SIMD FN(tile) FN(tile_of)(const at_block *block, const int parts) {
-  FN(tile)
-  t = {.k = block->k,
-       .b_k = block->b_k,
-       .b_n = block->b_n,
-       .ldc = block->ldc,
-       .ldd = block->ldd,
-       .alpha = (E)block->alpha,
-       .beta = (E)block->beta};
-  if (parts == 1) return t;
-  t.alpha_imag = (E)block->alpha_imag;
-  t.beta_imag = (E)block->beta_imag;
-  t.turn[0] = (E)block->join.turn[0];
-  t.turn[1] = (E)block->join.turn[1];
-  t.sign = (E)block->join.sign;
-  return t;
-}
-
 SIMD bool FN(reads_c)(const FN(tile) * t, const int parts) {
-  return t->beta != 0 || (parts == 2 && t->beta_imag != 0);
+  return t->beta != 0 || (parts == 2 && (E)t->pairs->beta_imag != 0);
 }
 
 /* A panel of A is kept in L2, one of B in L1 while it meets all of A. */
 SIMD void FN(product_as)(const at_block *block, const int parts) {
-  FN(tile) t = FN(tile_of)(block, parts);
+  FN(tile) t = {.k = block->k, .ldc = block->ldc, .ldd = block->ldd, .alpha = (E)block->alpha, .beta = (E)block->beta};
+  if (parts == 2) t.pairs = block->pairs;
   int64_t tile_rows = (int64_t)block->vectors * LANES;
   const int64_t most = COLUMNS / parts;
   for (int64_t j = 0; j < block->n; j += most) {
@@ -197,7 +181,15 @@ SIMD void FN(product_as)(const at_block *block, const int parts) {
 }
 
 SIMD void FN(direct_as)(const at_block *block, const int parts) {
-  FN(tile) t = FN(tile_of)(block, parts);
+  FN(tile)
+  t = {.k = block->k,
+       .b_k = block->b_k,
+       .b_n = block->b_n,
+       .ldc = block->ldc,
+       .ldd = block->ldd,
+       .alpha = (E)block->alpha,
+       .beta = (E)block->beta};
+  if (parts == 2) t.pairs = block->pairs;
   const int64_t most = COLUMNS / parts;
   int64_t tile_rows = (int64_t)block->vectors * LANES;
   int64_t panels = (block->n + most - 1) / most;

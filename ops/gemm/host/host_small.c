@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_small.c: real and complex products of matrices of at most 64 rows and columns, with no set-up: all that does
- * not change from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its
- * whole batch. A batch may be shared among threads; one product never is. Complex products are walked as real ones
- * whose sizes and steps are in parts: twice the rows, and the kernels join the parts of B. */
+ * host_small.c: real and complex products of matrices of at most 64 rows and columns, with no set-up: all that does not
+ * change from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its whole
+ * batch. A batch may be shared among threads; one product never is. Complex products are walked as real ones whose
+ * sizes and steps are in parts: twice the rows, and the kernels join the parts of B. */
 #include <stdlib.h>
 #include <string.h>
 

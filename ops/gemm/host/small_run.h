@@ -49,13 +49,12 @@ int at_small_threads(const at_gemm *g);
 
 /* What plan->launch may be, with an at_small_plan as plan->state; one list for real products, one for complex ones. In
  * stream order; nothing allocated, nothing waited for but the team's threads. */
-typedef attune_status (*at_small_launch)(const at_plan *plan, const void *operands, attune_stream *stream);
 typedef struct at_small_launches {
-  at_small_launch one, ones; /* `one`, and several of them */
-  at_small_launch tile;      /* one strip of one tile */
-  at_small_launch strips;
-  at_small_launch packed; /* transposed A */
-  at_small_launch team;   /* any of them, in threads */
+  at_launch_fn one, ones; /* `one`, and several of them */
+  at_launch_fn tile;      /* one strip of one tile */
+  at_launch_fn strips;
+  at_launch_fn packed; /* transposed A */
+  at_launch_fn team;   /* any of them, in threads */
 } at_small_launches;
 extern const at_small_launches at_small_real, at_small_complex;
 

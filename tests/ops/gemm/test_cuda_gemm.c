@@ -59,7 +59,7 @@ static bool is_compiled(const at_implementation *implementation) {
 
 /* Of the cases: there are none of the contract equivalent, and Hopper's instructions are Hopper's. */
 static bool takes_none(const char *name) {
-  return strcmp(name, "sm90_wgmma_bf16x6") == 0 || strcmp(name, "cublas_3m") == 0 ||
+  return strcmp(name, "sm90_wgmma_bf16x6") == 0 || strcmp(name, "cublas_3m") == 0 || strcmp(name, "cuda_unfused") == 0 ||
          (strcmp(name, "sm90_wgmma_16b") == 0 && device->properties.capability_major != 9);
 }
 

@@ -6,6 +6,7 @@
  * compare with those of the commit before. Needs no GPU. */
 #include "tests/support/check.h"
 
+#include "tests/ops/gemm/gemm_cases.h"
 #include "tests/ops/gemm/gemm_problem.h"
 
 enum { MOST = 256 };
@@ -122,6 +123,30 @@ TEST(check_h200) {
     right = right && as_known;
   }
   assert_true(right);
+}
+
+/* Each family but bf16x6, which strict problems have no use for, has some of the cases that implementations must get
+ * right. */
+TEST(each_family_has_cases) {
+  const at_implementation *const all[] = {&at_gemm_sm80_batched_smem,    &at_gemm_sm80_batched_reg_16b,
+                                          &at_gemm_sm80_skinny_mmajor,   &at_gemm_sm80_skinny_reg,
+                                          &at_gemm_sm90_skinny_ring_16b, &at_gemm_sm80_mma,
+                                          &at_gemm_sm90_wgmma_16b,       &at_gemm_sm80_simt_f32};
+  for (size_t f = 0; f < AT_COUNT(all); f++) {
+    int cases = 0;
+    for (int index = 0; index < at_gemm_case_count(); index++) {
+      at_gemm_case c;
+      at_gemm g;
+      bool swap;
+      at_gemm_case_at(index, &c);
+      const at_gemm_use use = {.c = c.c, .alignment = (uint8_t)c.alignment};
+      if (at_gemm_normalise(&c.problem, use, &g, &swap) != ATTUNE_OK || at_gemm_empty(&g) || g.k == 0) continue;
+      if (at_gemm_complex(g.dtype)) continue;
+      cases += at_gemm_kernels_of(all[f])->supports(&g, &h200);
+    }
+    print_message("%s: %d cases\n", all[f]->name, cases);
+    assert_true(cases > 0);
+  }
 }
 
 int main(int argc, char **argv) {

@@ -104,16 +104,16 @@ static int run_case(const char *how) {
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   printf("%s: %s\n", how, attune_last_message());
   if (status != ATTUNE_DEVICE_ERROR || !child_says("cudaErrorIllegalAddress") || !child_says("earlier") ||
-      !child_says("restarted"))
+      !child_says("restart the process"))
     return 1;
   if (strstr(attune_last_message(), "CUBLAS_STATUS")) return 1;
   if (attune_last_status() != ATTUNE_DEVICE_ERROR || attune_last_cuda_error() != cudaErrorIllegalAddress) return 1;
-  char first[512] = ""; /* "... earlier failed, and CALL is the first call to see it" */
+  char first[512] = ""; /* "... earlier failed, and CALL is the first call to notice" */
   const char *from = strstr(attune_last_message(), "failed, and ");
-  if (from) snprintf(first, sizeof first, "since %.*s saw", (int)strcspn(from + 12, " "), from + 12);
-  if (strcmp(how, "program") == 0) snprintf(first, sizeof first, "since the program's wait saw");
+  if (from) snprintf(first, sizeof first, "since %.*s reported", (int)strcspn(from + 12, " "), from + 12);
+  if (strcmp(how, "program") == 0) snprintf(first, sizeof first, "since the program's wait reported");
   status = multiply(stream, 64); /* and every later call says so too */
-  if (status != ATTUNE_DEVICE_ERROR || !child_says("cudaErrorIllegalAddress") || !child_says("restarted") ||
+  if (status != ATTUNE_DEVICE_ERROR || !child_says("cudaErrorIllegalAddress") || !child_says("restart the process") ||
       !child_says(first))
     return 1;
   attune_graph_destroy(graph);

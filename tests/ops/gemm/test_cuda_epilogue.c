@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cuda_epilogue.c: every implementation that takes an epilogue on a GPU, by the conformance cases that have one: on
+ * ordinary data, with other scalars and with special values, between guards. What is attune's own must be right;
+ * cuBLASLt's algorithms may lose special values that the first step's default keeps, and are listed. Exits 77 where there
+ * is no GPU. ATTUNE_TEST_PROBLEMS: how many cases (90). */
+#include "tests/support/check.h"
+
+#include "ops/gemm/problem/problem.h"
+#include "src/base/backend.h"
+#include "tests/ops/op_test.h"
+#include "tests/support/decision.h"
+#include "tests/support/gpu.h"
+#include "tuning/measure/numerical_check.h"
+#include "tuning/op/registry.h"
+
+enum { MOST = 256, NAMES = 32 };
+static const double SWEEP_NS = 90e9; /* then no further case is begun */
+
+static attune_device *device;
+static attune_stream *stream;
+static at_random *data;
+static int wanted = 90;
+
+static struct {
+  const char *name;
+  int cases, plans, refused, wrong;
+} seen[NAMES];
+
+static void check_plan(at_numerical_check *check, const at_implementation *one, const at_configuration *configuration,
+                       const at_gemm *g, const char *text, size_t number) {
+  at_plan *plan = NULL;
+  double error = 0.0;
+  if (at_plan_create(&plan, &at_gemm_op, one, configuration, g, device) != ATTUNE_OK) {
+    print_message("%s %s for %s: %s\n", one->name, configuration->text, text, attune_last_message());
+    seen[number].wrong += strstr(one->name, "cublas") == NULL;
+    return;
+  }
+  const attune_status status = at_numerical_check_run(check, plan, &error);
+  seen[number].plans++;
+  seen[number].refused += status == ATTUNE_BAD_DATA;
+  if (status != ATTUNE_OK) {
+    print_message("%s, %s \"%s\": error %g: %s\n", text, one->name, configuration->text, error, attune_last_message());
+    seen[number].wrong += status != ATTUNE_BAD_DATA || strstr(one->name, "cublas") == NULL;
+  }
+  at_plan_destroy(plan);
+}
+
+static void check_case(const at_gemm *g, int index) {
+  static at_configuration all[MOST];
+  char text[AT_PROBLEM_CHARS];
+  at_numerical_check *check = NULL;
+  OK(at_gemm_format(g, text, sizeof text));
+  OK(at_numerical_check_create(&check, &at_gemm_op, g, stream, data));
+  for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
+    const at_implementation *one = at_gemm_op.implementations[i];
+    if (strcmp(one->backend, "cuda") != 0 || !one->supports(one, g, device)) continue;
+    const int count = one->configurations(one, g, device, all, MOST);
+    seen[i].name = one->name;
+    seen[i].cases++;
+    const int picks[] = {0, count > 1 ? index % count : -1, count > 2 ? count - 1 : -1};
+    for (int j = 0; j < 3; j++)
+      if (picks[j] >= 0 && picks[j] < count) check_plan(check, one, &all[picks[j]], g, text, i);
+  }
+  at_numerical_check_destroy(check);
+}
+
+TEST(each_case_by_each) {
+  const at_op_test *op_test = at_op_test_at(AT_OP_GEMM);
+  const int64_t start = at_now_ns();
+  const int count = op_test->case_count();
+  int done = 0, wrong = 0, refused = 0;
+  for (int index = count - 1; index >= 0 && done < wanted && (double)(at_now_ns() - start) < SWEEP_NS; index -= 3) {
+    uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+    if (!op_test->case_at(index, problem)) continue;
+    if (!at_gemm_has_epilogue(at_gemm_of(problem))) break;
+    at_gemm_op.problem->fold(problem, device);
+    check_case(at_gemm_of(problem), index);
+    done++;
+  }
+  for (size_t i = 0; i < NAMES; i++) {
+    if (!seen[i].name) continue;
+    print_message("%s: %d cases, %d plans, %d refused\n", seen[i].name, seen[i].cases, seen[i].plans, seen[i].refused);
+    wrong += seen[i].wrong;
+    refused += seen[i].refused;
+  }
+  print_message("%d cases, %d refused\n", done, refused);
+  assert_int_equal(wrong, 0);
+  assert_true(done > 20);
+}
+
+/* Problems of the sizes that fast kernels want, tuned as by a program; the winner is verified by the search. */
+TEST(tuned) {
+  static const char *const texts[] = {"gemm bf16 tn 1024x512x256 strict bias=m gelu_tanh",
+                                      "gemm f16 tn 4096x16x1024 strict bias=m silu",
+                                      "gemm bf16 nn 512x512x512 strict bias=n relu aux=mask",
+                                      "gemm f16 nt 768x256x512 strict gelu_tanh gradient aux=input bias-gradient=m",
+                                      "gemm f32 nn 256x256x256 strict bias=m gelu residual",
+                                      "gemm bf16 tn 512x256x256x4 strict bias=m sigmoid clamp",
+                                      "gemm f64 nn 128x128x128 strict bias=n tanh",
+                                      "gemm bf16 tn 2048x64x512 strict bias=m residual"};
+  attune_tuner *tuner = NULL;
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    DECISION(decision);
+    OK(attune_tune(tuner, device, texts[i], &(attune_tune_options){.budget_ms = 400.0}, decision));
+    const attune_decision_info info = info_of(decision);
+    assert_int_equal(info.source, ATTUNE_SOURCE_TUNED);
+    print_message("%s: %s %s, %.2f us, default %.2f us, rejected %d\n", texts[i], info.implementation,
+                  info.configuration, info.time_ns / 1e3, info.default_time_ns / 1e3, info.rejected);
+  }
+  attune_tuner_destroy(tuner);
+}
+
+int main(int argc, char **argv) {
+  const char *problems = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
+  if (problems) wanted = atoi(problems);
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) return skip_all("%s", attune_last_message());
+  if (at_random_create(&data, 5) != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
+  const int failed = RUN_TESTS(NULL, NULL);
+  attune_stream_destroy(stream);
+  at_random_destroy(data);
+  return failed;
+}
