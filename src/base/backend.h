@@ -333,7 +333,7 @@ attune_status at_device_check_waits(const attune_device *device);
 /* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any
  * thread. */
 void at_memory_stream_closing(attune_stream *stream);
-void at_memory_stream_closed(struct at_stream_cache *front);
+void at_memory_stream_closed(struct at_stream_cache *cache);
 void at_memory_device_lost(attune_device *device);
 
 /* True while `stream` is being captured into a graph. */

@@ -89,11 +89,11 @@ unsigned at_allocator_flags(const at_allocator *allocator) {
 }
 
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on) {
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next) {
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) {
     if (on)
-      atomic_fetch_or(&front->flags, flag);
+      atomic_fetch_or(&cache->flags, flag);
     else
-      atomic_fetch_and(&front->flags, ~flag);
+      atomic_fetch_and(&cache->flags, ~flag);
   }
 }
 
