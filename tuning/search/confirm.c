@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * confirm.c: rounds of two, a contender and the default, each alone. */
+ * confirm.c: rounds of two, a candidate and the default, each alone. */
 #include "tuning/search/confirm.h"
 
 #include <math.h>
@@ -16,14 +16,14 @@ static const double LEAST_NS = 30e6, SLICE_LEAST_NS = 1e6, SLICE_MOST_NS = 10e6,
 /* Fewer rounds do where they agree so well, and one is ahead of the other by so many errors. */
 static const double ENOUGH_ERROR = 0.008, CLEAR = 5.0;
 
-/* Beyond what noise may hide a contender is worth being chosen; the same as in a race. */
+/* Beyond what noise may hide a candidate is worth being chosen; the same as in a race. */
 static const double SIGMAS = 3.0, COULD = 0.05, AHEAD = 0.02;
 
 typedef struct rounds {
   double base[ROUNDS], own[ROUNDS];
   int count;
   bool restless; /* others of the process never come to rest: they are not waited for any more */
-  bool failed;   /* the contender, not the default, was what could not be run */
+  bool failed;   /* the candidate, not the default, was what could not be run */
 } rounds;
 
 static attune_status sample(rounds *r, at_sampler *profile, at_timing_target *subject, int turn, double slice_ns,
@@ -58,11 +58,11 @@ static bool is_enough(const at_confirmation *claim) {
   return claim->error < ENOUGH_ERROR * claim->ratio && fabs(claim->ratio - 1.0) > CLEAR * claim->error;
 }
 
-/* The contender and contender 0, in turns. */
-static attune_status measure_one(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
+/* The candidate and candidate 0, in turns. */
+static attune_status measure_one(at_confirmation *out, at_race *race, at_candidate *candidate, double most_ns,
                                  int64_t until_ns) {
   at_sampler *profile = race->profile;
-  at_timing_target *const subjects[2] = {&race->contenders[0]->subject, &contender->subject};
+  at_timing_target *const subjects[2] = {&race->candidates[0]->subject, &candidate->subject};
   const int wanted = profile->profiler->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
   rounds r = {.count = 0};
   attune_status status = ATTUNE_OK;
@@ -81,21 +81,21 @@ static attune_status measure_one(at_confirmation *out, at_race *race, at_candida
     if (is_enough(&claim)) break;
   }
   if (status == ATTUNE_OK) *out = claim;
-  if (!r.failed || at_race_stays(race, contender)) return status;
-  at_race_drop(race, contender, AT_FAILED);
+  if (!r.failed || at_race_stays(race, candidate)) return status;
+  at_race_drop(race, candidate, AT_FAILED);
   out->failed = true;
   return ATTUNE_OK;
 }
 
-attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
+attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *candidate, double most_ns,
                                  int64_t until_ns) {
   at_candidate *const incumbent = at_race_incumbent(race);
   at_confirmation standard = {.rounds = 0};
   *out = (at_confirmation){.least = 1.0};
-  if (race->steady || contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
-  attune_status status = measure_one(out, race, contender, most_ns, until_ns);
+  if (race->steady || candidate == race->candidates[0] || most_ns < LEAST_NS) return ATTUNE_OK;
+  attune_status status = measure_one(out, race, candidate, most_ns, until_ns);
   out->least_error = out->error;
-  if (status != ATTUNE_OK || out->failed || contender == incumbent || incumbent == race->contenders[0] ||
+  if (status != ATTUNE_OK || out->failed || candidate == incumbent || incumbent == race->candidates[0] ||
       !at_confirm_doubtful(out))
     return status;
   status = measure_one(&standard, race, incumbent, most_ns, until_ns);

@@ -8,24 +8,24 @@ enum { NOTED = 3 }; /* of one search */
 static const double AS_GOOD = 0.99;
 
 /* To the front; the oldest falls out. */
-static void note(at_timer *profiler, const at_candidate *contender) {
+static void note(at_timer *profiler, const at_candidate *candidate) {
   at_good_config *list = profiler->favourites;
   int at = 0;
-  while (at < profiler->favourite_count && (list[at].implementation != contender->implementation ||
-                                            strcmp(list[at].configuration.text, contender->configuration.text) != 0))
+  while (at < profiler->favourite_count && (list[at].implementation != candidate->implementation ||
+                                            strcmp(list[at].configuration.text, candidate->configuration.text) != 0))
     at++;
   if (at == profiler->favourite_count) {
     if (at == AT_GOOD_CONFIGS) at--;
     profiler->favourite_count = at + 1;
   }
   memmove(&list[1], &list[0], (size_t)at * sizeof *list);
-  list[0] = (at_good_config){contender->implementation, contender->configuration};
+  list[0] = (at_good_config){candidate->implementation, candidate->configuration};
 }
 
 void at_good_configs_note(at_timer *profiler, const at_race *race, const at_candidate *winner) {
   int noted = 0;
   for (int i = race->count - 1; i >= 0 && noted < NOTED; i--) {
-    const at_candidate *c = race->contenders[i];
+    const at_candidate *c = race->candidates[i];
     if (c == winner || !c->implementation->neighbours || c->count == 0 || c->state != AT_SCREENED ||
         c->speedup < AS_GOOD * winner->speedup)
       continue;
@@ -39,7 +39,7 @@ void at_good_configs_add(const at_timer *profiler, at_race *race, const void *pr
   for (int i = 0; i < profiler->favourite_count; i++) {
     const at_good_config *f = &profiler->favourites[i];
     if (!at_registry_usable(f->implementation, problem, profiler->device)) continue;
-    at_candidate *contender = at_race_add(race, f->implementation, &f->configuration);
-    if (contender) contender->favourite = true;
+    at_candidate *candidate = at_race_add(race, f->implementation, &f->configuration);
+    if (candidate) candidate->favourite = true;
   }
 }

@@ -127,25 +127,25 @@ static at_candidate *verified_winner(search *s, at_search_result *out, attune_st
   if (first) *status = open_verifier(s, expected_ns);
   at_candidate *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
-    at_candidate *contender = at_race_winner(&s->race);
-    const attune_status checked = at_numerical_check_run(s->verifier, contender->plan, &out->decision.max_error);
+    at_candidate *candidate = at_race_winner(&s->race);
+    const attune_status checked = at_numerical_check_run(s->verifier, candidate->plan, &out->decision.max_error);
     const double tolerance = s->profile.profiler->settings.tolerance;
     const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
-    if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
-      winner = contender;
+    if (checked == ATTUNE_OK && (exact || candidate == at_race_incumbent(&s->race))) {
+      winner = candidate;
       if (first) note_verified(s, expected_ns, (double)(at_now_ns() - start_ns));
     } else if (checked == ATTUNE_BUDGET_EXHAUSTED) {
       *status = checked;
     } else if (checked == ATTUNE_OK) {
       snprintf(out->warning, sizeof out->warning,
                "%s: its error is %.3g of the contract's tolerance; should be at most %.3g",
-               contender->implementation->name, out->decision.max_error, tolerance);
-      at_race_drop(&s->race, contender, AT_WRONG);
-    } else if (contender == at_race_incumbent(&s->race)) {
+               candidate->implementation->name, out->decision.max_error, tolerance);
+      at_race_drop(&s->race, candidate, AT_WRONG);
+    } else if (candidate == at_race_incumbent(&s->race)) {
       *status = checked;
     } else {
       at_copy_text(out->warning, sizeof out->warning, attune_last_message());
-      at_race_drop(&s->race, contender, AT_WRONG);
+      at_race_drop(&s->race, candidate, AT_WRONG);
     }
   }
   (void)at_limit_set(limit_ns);
@@ -157,7 +157,7 @@ static at_candidate *verified_winner(search *s, at_search_result *out, attune_st
 static int broken_ones(const search *s) {
   int count = 0;
   for (int i = 0; i < s->race.count; i++) {
-    const at_candidate *c = s->race.contenders[i];
+    const at_candidate *c = s->race.candidates[i];
     count += c->state == AT_WRONG || (c->state == AT_FAILED && c->ran);
   }
   return count;
@@ -167,20 +167,20 @@ static int broken_ones(const search *s) {
  * back. */
 static attune_status reopen(search *s) {
   s->broken = broken_ones(s);
-  at_candidate *base = s->race.contenders[0];
+  at_candidate *base = s->race.candidates[0];
   base->count = 0;
   s->race.best_quick = at_race_incumbent(&s->race)->quick;
   s->race.best_once_ns = base->subject.once_ns;
   at_race_incumbent(&s->race)->count = 0;
   for (int i = 1; i < s->race.count; i++) {
-    at_candidate *contender = s->race.contenders[i];
-    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent ||
-        contender->lost)
+    at_candidate *candidate = s->race.candidates[i];
+    if ((candidate->state != AT_SCREENED && candidate->state != AT_SLOWER) || candidate == s->race.incumbent ||
+        candidate->lost)
       continue;
-    at_race_drop(&s->race, contender, AT_WAITING);
-    contender->ran = false;
-    contender->quick = 0.0;
-    contender->count = 0;
+    at_race_drop(&s->race, candidate, AT_WAITING);
+    candidate->ran = false;
+    candidate->quick = 0.0;
+    candidate->count = 0;
   }
   return at_race_screen(&s->race, at_search_until(s, s->times->widen_until), AT_SEARCH_FIELD);
 }
@@ -196,7 +196,7 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
     }
     end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
-    if (s->race.contenders[0]->count == 0)
+    if (s->race.candidates[0]->count == 0)
       *status = at_fail(ATTUNE_BUDGET_EXHAUSTED,
                         "there was no time to measure the default; give this problem a larger budget");
     at_candidate *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
@@ -261,8 +261,8 @@ static void lose(search *s, at_candidate *one, int lost) {
     at_race_drop(&s->race, one, AT_SLOWER);
   }
   for (int i = 1; i < s->race.count && lost == MOST_LOST; i++)
-    if (s->race.contenders[i] != at_race_incumbent(&s->race) && s->race.contenders[i]->state == AT_SCREENED)
-      at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
+    if (s->race.candidates[i] != at_race_incumbent(&s->race) && s->race.candidates[i]->state == AT_SCREENED)
+      at_race_drop(&s->race, s->race.candidates[i], AT_SLOWER);
 }
 
 /* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a
@@ -292,13 +292,13 @@ static at_candidate *settled_winner(search *s, at_search_result *out, attune_sta
 
 static bool any_waiting(const search *s) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->state == AT_WAITING) return true;
+    if (s->race.candidates[i]->state == AT_WAITING) return true;
   return false;
 }
 
 static bool any_beside(const search *s) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->beside && s->race.contenders[i]->state == AT_WAITING) return true;
+    if (s->race.candidates[i]->beside && s->race.candidates[i]->state == AT_WAITING) return true;
   return false;
 }
 
@@ -334,11 +334,11 @@ static attune_status screen(search *s) {
 }
 
 /* Level debug: how each candidate ended. */
-static void log_contenders(const search *s) {
+static void log_candidates(const search *s) {
   static const char *const states[] = {"not measured", "raced", "slower", "failed", "wrong"};
   if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
   for (int i = 0; i < s->race.count; i++) {
-    const at_candidate *c = s->race.contenders[i];
+    const at_candidate *c = s->race.candidates[i];
     char time[AT_TIME_CHARS];
     if (c->count > 0)
       at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default's time in %d rounds, %s per call",
@@ -387,7 +387,7 @@ static attune_status run(search *s, at_search_result *out) {
   if (!winner) return status;
   const double raced = winner->speedup; /* at_search_describe sets what it claims */
   if (s->claim.rounds) out->raced = raced;
-  log_contenders(s);
+  log_candidates(s);
   at_search_describe(s, winner, &out->decision);
   if (s->race.steady) at_good_configs_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);

@@ -27,19 +27,19 @@ static void add_known(search *s) {
       !at_registry_usable(implementation, s->problem, s->device) ||
       !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
     return;
-  at_candidate *contender = at_race_add(&s->race, implementation, &configuration);
-  if (contender) contender->kept = true;
-  s->known_one = contender; /* not where it is the default: then it claims nothing */
+  at_candidate *candidate = at_race_add(&s->race, implementation, &configuration);
+  if (candidate) candidate->kept = true;
+  s->known_one = candidate; /* not where it is the default: then it claims nothing */
 }
 
 /* Adds them, and has what they need compiled while the search runs. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
   const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
   for (int i = 0; i < taken; i++) {
-    at_candidate *contender = at_race_add(&s->race, implementation, &list[i]);
-    if (!contender) continue;
-    contender->beside = before + i + 1;
-    contender->made = true;
+    at_candidate *candidate = at_race_add(&s->race, implementation, &list[i]);
+    if (!candidate) continue;
+    candidate->beside = before + i + 1;
+    candidate->made = true;
   }
 }
 
@@ -97,21 +97,21 @@ static bool same_kind(const at_candidate *a, const at_candidate *b) {
          strncmp(a->configuration.text, b->configuration.text, chars) == 0;
 }
 
-static bool kind_widened(const search *s, const at_candidate *contender) {
+static bool kind_widened(const search *s, const at_candidate *candidate) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->widened && same_kind(s->race.contenders[i], contender)) return true;
+    if (s->race.candidates[i]->widened && same_kind(s->race.candidates[i], candidate)) return true;
   return false;
 }
 
-/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
+/* The fastest candidate whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
  * none worth it. */
 static at_candidate *next_leader(search *s, bool new_kind) {
   at_candidate *leader = NULL;
   for (int i = 0; i < s->race.count; i++) {
-    at_candidate *contender = s->race.contenders[i];
-    if (contender->quick == 0.0 || contender->widened || !contender->implementation->neighbours) continue;
-    if (contender->state != AT_SCREENED && !(new_kind && contender->state == AT_SLOWER)) continue;
-    if ((!leader || contender->quick < leader->quick) && !(new_kind && kind_widened(s, contender))) leader = contender;
+    at_candidate *candidate = s->race.candidates[i];
+    if (candidate->quick == 0.0 || candidate->widened || !candidate->implementation->neighbours) continue;
+    if (candidate->state != AT_SCREENED && !(new_kind && candidate->state == AT_SLOWER)) continue;
+    if ((!leader || candidate->quick < leader->quick) && !(new_kind && kind_widened(s, candidate))) leader = candidate;
   }
   return leader && leader->quick <= (new_kind ? KIND_WITHIN : LEADER_WITHIN) * s->race.best_quick ? leader : NULL;
 }
@@ -129,9 +129,9 @@ attune_status at_search_widen(search *s) {
       const int count = leader->implementation->neighbours(leader->implementation, s->problem, s->device,
                                                            &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) {
-        at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
-        if (contender) contender->leader = leader;
-        added += contender != NULL;
+        at_candidate *candidate = at_race_add(&s->race, leader->implementation, &s->room[j]);
+        if (candidate) candidate->leader = leader;
+        added += candidate != NULL;
       }
     }
     if (!added && wave) break;

@@ -63,7 +63,7 @@ attune_status at_search_widen(at_search_state *s);
 /* What is stored of the winner, which gains what the claim says from then on. */
 void at_search_describe(at_search_state *s, at_candidate *winner, attune_decision *d);
 
-/* The raced ones first, then the failed and wrong ones; contenders change their places. */
+/* The raced ones first, then the failed and wrong ones; candidates change their places. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out);
 
 /* good_configs.c: configurations that were the best for other problems of the same device, of implementations that

@@ -32,10 +32,10 @@ typedef struct recheck {
 /* The winner's place in the race: its own, or the default's through attune when it is that. */
 static at_candidate *find(recheck *r, const at_implementation *implementation, const at_configuration *configuration) {
   for (int i = 0; i < r->race.count; i++) {
-    at_candidate *contender = r->race.contenders[i];
-    if (!contender->bare && contender->implementation == implementation &&
-        strcmp(contender->configuration.text, configuration->text) == 0)
-      return contender;
+    at_candidate *candidate = r->race.candidates[i];
+    if (!candidate->bare && candidate->implementation == implementation &&
+        strcmp(candidate->configuration.text, configuration->text) == 0)
+      return candidate;
   }
   return NULL;
 }
@@ -64,7 +64,7 @@ static attune_status measure(recheck *r, double budget_ns) {
   const double length_ns = budget_ns > 0.0 ? budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
   const int64_t until_ns = start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&r->race, INT64_MAX, r->race.count);
-  if (status == ATTUNE_OK && r->winner != r->race.contenders[0] && r->winner->state != AT_SCREENED)
+  if (status == ATTUNE_OK && r->winner != r->race.candidates[0] && r->winner->state != AT_SCREENED)
     status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, can no longer be run; tune the problem again",
                      r->winner->implementation->name, r->winner->configuration.text);
   if (status == ATTUNE_OK) status = at_race_run(&r->race, until_ns);
@@ -86,7 +86,7 @@ static attune_status try_numbers(recheck *r, attune_recheck *out) {
 }
 
 static void judge(const recheck *r, const attune_decision *stored, attune_recheck *out) {
-  const at_candidate *base = r->race.contenders[0], *winner = r->winner;
+  const at_candidate *base = r->race.candidates[0], *winner = r->winner;
   out->samples = winner->count;
   out->time_ns = r->claim.rounds ? r->claim.time_ns : at_race_time(winner, NULL);
   /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune, and no

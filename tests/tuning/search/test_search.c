@@ -155,11 +155,11 @@ TEST(a_launch_may_fail_at_any_time) {
   if (failed < 15) fail_msg("%d launches failed", failed);
 }
 
-static void put_samples(at_candidate *contender, double ns, double noise, int count) {
-  contender->count = count;
-  for (int i = 0; i < count; i++) contender->place[i] = (unsigned char)i;
+static void put_samples(at_candidate *candidate, double ns, double noise, int count) {
+  candidate->count = count;
+  for (int i = 0; i < count; i++) candidate->place[i] = (unsigned char)i;
   for (int i = 0; i < count; i++)
-    contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
+    candidate->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
 /* ---- many implementations ---- */
@@ -266,7 +266,7 @@ static double gaussian(uint64_t *seed) {
 }
 
 /* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not.
- * `more` samples are taken there. How many of 200 such contenders beat the default. */
+ * `more` samples are taken there. How many of 200 such candidates beat the default. */
 static int wins_of_doubted(int more, bool stays) {
   enum { TRIALS = 200, PLACES = 12, SLOW_AT = 5 };
   static at_candidate base, other;
@@ -346,8 +346,8 @@ TEST(the_price_is_the_same_for_all) {
               {98e3, 1.0, 2.0, "threads=1", true},  {101e3, 1.0, 2.0, "threads=1", false}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     static at_candidate base, other;
-    at_candidate *contenders[] = {&base, &other};
-    at_race race = {.contenders = contenders, .count = 2};
+    at_candidate *candidates[] = {&base, &other};
+    at_race race = {.candidates = candidates, .count = 2};
     base.state = other.state = AT_SCREENED;
     at_copy_text(base.configuration.text, sizeof base.configuration.text, "threads=2");
     at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
@@ -489,8 +489,8 @@ TEST(a_bare_default_and_no_time) {
 /* Of two that are as fast within the noise the first in order wins, whichever measured a hair better. */
 TEST(equals_are_decided_by_order) {
   static at_candidate base, first, second;
-  at_candidate *contenders[] = {&base, &first, &second};
-  at_race race = {.contenders = contenders, .count = 3};
+  at_candidate *candidates[] = {&base, &first, &second};
+  at_race race = {.candidates = candidates, .count = 3};
   base.state = first.state = second.state = AT_SCREENED;
   put_samples(&base, 100.0, 0.0, 11);
   put_samples(&first, 50.0, 0.0, 11);

@@ -185,8 +185,8 @@ TEST(a_round_has_one_placement) {
   if (changes > result.decision.samples + 8) fail_msg("%d changes in %d rounds", changes, result.decision.samples);
 }
 
-/* A contender that can no longer be captured drops out alone. */
-TEST(a_failing_capture_drops_its_contender) {
+/* A candidate that can no longer be captured drops out alone. */
+TEST(a_failing_capture_drops_its_candidate) {
   static const char *const spins[] = {"ns=9000,fault=capture", "ns=10000", NULL};
   search(spins);
   assert_true(capture_failures > 0);
@@ -338,8 +338,8 @@ TEST(what_was_good_is_tried_again) {
 /* As many as there is room for, the latest first, each once; of a race also those that are as good. */
 TEST(favourites_are_few) {
   at_candidate ones[3];
-  at_candidate *contenders[] = {&ones[0], &ones[1], &ones[2]};
-  const at_race race = {.contenders = contenders, .count = 3};
+  at_candidate *candidates[] = {&ones[0], &ones[1], &ones[2]};
+  const at_race race = {.candidates = candidates, .count = 3};
   toy_spin_implementation.neighbours = no_neighbours;
   for (int i = 0; i < AT_GOOD_CONFIGS + 4; i++) {
     for (int j = 0; j < 3; j++) {
