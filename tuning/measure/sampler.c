@@ -2,7 +2,7 @@
  * sampler.c: how a sample is taken.
  *
  * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device
- * never idles between subjects and host cost is not in the times. Each graph replays `calls` launches over operand
+ * never idles between targets and host cost is not in the times. Each graph replays `calls` launches over operand
  * copies of its own, so that a replay does not find its inputs in the cache. Host: sampler_host.c. */
 #include "tuning/measure/sampler.h"
 
@@ -19,10 +19,10 @@ attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, 
                       profile->profiler->stream);
 }
 
-attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *subject, int from, int to) {
+attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *target, int from, int to) {
   attune_status status = ATTUNE_OK;
   for (int i = from; i < to && status == ATTUNE_OK; i++)
-    status = at_sampler_launch(profile, subject->plan, subject->first_copy + i);
+    status = at_sampler_launch(profile, target->plan, target->first_copy + i);
   return status;
 }
 
@@ -135,27 +135,27 @@ static attune_status warm_up(at_sampler *profile, at_plan *plan) {
 
 /* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
  * returns, which loading the code comes before: enough to know one that is far too slow. */
-attune_status at_sampler_try(at_sampler *profile, at_timing_target *subject, at_plan *plan, double slow_ns) {
+attune_status at_sampler_try(at_sampler *profile, at_timing_target *target, at_plan *plan, double slow_ns) {
   at_timer *profiler = profile->profiler;
   const bool host = on_host(profiler);
-  memset(subject, 0, sizeof *subject);
-  subject->plan = plan;
+  memset(target, 0, sizeof *target);
+  target->plan = plan;
   attune_status status = at_timer_between(profiler);
   int64_t given_ns = at_now_ns();
   if (status == ATTUNE_OK) status = at_sampler_launch(profile, plan, profile->next_copy);
   if (!host) given_ns = at_now_ns();
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  subject->once_ns = (double)(at_now_ns() - given_ns);
+  target->once_ns = (double)(at_now_ns() - given_ns);
   if (status != ATTUNE_OK || at_limit_left_ns() <= 0.0) return status; /* the limit ends with it */
   if (host) status = warm_up(profile, plan);
-  if (status == ATTUNE_OK && host) return at_sampler_try_host(profile, subject);
-  if (status == ATTUNE_OK && subject->once_ns > slow_ns) return ATTUNE_OK;
+  if (status == ATTUNE_OK && host) return at_sampler_try_host(profile, target);
+  if (status == ATTUNE_OK && target->once_ns > slow_ns) return ATTUNE_OK;
   if (status == ATTUNE_OK) status = warm_up(profile, plan);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   if (status == ATTUNE_OK) status = at_sampler_launch(profile, plan, profile->next_copy + 1);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  return status == ATTUNE_OK ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
+  return status == ATTUNE_OK ? attune_event_elapsed_ns(&target->once_ns, profiler->events[0], profiler->events[1])
                              : status;
 }
 
@@ -203,66 +203,66 @@ void at_sampler_place(at_sampler *profile, int placement) {
 }
 
 /* A graph of a sample's calls at the present placement. */
-static attune_status capture(at_sampler *profile, at_timing_target *subject) {
+static attune_status capture(at_sampler *profile, at_timing_target *target) {
   attune_stream *stream = profile->profiler->stream;
   const at_backend_graph *backend = stream->device->backend.graph;
   attune_status status = backend->capture_begin(stream);
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++)
-    status = at_sampler_launch(profile, subject->plan, subject->first_copy + i);
+    status = at_sampler_launch(profile, target->plan, target->first_copy + i);
   at_graph *graph = NULL;
   const attune_status ended = backend->capture_end(stream, &graph);
   if (status == ATTUNE_OK) status = ended;
   if (status == ATTUNE_OK)
-    subject->graphs[profile->placement] = graph;
+    target->graphs[profile->placement] = graph;
   else if (graph)
     backend->destroy(graph);
   return status;
 }
 
-attune_status at_sampler_ready(at_sampler *profile, at_timing_target *subject) {
-  if (profile->graph && subject->graphs[profile->placement]) return ATTUNE_OK;
-  subject->first_copy = profile->next_copy;
+attune_status at_sampler_ready(at_sampler *profile, at_timing_target *target) {
+  if (profile->graph && target->graphs[profile->placement]) return ATTUNE_OK;
+  target->first_copy = profile->next_copy;
   profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
-  if (on_host(profile->profiler)) at_sampler_ready_host(profile, subject);
+  if (on_host(profile->profiler)) at_sampler_ready_host(profile, target);
   if (!profile->graph) return ATTUNE_OK;
   const int64_t start_ns = at_now_ns();
-  const attune_status status = capture(profile, subject);
+  const attune_status status = capture(profile, target);
   const double took_ns = (double)(at_now_ns() - start_ns);
   profile->ready_ns = profile->ready_ns > 0.0 ? 0.8 * profile->ready_ns + 0.2 * took_ns : took_ns;
   return status;
 }
 
-void at_sampler_forget(at_sampler *profile, at_timing_target *subject) {
-  at_sampler_forget_host(profile, subject);
+void at_sampler_forget(at_sampler *profile, at_timing_target *target) {
+  at_sampler_forget_host(profile, target);
   for (int i = 0; i < AT_GRAPH_PLACEMENTS; i++) {
-    if (subject->graphs[i]) profile->profiler->device->backend.graph->destroy(subject->graphs[i]);
-    subject->graphs[i] = NULL;
+    if (target->graphs[i]) profile->profiler->device->backend.graph->destroy(target->graphs[i]);
+    target->graphs[i] = NULL;
   }
 }
 
 /* Gives the stream one sample's work. */
-static attune_status enqueue(at_sampler *profile, const at_timing_target *subject) {
+static attune_status enqueue(at_sampler *profile, const at_timing_target *target) {
   attune_stream *stream = profile->profiler->stream;
-  at_graph *graph = profile->graph ? subject->graphs[profile->placement] : NULL;
+  at_graph *graph = profile->graph ? target->graphs[profile->placement] : NULL;
   attune_status status = ATTUNE_OK;
   for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
     if (graph)
       status = stream->device->backend.graph->launch(graph, stream);
     else
-      status = at_sampler_launch_calls(profile, subject, 0, profile->calls);
+      status = at_sampler_launch_calls(profile, target, 0, profile->calls);
   }
-  if (status != ATTUNE_OK) profile->failed = subject;
+  if (status != ATTUNE_OK) profile->failed = target;
   return status;
 }
 
-static attune_status round_events(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns) {
+static attune_status round_events(at_sampler *profile, at_timing_target *const *targets, int count, double *ns) {
   at_timer *profiler = profile->profiler;
   attune_status status =
-      enqueue(profile, subjects[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
+      enqueue(profile, targets[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    status = enqueue(profile, subjects[i]);
+    status = enqueue(profile, targets[i]);
     if (status == ATTUNE_OK) status = attune_event_record(profiler->events[i + 1], profiler->stream);
   }
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
@@ -273,7 +273,7 @@ static attune_status round_events(at_sampler *profile, at_timing_target *const *
   return status;
 }
 
-/* Where operands were moved, the first subject of the round is not the one to bring them into the cache. */
+/* Where operands were moved, the first target of the round is not the one to bring them into the cache. */
 static attune_status warm_host(at_sampler *profile, const at_timing_target *first) {
   if (!profile->moved || profile->once_ns >= WARM_BELOW_NS) return ATTUNE_OK;
   const attune_status status = at_sampler_launch_calls(profile, first, 0, 1);
@@ -281,7 +281,7 @@ static attune_status warm_host(at_sampler *profile, const at_timing_target *firs
   return status;
 }
 
-attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns,
+attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *targets, int count, double *ns,
                                bool *good) {
   at_timer *profiler = profile->profiler;
   at_clock_state before = {0}, after = {0};
@@ -289,10 +289,10 @@ attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *sub
   attune_status status = at_timer_between(profiler);
   if (status != ATTUNE_OK) return status;
   (void)profiler->device->backend.telemetry->clock_state(profiler->device, &before);
-  if (on_host(profiler)) status = warm_host(profile, subjects[0]);
+  if (on_host(profiler)) status = warm_host(profile, targets[0]);
   if (status == ATTUNE_OK)
-    status = on_host(profiler) ? at_sampler_round_host(profile, subjects, count, ns)
-                               : round_events(profile, subjects, count, ns);
+    status = on_host(profiler) ? at_sampler_round_host(profile, targets, count, ns)
+                               : round_events(profile, targets, count, ns);
   profile->moved = false;
   (void)profiler->device->backend.telemetry->clock_state(profiler->device, &after);
   *good = !(before.slowed || after.slowed);

@@ -10,7 +10,7 @@
 
 #define AT_ROUND_TARGETS 64
 
-/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each subject
+/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each target
  * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
 #define AT_GRAPH_PLACEMENTS 12
 
@@ -51,11 +51,11 @@ typedef struct at_sampler {
   int calls;                             /* of a graph or of one turn; set by at_sampler_calibrate */
   int turns;                             /* of these in a sample: 1 for a quick look, more for a sure one */
   double once_ns;                        /* what calibration took for a call's length */
-  int next_copy;                         /* where the next subject's rotation starts */
+  int next_copy;                         /* where the next target's rotation starts */
   uint64_t seed;                         /* of the placements */
   int placement;                         /* where the operands lie now: 0 to at_sampler_placements - 1 */
   bool moved;                            /* since the latest round */
-  double ready_ns;                       /* what it takes to make a subject ready at a placement */
+  double ready_ns;                       /* what it takes to make a target ready at a placement */
   int disturbed;                         /* samples thrown away so far */
   const struct at_timing_target *failed; /* whose launch failed in the latest round; NULL: none */
 
@@ -66,7 +66,7 @@ typedef struct at_sampler {
 } at_sampler;
 
 typedef struct at_timing_target {
-  at_plan *plan;                         /* owned by the subject's maker */
+  at_plan *plan;                         /* owned by the target's maker */
   at_graph *graphs[AT_GRAPH_PLACEMENTS]; /* by placement; NULL: launched call by call, or not ready there */
   int first_copy;
   double once_ns; /* the second launch alone */
@@ -82,6 +82,6 @@ typedef struct at_timing_target {
 attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, int copy);
 
 /* Launches from..to-1 of a sample. */
-attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *subject, int from, int to);
+attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *target, int from, int to);
 
 #endif

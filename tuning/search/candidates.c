@@ -55,7 +55,7 @@ bool at_race_stays(const at_race *race, const at_candidate *candidate) {
 }
 
 void at_race_drop(at_race *race, at_candidate *candidate, at_candidate_state state) {
-  at_sampler_forget(race->profile, &candidate->subject);
+  at_sampler_forget(race->profile, &candidate->target);
   at_plan_destroy(candidate->plan);
   candidate->plan = NULL;
   candidate->made = false;
@@ -73,7 +73,7 @@ int at_race_left(at_candidate **field, int count) {
  * given to the stream before the launch that failed ends first, for it uses plans. */
 static bool drop_failed(at_race *race, at_candidate *const *field, int count) {
   for (int i = 0; i < count; i++) {
-    if (&field[i]->subject != race->profile->failed) continue;
+    if (&field[i]->target != race->profile->failed) continue;
     if (at_race_stays(race, field[i])) return false;
     if (attune_stream_synchronize(race->profile->profiler->stream) != ATTUNE_OK) return false;
     at_race_drop(race, field[i], AT_FAILED);
@@ -83,7 +83,7 @@ static bool drop_failed(at_race *race, at_candidate *const *field, int count) {
 }
 
 attune_status at_race_sample(at_race *race, at_candidate *const *field, int count, int turn, double *ns, bool *good) {
-  at_timing_target *subjects[AT_ROUND_TARGETS] = {NULL};
+  at_timing_target *targets[AT_ROUND_TARGETS] = {NULL};
   double taken[AT_ROUND_TARGETS];
   int whose[AT_ROUND_TARGETS], running = 0;
   attune_status status;
@@ -94,9 +94,9 @@ attune_status at_race_sample(at_race *race, at_candidate *const *field, int coun
       const int k = (i + turn) % count;
       if (field[k]->state != AT_SCREENED) continue;
       whose[running] = k;
-      subjects[running++] = &field[k]->subject;
+      targets[running++] = &field[k]->target;
     }
-    status = at_sampler_round(race->profile, subjects, running, taken, good);
+    status = at_sampler_round(race->profile, targets, running, taken, good);
   } while (status != ATTUNE_OK && drop_failed(race, field, count));
   for (int i = 0; i < running && status == ATTUNE_OK; i++) ns[whose[i]] = taken[i];
   if (running > 0) race->sample_ns = fmax(0.5 * race->sample_ns, (double)(at_now_ns() - start_ns) / running);
@@ -115,7 +115,7 @@ void at_race_free(at_race *race) {
 }
 
 void at_race_note_cpus(at_candidate *candidate) {
-  const double latest = candidate->subject.cpus;
+  const double latest = candidate->target.cpus;
   if (latest <= 0.0) return;
   candidate->cpus = candidate->cpus > 0.0 ? 0.75 * candidate->cpus + 0.25 * latest : latest;
 }

@@ -40,7 +40,7 @@ static int lineup(at_race *race, at_candidate **out, int most) {
 static attune_status make_ready(at_race *race, at_candidate **field, int *count) {
   int left = 0;
   for (int i = 0; i < *count; i++) {
-    const attune_status status = at_sampler_ready(race->profile, &field[i]->subject);
+    const attune_status status = at_sampler_ready(race->profile, &field[i]->target);
     if (status == ATTUNE_OK)
       field[left++] = field[i];
     else if (at_race_stays(race, field[i]))
@@ -65,8 +65,8 @@ static attune_status one_round(at_race *race, at_candidate **field, int *among, 
     at_candidate *candidate = field[i];
     if (candidate->state != AT_SCREENED) continue;
     candidate->place[candidate->count] = (unsigned char)place;
-    candidate->taken[candidate->count] = (float)candidate->subject.taken;
-    candidate->rough[candidate->count] = candidate->subject.rough;
+    candidate->taken[candidate->count] = (float)candidate->target.taken;
+    candidate->rough[candidate->count] = candidate->target.rough;
     candidate->samples[candidate->count++] = ns[i];
     at_race_note_cpus(candidate);
   }
@@ -175,7 +175,7 @@ static bool is_over(const at_race *race, int count, int64_t until_ns) {
 
 attune_status at_race_run(at_race *race, int64_t until_ns) {
   if (at_sampler_be_sure(race->profile))
-    for (int i = 0; i < race->count; i++) at_sampler_forget(race->profile, &race->candidates[i]->subject);
+    for (int i = 0; i < race->count; i++) at_sampler_forget(race->profile, &race->candidates[i]->target);
   race->rounds = race->candidates[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) at_race_prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;

@@ -18,7 +18,7 @@ typedef struct at_candidate {
   const at_implementation *implementation;
   at_configuration configuration;
   at_plan *plan; /* with SCREENED; NULL otherwise */
-  at_timing_target subject;
+  at_timing_target target;
   at_candidate_state state;
   bool bare;                           /* candidate 0 as the vendor's own call: compared with, never chosen */
   bool kept;                           /* the stored winner: only a race drops it, never screening */

@@ -35,7 +35,7 @@ static double slowest_of_use(const at_race *race) {
 }
 
 static bool too_slow(const at_race *race, const at_candidate *candidate) {
-  return !at_race_stays(race, candidate) && !candidate->kept && candidate->subject.once_ns > slowest_of_use(race);
+  return !at_race_stays(race, candidate) && !candidate->kept && candidate->target.once_ns > slowest_of_use(race);
 }
 
 /* Launches it once more or twice when it seems too slow, and a device's default always: a single launch is easily
@@ -45,14 +45,14 @@ static attune_status try_candidate(at_race *race, at_candidate *candidate) {
              always = race->steady && candidate == race->candidates[0];
   const double repeat_ns = race->steady && !always ? DISTURBED_NS : TRY_BELOW_NS;
   const double slow_ns = must ? HUGE_VAL : FAR_TOO_SLOW * slowest_of_use(race) + (race->steady ? DISTURBED_NS : 0.0);
-  attune_status status = at_sampler_try(race->profile, &candidate->subject, candidate->plan, slow_ns);
-  double least = candidate->subject.once_ns;
+  attune_status status = at_sampler_try(race->profile, &candidate->target, candidate->plan, slow_ns);
+  double least = candidate->target.once_ns;
   for (int again = 0;
        again < TRIES_MORE && status == ATTUNE_OK && least < repeat_ns && (always || too_slow(race, candidate));
        again++) {
-    status = at_sampler_try(race->profile, &candidate->subject, candidate->plan, slow_ns);
-    if (candidate->subject.once_ns > least) candidate->subject.once_ns = least;
-    least = candidate->subject.once_ns;
+    status = at_sampler_try(race->profile, &candidate->target, candidate->plan, slow_ns);
+    if (candidate->target.once_ns > least) candidate->target.once_ns = least;
+    least = candidate->target.once_ns;
   }
   return status;
 }
@@ -88,18 +88,18 @@ static attune_status get_ready(at_race *race, at_candidate *candidate) {
   attune_status status = at_plan_create(&candidate->plan, profile->op, candidate->implementation,
                                         &candidate->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = try_candidate(race, candidate);
-  candidate->subject.bare = candidate->bare;
-  if (status == ATTUNE_OK && candidate == base) at_sampler_calibrate(profile, candidate->subject.once_ns);
-  candidate->hidden = candidate->subject.rough;
+  candidate->target.bare = candidate->bare;
+  if (status == ATTUNE_OK && candidate == base) at_sampler_calibrate(profile, candidate->target.once_ns);
+  candidate->hidden = candidate->target.rough;
   if (status == ATTUNE_OK && too_slow(race, candidate)) {
-    candidate->hopeless = candidate->subject.once_ns > HOPELESS * race->best_once_ns + TOO_SLOW_NS;
+    candidate->hopeless = candidate->target.once_ns > HOPELESS * race->best_once_ns + TOO_SLOW_NS;
     at_race_drop(race, candidate, AT_SLOWER);
     return ATTUNE_OK;
   }
-  if (status == ATTUNE_OK) status = at_sampler_ready(profile, &candidate->subject);
+  if (status == ATTUNE_OK) status = at_sampler_ready(profile, &candidate->target);
   if (status == ATTUNE_OK) {
-    if (candidate == base || candidate->subject.once_ns < race->best_once_ns)
-      race->best_once_ns = candidate->subject.once_ns;
+    if (candidate == base || candidate->target.once_ns < race->best_once_ns)
+      race->best_once_ns = candidate->target.once_ns;
     candidate->state = AT_SCREENED;
     candidate->ran = true;
     return ATTUNE_OK;
@@ -138,7 +138,7 @@ static attune_status screen_batch(at_race *race, at_candidate **batch, int count
       if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
     at_race_note_cpus(race->candidates[0]);
     for (int i = 0; i < count; i++) at_race_note_cpus(batch[i]);
-    for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
+    for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->target.rough && (round == 0 || batch[i]->hidden);
   }
   for (int i = 0; i < count; i++)
     if (batch[i]->state == AT_SCREENED) note_look(race, batch[i], least[i + 1], least[0]);
@@ -173,18 +173,18 @@ static int place_of(const at_race *race, const at_candidate *candidate) {
 }
 
 /* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call
- * takes in a sample says how many a sample should have: with too few, what happens between two subjects counts. */
+ * takes in a sample says how many a sample should have: with too few, what happens between two targets counts. */
 static attune_status calibrate_again(at_race *race, double *once_ns) {
   at_sampler *profile = race->profile;
-  at_timing_target *subject = &race->candidates[0]->subject;
+  at_timing_target *target = &race->candidates[0]->target;
   double ns = 0.0;
   bool good = true;
-  attune_status status = at_sampler_round(profile, &subject, 1, &ns, &good);
+  attune_status status = at_sampler_round(profile, &target, 1, &ns, &good);
   if (status != ATTUNE_OK || ns <= 0.0 || ns >= *once_ns) return status;
   *once_ns = ns;
-  at_sampler_forget(profile, subject);
+  at_sampler_forget(profile, target);
   at_sampler_calibrate(profile, ns);
-  return at_sampler_ready(profile, subject);
+  return at_sampler_ready(profile, target);
 }
 
 /* A search is so many calls of the default at least: both its forms tried and sampled, a few rounds, a verification. */
@@ -196,7 +196,7 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   attune_status status = at_limit_look();
   if (status == ATTUNE_OK) status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
-  *once_ns = base->subject.once_ns;
+  *once_ns = base->target.once_ns;
   if (status == ATTUNE_OK) status = at_limit_afford(LEAST_CALLS * *once_ns - AT_LIMIT_GRACE_NS);
   if (status == ATTUNE_OK && race->steady && *once_ns < CALIBRATE_BELOW_NS) status = calibrate_again(race, once_ns);
   if (status != ATTUNE_OK || !race->incumbent || race->incumbent == base) return status;
@@ -275,7 +275,7 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
     at_candidate *batch[SCREEN_BATCH];
     int count = 0;
     at_sampler_place(race->profile, race->batches++ % SCREEN_PLACES);
-    const attune_status base = at_sampler_ready(race->profile, &race->candidates[0]->subject);
+    const attune_status base = at_sampler_ready(race->profile, &race->candidates[0]->target);
     if (base != ATTUNE_OK) return base;
     for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns && batch_fits(race, count + 2, until_ns);
          next = next_waiting(race)) {

@@ -170,7 +170,7 @@ static attune_status reopen(search *s) {
   at_candidate *base = s->race.candidates[0];
   base->count = 0;
   s->race.best_quick = at_race_incumbent(&s->race)->quick;
-  s->race.best_once_ns = base->subject.once_ns;
+  s->race.best_once_ns = base->target.once_ns;
   at_race_incumbent(&s->race)->count = 0;
   for (int i = 1; i < s->race.count; i++) {
     at_candidate *candidate = s->race.candidates[i];

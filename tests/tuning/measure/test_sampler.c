@@ -29,13 +29,13 @@ TEST(known_costs) {
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_false(profile.cold || profile.graph);
   at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
-  at_timing_target subjects[2], *both[] = {&subjects[0], &subjects[1]};
-  for (int i = 0; i < 2; i++) OK(at_sampler_try(&profile, &subjects[i], plans[i], HUGE_VAL));
-  assert_true(subjects[0].once_ns >= 160000.0 && subjects[1].once_ns >= 40000.0);
+  at_timing_target targets[2], *both[] = {&targets[0], &targets[1]};
+  for (int i = 0; i < 2; i++) OK(at_sampler_try(&profile, &targets[i], plans[i], HUGE_VAL));
+  assert_true(targets[0].once_ns >= 160000.0 && targets[1].once_ns >= 40000.0);
   at_sampler_calibrate(&profile, 40000.0);
   assert_true(profile.calls >= 1);
   double fast[15], ratios[15];
-  for (int i = 0; i < 2; i++) OK(at_sampler_ready(&profile, &subjects[i]));
+  for (int i = 0; i < 2; i++) OK(at_sampler_ready(&profile, &targets[i]));
   for (int round = 0; round < 15; round++) {
     double ns[2];
     bool good = false;
@@ -48,7 +48,7 @@ TEST(known_costs) {
   if (!(fabs(ratio - 4.0) < 0.01)) fail_msg("160 us and 40 us are measured as %g to 1", ratio);
   assert_true(at_median(fast, 15) < 41000.0);
   for (int i = 0; i < 2; i++) {
-    at_sampler_forget(&profile, &subjects[i]);
+    at_sampler_forget(&profile, &targets[i]);
     at_plan_destroy(plans[i]);
   }
   at_sampler_close(&profile);
@@ -68,15 +68,15 @@ TEST(samples_start_awake) {
   static const char *const texts[] = {"ns=20000", "ns=40000", "ns=80000"};
   at_sampler profile;
   at_plan *plans[3];
-  at_timing_target subjects[3], *all[3];
+  at_timing_target targets[3], *all[3];
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   for (int i = 0; i < 3; i++) {
     plans[i] = plan_of(&key, texts[i]);
-    all[i] = &subjects[i];
-    OK(at_sampler_try(&profile, &subjects[i], plans[i], HUGE_VAL));
+    all[i] = &targets[i];
+    OK(at_sampler_try(&profile, &targets[i], plans[i], HUGE_VAL));
   }
   at_sampler_calibrate(&profile, 20000.0);
-  for (int i = 0; i < 3; i++) OK(at_sampler_ready(&profile, &subjects[i]));
+  for (int i = 0; i < 3; i++) OK(at_sampler_ready(&profile, &targets[i]));
   toy_pass = pass_after_waking;
   for (int round = 0; round < 5; round++) {
     double ns[3];
@@ -87,7 +87,7 @@ TEST(samples_start_awake) {
   }
   toy_pass = toy_pass_virtual;
   for (int i = 0; i < 3; i++) {
-    at_sampler_forget(&profile, &subjects[i]);
+    at_sampler_forget(&profile, &targets[i]);
     at_plan_destroy(plans[i]);
   }
   at_sampler_close(&profile);
@@ -165,10 +165,10 @@ TEST(what_is_too_large_is_told) {
 TEST(a_failing_plan_fails_here) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
-  at_timing_target subject;
+  at_timing_target target;
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   at_plan *plan = plan_of(&key, "ns=1,fault=launch");
-  assert_int_equal(at_sampler_try(&profile, &subject, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(at_sampler_try(&profile, &target, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
   at_plan_destroy(plan);
   at_sampler_close(&profile);
 }

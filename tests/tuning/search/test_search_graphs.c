@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_search_graphs.c: a search on a device that replays graphs, as a GPU does, played by the host: a graph holds the
- * pointers it was captured with, so each placement has graphs of its own; all subjects of a round share the placement;
+ * pointers it was captured with, so each placement has graphs of its own; all targets of a round share the placement;
  * every graph is released. */
 #include "tests/support/check.h"
 

@@ -100,7 +100,7 @@ TEST(few_configurations_are_asked_for) {
 
 static int launches_of(const char *settings) {
   at_sampler profile;
-  at_timing_target subject;
+  at_timing_target target;
   at_plan *plan = NULL;
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_configuration one = {"ns=1000000"};
@@ -108,7 +108,7 @@ static int launches_of(const char *settings) {
   OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &one, key.words + 1, device));
   toy_launches = 0;
-  OK(at_sampler_try(&profile, &subject, plan, 1e12));
+  OK(at_sampler_try(&profile, &target, plan, 1e12));
   const int launches = toy_launches;
   at_plan_destroy(plan);
   at_sampler_close(&profile);
