@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sampler.h: times plans of one problem on one device, side by side.
  *
- * A profiler is what a device needs for all its searches: a stream and events of its own, random data. A profile is the
+ * A timer is what a device needs for all its searches: a stream and events of its own, random data. A profile is the
  * setting of one problem: operands that rotate, how many calls make a sample. A target is a plan made ready to be
  * timed. One thread at a time. */
 #ifndef AT_SAMPLER_H
@@ -11,10 +11,10 @@
 #include "tuning/measure/timing_target.h"
 
 attune_status at_timer_create(at_timer **out, attune_device *device);
-void at_timer_destroy(at_timer *profiler);
+void at_timer_destroy(at_timer *timer);
 
 /* Makes the operands. */
-attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_sampler_open(at_sampler *profile, at_timer *timer, const at_op *op, const void *problem,
                               attune_measure measure);
 void at_sampler_close(at_sampler *profile);
 

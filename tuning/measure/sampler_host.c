@@ -26,7 +26,7 @@ void at_sampler_ready_host(at_sampler *profile, at_timing_target *target) {
   if (target->bare || target->called || !op->timed_call || profile->once_ns >= CALLER_BELOW_NS) return;
   target->called = true;
   const at_bare_calls all = calls_of(profile, 0, 0);
-  if (op->timed_call->create(&target->caller, target->plan, &all, profile->profiler->stream) != ATTUNE_OK)
+  if (op->timed_call->create(&target->caller, target->plan, &all, profile->timer->stream) != ATTUNE_OK)
     target->caller = NULL; /* launched, then */
 }
 
@@ -38,8 +38,7 @@ void at_sampler_forget_host(at_sampler *profile, at_timing_target *target) {
 static attune_status make_calls(at_sampler *profile, const at_timing_target *target, int from, int to) {
   const at_bare_calls calls = calls_of(profile, target->first_copy + from, target->first_copy + to);
   if (target->bare) return target->plan->implementation->bare(target->plan, &calls);
-  if (target->caller)
-    return profile->op->timed_call->run(target->caller, profile->profiler->stream, calls.from, calls.to);
+  if (target->caller) return profile->op->timed_call->run(target->caller, profile->timer->stream, calls.from, calls.to);
   return at_sampler_launch_calls(profile, target, from, to);
 }
 
@@ -198,7 +197,7 @@ attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *target)
     stretch s;
     begin(&s, threads_of(target));
     AT_TRY(at_sampler_launch(profile, target->plan, profile->next_copy + 1));
-    AT_TRY(attune_stream_synchronize(profile->profiler->stream));
+    AT_TRY(attune_stream_synchronize(profile->timer->stream));
     const int64_t wall = end(&s, target);
     if ((double)wall < least) least = (double)wall;
     if (!target->rough || wall > AGAIN_BELOW_NS) break;
@@ -228,8 +227,8 @@ bool at_sampler_rest(void) {
 
 attune_status at_sampler_alone(at_sampler *profile, at_timing_target *target, int placement, double slice_ns,
                                double *ns, bool *good) {
-  const at_timer *profiler = profile->profiler;
-  attune_status status = at_timer_between(profiler);
+  const at_timer *timer = profile->timer;
+  attune_status status = at_timer_between(timer);
   if (status == ATTUNE_OK) at_sampler_place(profile, placement);
   if (status == ATTUNE_OK) status = at_sampler_ready(profile, target);
   if (status == ATTUNE_OK) status = at_sampler_alone_host(profile, target, slice_ns, ns);

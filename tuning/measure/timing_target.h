@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timing_target.h: what a profile is made of (see sampler.h): the profiler of a device, the setting of one problem, the
+ * timing_target.h: what a profile is made of (see sampler.h): the timer of a device, the setting of one problem, the
  * plans that are timed in it; and the launches of one of them. */
 #ifndef AT_TIMING_TARGET_H
 #define AT_TIMING_TARGET_H
@@ -37,12 +37,12 @@ typedef struct at_timer {
   double verify_ratio;            /* what verification took, of what was expected; 0: not known */
 } at_timer;
 
-static inline attune_status at_timer_between(const at_timer *profiler) {
-  return profiler->between ? profiler->between(profiler->between_user) : ATTUNE_OK;
+static inline attune_status at_timer_between(const at_timer *timer) {
+  return timer->between ? timer->between(timer->between_user) : ATTUNE_OK;
 }
 
 typedef struct at_sampler {
-  at_timer *profiler;
+  at_timer *timer;
   const at_op *op;
   const void *problem;
   bool cold, graph;

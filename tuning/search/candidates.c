@@ -75,7 +75,7 @@ static bool drop_failed(at_race *race, at_candidate *const *field, int count) {
   for (int i = 0; i < count; i++) {
     if (&field[i]->target != race->profile->failed) continue;
     if (at_race_stays(race, field[i])) return false;
-    if (attune_stream_synchronize(race->profile->profiler->stream) != ATTUNE_OK) return false;
+    if (attune_stream_synchronize(race->profile->timer->stream) != ATTUNE_OK) return false;
     at_race_drop(race, field[i], AT_FAILED);
     return true;
   }

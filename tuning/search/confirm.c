@@ -63,7 +63,7 @@ static attune_status measure_one(at_confirmation *out, at_race *race, at_candida
                                  int64_t until_ns) {
   at_sampler *profile = race->profile;
   at_timing_target *const targets[2] = {&race->candidates[0]->target, &candidate->target};
-  const int wanted = profile->profiler->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
+  const int wanted = profile->timer->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
   rounds r = {.count = 0};
   attune_status status = ATTUNE_OK;
   at_confirmation claim = *out;

@@ -179,7 +179,7 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   race->rounds = race->candidates[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) at_race_prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
-  const attune_search_options *settings = &race->profile->profiler->settings;
+  const attune_search_options *settings = &race->profile->timer->settings;
   const int usual = race->longer ? MOST_LONGER : MOST_ROUNDS;
   const int most = settings->rounds > 0 && settings->rounds < usual ? settings->rounds : usual;
   if (settings->candidate_ms > 0.0) {

@@ -71,7 +71,7 @@ static void make_many(at_race *race, int from, int most) {
     configurations[count++] = candidate->configuration;
   }
   const at_message kept = at_message_keep();
-  implementation->prepare_many(implementation, profile->problem, profile->profiler->device, configurations, count);
+  implementation->prepare_many(implementation, profile->problem, profile->timer->device, configurations, count);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -86,7 +86,7 @@ static attune_status get_ready(at_race *race, at_candidate *candidate) {
   at_sampler *profile = race->profile;
   const at_candidate *base = race->candidates[0];
   attune_status status = at_plan_create(&candidate->plan, profile->op, candidate->implementation,
-                                        &candidate->configuration, profile->problem, profile->profiler->device);
+                                        &candidate->configuration, profile->problem, profile->timer->device);
   if (status == ATTUNE_OK) status = try_candidate(race, candidate);
   candidate->target.bare = candidate->bare;
   if (status == ATTUNE_OK && candidate == base) at_sampler_calibrate(profile, candidate->target.once_ns);
@@ -104,11 +104,10 @@ static attune_status get_ready(at_race *race, at_candidate *candidate) {
     candidate->ran = true;
     return ATTUNE_OK;
   }
-  if (at_timer_between(profile->profiler) != ATTUNE_OK) return status; /* it is no fault of the candidate's */
+  if (at_timer_between(profile->timer) != ATTUNE_OK) return status; /* it is no fault of the candidate's */
   at_race_drop(race, candidate, candidate->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
-  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !at_race_stays(race, candidate)
-             ? ATTUNE_OK
-             : status;
+  return attune_stream_synchronize(profile->timer->stream) == ATTUNE_OK && !at_race_stays(race, candidate) ? ATTUNE_OK
+                                                                                                           : status;
 }
 
 /* The ratio of its least time to the default's is the first estimate of its speed. */

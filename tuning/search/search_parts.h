@@ -71,9 +71,9 @@ void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_se
  * loaded. */
 
 /* Notes the race's winner, and those as good within a percent, of implementations with neighbours. */
-void at_good_configs_note(at_timer *profiler, const at_race *race, const at_candidate *winner);
+void at_good_configs_note(at_timer *timer, const at_race *race, const at_candidate *winner);
 
 /* Adds those of implementations that can do the problem to the race. What one of them cannot do there is no failure. */
-void at_good_configs_add(const at_timer *profiler, at_race *race, const void *problem);
+void at_good_configs_add(const at_timer *timer, at_race *race, const void *problem);
 
 #endif

@@ -76,8 +76,8 @@ static attune_status measure(recheck *r, double budget_ns) {
 
 static attune_status try_numbers(recheck *r, attune_recheck *out) {
   at_numerical_check *verifier = NULL;
-  at_timer *profiler = r->profile.profiler;
-  attune_status status = at_numerical_check_create(&verifier, r->op, r->problem, profiler->stream, profiler->random);
+  at_timer *timer = r->profile.timer;
+  attune_status status = at_numerical_check_create(&verifier, r->op, r->problem, timer->stream, timer->random);
   if (status == ATTUNE_OK) status = at_numerical_check_run(verifier, r->winner->plan, &out->max_error);
   at_numerical_check_destroy(verifier);
   if (status != ATTUNE_BAD_DATA) return status;
@@ -104,14 +104,14 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   if (at_race_shaken(&r->race, winner)) out->verdict = ATTUNE_VERDICT_UNSURE;
 }
 
-attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_revalidate(attune_recheck *out, at_timer *timer, const at_op *op, const void *problem,
                             attune_measure how, const attune_decision *stored, double budget_ns) {
-  recheck r = {.op = op, .problem = problem, .device = profiler->device};
+  recheck r = {.op = op, .problem = problem, .device = timer->device};
   r.race.profile = &r.profile;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
   const at_floating floating = at_floating_enter();
   out->verdict = ATTUNE_VERDICT_HOLDS;
-  attune_status status = at_sampler_open(&r.profile, profiler, op, problem, how);
+  attune_status status = at_sampler_open(&r.profile, timer, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);
   if (status == ATTUNE_OK) status = measure(&r, budget_ns);
   if (status == ATTUNE_OK) status = try_numbers(&r, out);
@@ -144,11 +144,11 @@ static void note_doubt(request *q, attune_device *device) {
   out->marked = at_doubt_winner(q->tuner, q->op, q->problem, device, &q->stored, why);
 }
 
-static attune_status under_device(void *user, at_timer *profiler) {
+static attune_status under_device(void *user, at_timer *timer) {
   request *q = user;
-  const attune_status status = at_revalidate(&q->out, profiler, q->op, q->problem,
-                                             at_tuner_measure(q->tuner, profiler->device), &q->stored, q->budget_ns);
-  if (status == ATTUNE_OK) note_doubt(q, profiler->device);
+  const attune_status status = at_revalidate(&q->out, timer, q->op, q->problem,
+                                             at_tuner_measure(q->tuner, timer->device), &q->stored, q->budget_ns);
+  if (status == ATTUNE_OK) note_doubt(q, timer->device);
   return status;
 }
 
@@ -174,7 +174,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
                      device->name);
   else if (stored)
     at_decision_give(stored, &q->stored);
-  if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, q);
+  if (status == ATTUNE_OK) status = at_with_timer(tuner, device, under_device, q);
   if (status == ATTUNE_OK) status = AT_GIVE(out, &q->out);
   free(q);
   return at_call_leave(&scope, status);

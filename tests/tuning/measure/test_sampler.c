@@ -12,7 +12,7 @@
 #include "tuning/search/candidates.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 
 static at_plan *plan_of(const at_key *key, const char *configuration) {
   at_configuration text;
@@ -26,7 +26,7 @@ static at_plan *plan_of(const at_key *key, const char *configuration) {
 TEST(known_costs) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_false(profile.cold || profile.graph);
   at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
   at_timing_target targets[2], *both[] = {&targets[0], &targets[1]};
@@ -69,7 +69,7 @@ TEST(samples_start_awake) {
   at_sampler profile;
   at_plan *plans[3];
   at_timing_target targets[3], *all[3];
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   for (int i = 0; i < 3; i++) {
     plans[i] = plan_of(&key, texts[i]);
     all[i] = &targets[i];
@@ -109,7 +109,7 @@ TEST(calls_are_by_a_sample) {
     at_sampler profile;
     at_race race = {.profile = &profile, .steady = true};
     double once_ns = 0.0;
-    OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+    OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
     assert_non_null(at_race_add(&race, &toy_spin_implementation, &text));
     slow_launches = slow ? 6 : 0;
     toy_pass = pass_slowly_at_first;
@@ -156,7 +156,7 @@ TEST(what_is_too_large_is_told) {
   free_now = 0; /* not known */
   OK(at_operand_room(device, 3000000000));
   device->properties.memory_bytes = 1000;
-  FAILS(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
+  FAILS(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
   at_sampler_close(&profile);
   device->backend.memory = usual;
   device->properties.memory_bytes = all;
@@ -166,7 +166,7 @@ TEST(a_failing_plan_fails_here) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
   at_timing_target target;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   at_plan *plan = plan_of(&key, "ns=1,fault=launch");
   assert_int_equal(at_sampler_try(&profile, &target, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
   at_plan_destroy(plan);
@@ -178,7 +178,7 @@ TEST(calls_of_a_sample) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_sampler profile;
   int before = 1 << 30;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   static const double ns[] = {0.0, 10.0, 1e3, 1e5, 1e7, 1e10};
   for (size_t i = 0; i < AT_COUNT(ns); i++) {
     at_sampler_calibrate(&profile, ns[i]);
@@ -193,7 +193,7 @@ TEST(calls_of_a_sample) {
 TEST(cold_operands_rotate) {
   const at_key key = toy_key(TOY("f32 512x512"), device);
   at_sampler profile;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
   assert_true(profile.cold);
   const size_t bytes = profile.operands->set_bytes * (size_t)profile.operands->copies;
   assert_true(profile.operands->copies > 1 && profile.operands->copies <= AT_MAX_COPIES);
@@ -202,7 +202,7 @@ TEST(cold_operands_rotate) {
   for (int i = 1; i < profile.operands->copies; i++)
     assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
   at_sampler_close(&profile);
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_int_equal(profile.operands->copies, 1);
   at_sampler_close(&profile);
 }
@@ -234,7 +234,7 @@ TEST(guarded_operands_have_their_alignment_class) {
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++) {
     const at_key key = class_key(i);
     at_operand_set *set = NULL;
-    OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+    OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), timer->random, 3,
                              SIZE_MAX, true));
     assert_int_equal(set->copies, 1);
     for (int j = 0; j < set->buffer_count; j++) {
@@ -280,7 +280,7 @@ TEST(operands_move_between_placements) {
     for (int cuda = 0; cuda < 2; cuda++) {
       const at_key key = class_key(i);
       at_operand_set *set = NULL;
-      OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+      OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), timer->random, 3,
                                SIZE_MAX, false));
       assert_true(set->copies == 3 && set->slack >= 4096);
       if (cuda) set->stream = &on_gpu;
@@ -313,8 +313,8 @@ TEST(operands_move_between_placements) {
 int main(void) {
   toy_reset();
   virtual_clock_start();
-  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK) return 1;
   const int failed = RUN_TESTS(NULL, NULL);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return failed;
 }

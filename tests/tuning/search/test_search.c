@@ -13,7 +13,7 @@
 #include "tuning/search/search.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 static at_search_result result;
 
 FIXTURE(fresh) {
@@ -24,7 +24,7 @@ FIXTURE(fresh) {
 static attune_status search(const char *const *spins, double budget_ms) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   toy_spins = spins;
-  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
+  return at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
 }
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {
@@ -197,7 +197,7 @@ TEST(rounds_are_taken_at_many_placements) {
     const at_key key = toy_key(rows[i].problem, device);
     toy_reset();
     toy_spins = spins;
-    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0, NULL));
+    OK(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0, NULL));
     assert_string_equal(result.decision.configuration, "ns=60000");
     assert_true(toy_place_count >= 10);
     assert_int_equal(toy_least_aligned, rows[i].alignment);
@@ -685,10 +685,10 @@ TEST(a_hard_limit_holds_within_steps) {
     toy_spins = spins;
     toy_reference_type.create = slow_reference;
     trusted_ms = rows[i].trusted_ms;
-    profiler->verify_ratio = 0.0;
+    timer->verify_ratio = 0.0;
     const int64_t start_ns = at_now_ns();
-    const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0,
-                                           rows[i].most_ms * 1e6, NULL);
+    const attune_status status =
+        at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, rows[i].most_ms * 1e6, NULL);
     const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
                  most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
     toy_reference_type.create = toy_reference_create;
@@ -699,9 +699,9 @@ TEST(a_hard_limit_holds_within_steps) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK) return 1;
   virtual_clock_start();
   const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return failed;
 }
