@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timing_target.h: what a profile is made of (see sampler.h): the timer of a device, the setting of one problem, the
+ * timing_target.h: what a sampler is made of (see sampler.h): the timer of a device, the setting of one problem, the
  * plans that are timed in it; and the launches of one of them. */
 #ifndef AT_TIMING_TARGET_H
 #define AT_TIMING_TARGET_H
@@ -79,9 +79,9 @@ typedef struct at_timing_target {
 } at_timing_target;
 
 /* One launch of a plan, over a copy of the operands. */
-attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, int copy);
+attune_status at_sampler_launch(const at_sampler *sampler, const at_plan *plan, int copy);
 
 /* Launches from..to-1 of a sample. */
-attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *target, int from, int to);
+attune_status at_sampler_launch_calls(const at_sampler *sampler, const at_timing_target *target, int from, int to);
 
 #endif

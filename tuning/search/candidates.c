@@ -55,7 +55,7 @@ bool at_race_stays(const at_race *race, const at_candidate *candidate) {
 }
 
 void at_race_drop(at_race *race, at_candidate *candidate, at_candidate_state state) {
-  at_sampler_forget(race->profile, &candidate->target);
+  at_sampler_forget(race->sampler, &candidate->target);
   at_plan_destroy(candidate->plan);
   candidate->plan = NULL;
   candidate->made = false;
@@ -73,9 +73,9 @@ int at_race_left(at_candidate **field, int count) {
  * given to the stream before the launch that failed ends first, for it uses plans. */
 static bool drop_failed(at_race *race, at_candidate *const *field, int count) {
   for (int i = 0; i < count; i++) {
-    if (&field[i]->target != race->profile->failed) continue;
+    if (&field[i]->target != race->sampler->failed) continue;
     if (at_race_stays(race, field[i])) return false;
-    if (attune_stream_synchronize(race->profile->timer->stream) != ATTUNE_OK) return false;
+    if (attune_stream_synchronize(race->sampler->timer->stream) != ATTUNE_OK) return false;
     at_race_drop(race, field[i], AT_FAILED);
     return true;
   }
@@ -96,7 +96,7 @@ attune_status at_race_sample(at_race *race, at_candidate *const *field, int coun
       whose[running] = k;
       targets[running++] = &field[k]->target;
     }
-    status = at_sampler_round(race->profile, targets, running, taken, good);
+    status = at_sampler_round(race->sampler, targets, running, taken, good);
   } while (status != ATTUNE_OK && drop_failed(race, field, count));
   for (int i = 0; i < running && status == ATTUNE_OK; i++) ns[whose[i]] = taken[i];
   if (running > 0) race->sample_ns = fmax(0.5 * race->sample_ns, (double)(at_now_ns() - start_ns) / running);

@@ -26,21 +26,21 @@ typedef struct rounds {
   bool failed;   /* the candidate, not the default, was what could not be run */
 } rounds;
 
-static attune_status sample(rounds *r, at_sampler *profile, at_timing_target *target, int turn, double slice_ns,
+static attune_status sample(rounds *r, at_sampler *sampler, at_timing_target *target, int turn, double slice_ns,
                             double *ns, bool *good) {
   if (!r->restless) r->restless = !at_sampler_rest();
-  return at_sampler_alone(profile, target, turn % at_sampler_placements(profile), slice_ns, ns, good);
+  return at_sampler_alone(sampler, target, turn % at_sampler_placements(sampler), slice_ns, ns, good);
 }
 
 /* Another order each round; a round that was disturbed does not count. */
-static attune_status one_round(rounds *r, at_sampler *profile, at_timing_target *const targets[2], int turn,
+static attune_status one_round(rounds *r, at_sampler *sampler, at_timing_target *const targets[2], int turn,
                                double slice_ns) {
   double ns[2] = {0.0};
   bool good[2] = {false};
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < 2 && status == ATTUNE_OK; i++) {
     const int which = (i + turn) % 2;
-    status = sample(r, profile, targets[which], turn, slice_ns, &ns[which], &good[which]);
+    status = sample(r, sampler, targets[which], turn, slice_ns, &ns[which], &good[which]);
     r->failed = status != ATTUNE_OK && which == 1;
   }
   if (status != ATTUNE_OK || !good[0] || !good[1]) return status;
@@ -61,9 +61,9 @@ static bool is_enough(const at_confirmation *claim) {
 /* The candidate and candidate 0, in turns. */
 static attune_status measure_one(at_confirmation *out, at_race *race, at_candidate *candidate, double most_ns,
                                  int64_t until_ns) {
-  at_sampler *profile = race->profile;
+  at_sampler *sampler = race->sampler;
   at_timing_target *const targets[2] = {&race->candidates[0]->target, &candidate->target};
-  const int wanted = profile->timer->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
+  const int wanted = sampler->timer->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
   rounds r = {.count = 0};
   attune_status status = ATTUNE_OK;
   at_confirmation claim = *out;
@@ -71,9 +71,9 @@ static attune_status measure_one(at_confirmation *out, at_race *race, at_candida
   const double slice_ns = slice_of(most_ns);
   for (int turn = 0; turn < 2 * most && r.count < most && status == ATTUNE_OK; turn++) {
     const int64_t now = at_now_ns();
-    if (at_limit_of() != AT_NO_LIMIT && (double)(until_ns - now) < 2.0 * fmax(slice_ns, profile->once_ns)) break;
+    if (at_limit_of() != AT_NO_LIMIT && (double)(until_ns - now) < 2.0 * fmax(slice_ns, sampler->once_ns)) break;
     if (now > until_ns || (double)(now - start_ns) > most_ns * (r.count < LEAST_ROUNDS ? 2.0 : 1.0)) break;
-    status = one_round(&r, profile, targets, turn, slice_ns);
+    status = one_round(&r, sampler, targets, turn, slice_ns);
     if (r.count < LEAST_ROUNDS) continue;
     claim.rounds = r.count;
     claim.ratio = at_paired_ratio(r.base, r.own, r.count, &claim.error);

@@ -66,11 +66,11 @@ static bool hidden_losers(const at_race *race) {
 }
 
 bool at_race_shaken(const at_race *race, const at_candidate *candidate) {
-  const at_sampler *profile = race->profile;
+  const at_sampler *sampler = race->sampler;
   const bool theirs = rough_pairs(race->candidates[0], candidate) > SHAKEN * candidate->count,
-             all = profile && profile->rough > SHAKEN * profile->sampled;
+             all = sampler && sampler->rough > SHAKEN * sampler->sampled;
   if (!theirs && !all && !hidden_losers(race)) return false;
   const double others =
-      profile ? at_sampler_others(profile) : -1.0; /* none: its own threads were in each other's way */
+      sampler ? at_sampler_others(sampler) : -1.0; /* none: its own threads were in each other's way */
   return others < 0.0 || others >= OTHERS;
 }

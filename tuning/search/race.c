@@ -40,7 +40,7 @@ static int lineup(at_race *race, at_candidate **out, int most) {
 static attune_status make_ready(at_race *race, at_candidate **field, int *count) {
   int left = 0;
   for (int i = 0; i < *count; i++) {
-    const attune_status status = at_sampler_ready(race->profile, &field[i]->target);
+    const attune_status status = at_sampler_ready(race->sampler, &field[i]->target);
     if (status == ATTUNE_OK)
       field[left++] = field[i];
     else if (at_race_stays(race, field[i]))
@@ -56,8 +56,8 @@ static attune_status one_round(at_race *race, at_candidate **field, int *among, 
   double ns[AT_ROUND_TARGETS];
   bool good = true;
   const int doubtful = race->longer || race->rounds >= ENOUGH_ROUNDS ? at_race_doubtful_place(race) : -1,
-            place = doubtful >= 0 ? doubtful : race->rounds % at_sampler_placements(race->profile);
-  at_sampler_place(race->profile, place);
+            place = doubtful >= 0 ? doubtful : race->rounds % at_sampler_placements(race->sampler);
+  at_sampler_place(race->sampler, place);
   attune_status status = make_ready(race, field, among);
   const int count = *among;
   if (status == ATTUNE_OK) status = at_race_sample(race, field, count, turn, ns, &good);
@@ -157,7 +157,7 @@ static void drop_far_behind(at_race *race, at_candidate **field, int count) {
 
 /* How many can be sampled often enough in the time. */
 static int affordable(const at_race *race, int64_t left_ns) {
-  const double round_ns = at_race_sample_ns(race) + race->profile->ready_ns;
+  const double round_ns = at_race_sample_ns(race) + race->sampler->ready_ns;
   const double count = (double)left_ns / (round_ns * ENOUGH_ROUNDS) - 1.0;
   const int least = at_limit_of() == AT_NO_LIMIT ? LEAST_FIELD : 1;
   return count < least ? least : count > MOST_FIELD ? MOST_FIELD : (int)count;
@@ -169,17 +169,17 @@ static bool is_over(const at_race *race, int count, int64_t until_ns) {
   const double left_ns = (double)(until_ns - at_now_ns()),
                grace_ns = race->rounds < AT_PAIRED_SAMPLES_LEAST ? AT_LIMIT_GRACE_NS : 0.0;
   if (at_limit_of() != AT_NO_LIMIT)
-    return left_ns + grace_ns < count * (at_race_sample_ns(race) + race->profile->ready_ns);
+    return left_ns + grace_ns < count * (at_race_sample_ns(race) + race->sampler->ready_ns);
   return left_ns < 0.0 && race->rounds >= AT_PAIRED_SAMPLES_LEAST;
 }
 
 attune_status at_race_run(at_race *race, int64_t until_ns) {
-  if (at_sampler_be_sure(race->profile))
-    for (int i = 0; i < race->count; i++) at_sampler_forget(race->profile, &race->candidates[i]->target);
+  if (at_sampler_be_sure(race->sampler))
+    for (int i = 0; i < race->count; i++) at_sampler_forget(race->sampler, &race->candidates[i]->target);
   race->rounds = race->candidates[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) at_race_prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
-  const attune_search_options *settings = &race->profile->timer->settings;
+  const attune_search_options *settings = &race->sampler->timer->settings;
   const int usual = race->longer ? MOST_LONGER : MOST_ROUNDS;
   const int most = settings->rounds > 0 && settings->rounds < usual ? settings->rounds : usual;
   if (settings->candidate_ms > 0.0) {
@@ -187,7 +187,7 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
     const int64_t bound = at_now_ns() + (int64_t)(settings->candidate_ms * 1e6 * lineup(race, field, AT_ROUND_TARGETS));
     if (bound < until_ns) until_ns = bound;
   }
-  if (race->rounds == 0 && race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
+  if (race->rounds == 0 && race->steady && race->sampler->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
   for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_candidate *field[AT_ROUND_TARGETS];
     int count = lineup(race, field, AT_ROUND_TARGETS);

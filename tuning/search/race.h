@@ -48,7 +48,7 @@ typedef struct at_candidate {
 /* The field of a search: candidate 0 is the default and stays in every round. Where it is the vendor's own call, which
  * no call through attune can be, the incumbent is the default through attune. */
 typedef struct at_race {
-  at_sampler *profile;
+  at_sampler *sampler;
   at_candidate *incumbent; /* chosen unless another is better, never dropped; NULL: candidate 0 */
   at_candidate **candidates;
   struct at_candidate_build *making; /* candidates that are made by it come when it is done; NULL: there are none */

@@ -45,12 +45,12 @@ static attune_status try_candidate(at_race *race, at_candidate *candidate) {
              always = race->steady && candidate == race->candidates[0];
   const double repeat_ns = race->steady && !always ? DISTURBED_NS : TRY_BELOW_NS;
   const double slow_ns = must ? HUGE_VAL : FAR_TOO_SLOW * slowest_of_use(race) + (race->steady ? DISTURBED_NS : 0.0);
-  attune_status status = at_sampler_try(race->profile, &candidate->target, candidate->plan, slow_ns);
+  attune_status status = at_sampler_try(race->sampler, &candidate->target, candidate->plan, slow_ns);
   double least = candidate->target.once_ns;
   for (int again = 0;
        again < TRIES_MORE && status == ATTUNE_OK && least < repeat_ns && (always || too_slow(race, candidate));
        again++) {
-    status = at_sampler_try(race->profile, &candidate->target, candidate->plan, slow_ns);
+    status = at_sampler_try(race->sampler, &candidate->target, candidate->plan, slow_ns);
     if (candidate->target.once_ns > least) candidate->target.once_ns = least;
     least = candidate->target.once_ns;
   }
@@ -59,7 +59,7 @@ static attune_status try_candidate(at_race *race, at_candidate *candidate) {
 
 /* Has the implementation make what the candidate and those of its kind that come next need, up to `most` in all. */
 static void make_many(at_race *race, int from, int most) {
-  const at_sampler *profile = race->profile;
+  const at_sampler *sampler = race->sampler;
   const at_implementation *implementation = race->candidates[from]->implementation;
   at_configuration configurations[MAKE_MOST];
   int count = 0;
@@ -71,7 +71,7 @@ static void make_many(at_race *race, int from, int most) {
     configurations[count++] = candidate->configuration;
   }
   const at_message kept = at_message_keep();
-  implementation->prepare_many(implementation, profile->problem, profile->timer->device, configurations, count);
+  implementation->prepare_many(implementation, sampler->problem, sampler->timer->device, configurations, count);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -83,20 +83,20 @@ static int make_at_once(void) {
 /* Prepares and tries one candidate. What is wrong with it is its own affair, unless the device itself no longer
  * answers. */
 static attune_status get_ready(at_race *race, at_candidate *candidate) {
-  at_sampler *profile = race->profile;
+  at_sampler *sampler = race->sampler;
   const at_candidate *base = race->candidates[0];
-  attune_status status = at_plan_create(&candidate->plan, profile->op, candidate->implementation,
-                                        &candidate->configuration, profile->problem, profile->timer->device);
+  attune_status status = at_plan_create(&candidate->plan, sampler->op, candidate->implementation,
+                                        &candidate->configuration, sampler->problem, sampler->timer->device);
   if (status == ATTUNE_OK) status = try_candidate(race, candidate);
   candidate->target.bare = candidate->bare;
-  if (status == ATTUNE_OK && candidate == base) at_sampler_calibrate(profile, candidate->target.once_ns);
+  if (status == ATTUNE_OK && candidate == base) at_sampler_calibrate(sampler, candidate->target.once_ns);
   candidate->hidden = candidate->target.rough;
   if (status == ATTUNE_OK && too_slow(race, candidate)) {
     candidate->hopeless = candidate->target.once_ns > HOPELESS * race->best_once_ns + TOO_SLOW_NS;
     at_race_drop(race, candidate, AT_SLOWER);
     return ATTUNE_OK;
   }
-  if (status == ATTUNE_OK) status = at_sampler_ready(profile, &candidate->target);
+  if (status == ATTUNE_OK) status = at_sampler_ready(sampler, &candidate->target);
   if (status == ATTUNE_OK) {
     if (candidate == base || candidate->target.once_ns < race->best_once_ns)
       race->best_once_ns = candidate->target.once_ns;
@@ -104,9 +104,9 @@ static attune_status get_ready(at_race *race, at_candidate *candidate) {
     candidate->ran = true;
     return ATTUNE_OK;
   }
-  if (at_timer_between(profile->timer) != ATTUNE_OK) return status; /* it is no fault of the candidate's */
+  if (at_timer_between(sampler->timer) != ATTUNE_OK) return status; /* it is no fault of the candidate's */
   at_race_drop(race, candidate, candidate->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
-  return attune_stream_synchronize(profile->timer->stream) == ATTUNE_OK && !at_race_stays(race, candidate) ? ATTUNE_OK
+  return attune_stream_synchronize(sampler->timer->stream) == ATTUNE_OK && !at_race_stays(race, candidate) ? ATTUNE_OK
                                                                                                            : status;
 }
 
@@ -174,16 +174,16 @@ static int place_of(const at_race *race, const at_candidate *candidate) {
 /* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call
  * takes in a sample says how many a sample should have: with too few, what happens between two targets counts. */
 static attune_status calibrate_again(at_race *race, double *once_ns) {
-  at_sampler *profile = race->profile;
+  at_sampler *sampler = race->sampler;
   at_timing_target *target = &race->candidates[0]->target;
   double ns = 0.0;
   bool good = true;
-  attune_status status = at_sampler_round(profile, &target, 1, &ns, &good);
+  attune_status status = at_sampler_round(sampler, &target, 1, &ns, &good);
   if (status != ATTUNE_OK || ns <= 0.0 || ns >= *once_ns) return status;
   *once_ns = ns;
-  at_sampler_forget(profile, target);
-  at_sampler_calibrate(profile, ns);
-  return at_sampler_ready(profile, target);
+  at_sampler_forget(sampler, target);
+  at_sampler_calibrate(sampler, ns);
+  return at_sampler_ready(sampler, target);
 }
 
 /* A search is so many calls of the default at least: both its forms tried and sampled, a few rounds, a verification. */
@@ -207,8 +207,8 @@ attune_status at_race_start(at_race *race, double *once_ns) {
 }
 
 double at_race_sample_ns(const at_race *race) {
-  const at_sampler *profile = race->profile;
-  const double calm_ns = profile->once_ns * profile->calls * profile->turns;
+  const at_sampler *sampler = race->sampler;
+  const double calm_ns = sampler->once_ns * sampler->calls * sampler->turns;
   return calm_ns > race->sample_ns ? calm_ns : race->sample_ns;
 }
 
@@ -273,8 +273,8 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
   for (int next = next_waiting(race); next > 0 && at_now_ns() < until_ns && batch_fits(race, 2, until_ns);) {
     at_candidate *batch[SCREEN_BATCH];
     int count = 0;
-    at_sampler_place(race->profile, race->batches++ % SCREEN_PLACES);
-    const attune_status base = at_sampler_ready(race->profile, &race->candidates[0]->target);
+    at_sampler_place(race->sampler, race->batches++ % SCREEN_PLACES);
+    const attune_status base = at_sampler_ready(race->sampler, &race->candidates[0]->target);
     if (base != ATTUNE_OK) return base;
     for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns && batch_fits(race, count + 2, until_ns);
          next = next_waiting(race)) {

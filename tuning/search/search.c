@@ -97,12 +97,12 @@ static double verify_ns(const search *s) {
 
 /* So much of a hard limit is left for it. */
 static void reserve(search *s) {
-  const double known = s->profile.timer->verify_ratio;
+  const double known = s->sampler.timer->verify_ratio;
   s->reserve_ns = s->most_ns > 0.0 ? (known > 0.0 ? known : 1.0) * verify_ns(s) : 0.0;
 }
 
 static attune_status open_verifier(search *s, double expected_ns) {
-  const at_timer *timer = s->profile.timer;
+  const at_timer *timer = s->sampler.timer;
   const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
   return status == ATTUNE_OK ? at_numerical_check_create(&s->verifier, s->op, s->problem, timer->stream, timer->random)
                              : status;
@@ -110,7 +110,7 @@ static attune_status open_verifier(search *s, double expected_ns) {
 
 /* A plan that verified in full, with the making of the verifier, says how good the estimate is. */
 static void note_verified(search *s, double expected_ns, double took_ns) {
-  double *ratio = &s->profile.timer->verify_ratio;
+  double *ratio = &s->sampler.timer->verify_ratio;
   const double now = expected_ns > 0.0 ? took_ns / expected_ns : 1.0, most = 20.0;
   const double bounded = now > most ? most : now < 1.0 / most ? 1.0 / most : now;
   *ratio = *ratio > 0.0 ? 0.5 * (*ratio + bounded) : bounded;
@@ -128,7 +128,7 @@ static at_candidate *verified_winner(search *s, at_search_result *out, attune_st
   while (*status == ATTUNE_OK && !winner) {
     at_candidate *candidate = at_race_winner(&s->race);
     const attune_status checked = at_numerical_check_run(s->verifier, candidate->plan, &out->decision.max_error);
-    const double tolerance = s->profile.timer->settings.tolerance;
+    const double tolerance = s->sampler.timer->settings.tolerance;
     const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
     if (checked == ATTUNE_OK && (exact || candidate == at_race_incumbent(&s->race))) {
       winner = candidate;
@@ -211,7 +211,7 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
 
 /* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
 static double claim_left_ns(const search *s) {
-  const double two_ns = 2e6 * s->profile.timer->settings.candidate_ms,
+  const double two_ns = 2e6 * s->sampler.timer->settings.candidate_ms,
                all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
                most = two_ns > 0.0 && two_ns < all ? two_ns : all,
                left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
@@ -360,7 +360,7 @@ static int64_t warm_until(const search *s) {
 
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
-  s->profile.warm_until_ns = warm_until(s);
+  s->sampler.warm_until_ns = warm_until(s);
   attune_status status = at_search_collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
   const int64_t opened_ns =
@@ -388,7 +388,7 @@ static attune_status run(search *s, at_search_result *out) {
   if (s->claim.rounds) out->raced = raced;
   log_candidates(s);
   at_search_describe(s, winner, &out->decision);
-  if (s->race.steady) at_good_configs_note(s->profile.timer, &s->race, winner);
+  if (s->race.steady) at_good_configs_note(s->sampler.timer, &s->race, winner);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
   at_search_list_trials(s, winner, out);
   return ATTUNE_OK;
@@ -407,19 +407,19 @@ attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op,
               .start_ns = at_now_ns()};
   const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
   s.stage_ns = s.start_ns;
-  s.race.profile = &s.profile;
+  s.race.sampler = &s.sampler;
   s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.times = s.race.steady ? &DEVICE : &HOST;
   const at_floating floating = at_floating_enter(); /* what is stored must not depend on the caller's */
   s.room = malloc(AT_SEARCH_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
-  if (status == ATTUNE_OK) status = at_sampler_open(&s.profile, timer, op, problem, measure);
+  if (status == ATTUNE_OK) status = at_sampler_open(&s.sampler, timer, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
   at_candidate_build_stop(&s.making);
   at_numerical_check_destroy(s.verifier);
   at_race_free(&s.race);
-  at_sampler_close(&s.profile);
+  at_sampler_close(&s.sampler);
   free(s.room);
   (void)at_limit_set(limit_ns);
   at_floating_leave(&floating);

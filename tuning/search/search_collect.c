@@ -44,7 +44,7 @@ static void add_beside(search *s, const at_implementation *implementation, const
 }
 
 static int most_configurations(const search *s) {
-  const int wanted = s->profile.timer->settings.configurations;
+  const int wanted = s->sampler.timer->settings.configurations;
   return wanted > 0 && wanted < AT_SEARCH_CONFIGURATIONS ? wanted : AT_SEARCH_CONFIGURATIONS;
 }
 
@@ -82,7 +82,7 @@ attune_status at_search_collect(search *s) {
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
-    if (turn == 0 && s->race.steady) at_good_configs_add(s->profile.timer, &s->race, s->problem);
+    if (turn == 0 && s->race.steady) at_good_configs_add(s->sampler.timer, &s->race, s->problem);
   }
   for (size_t i = 0; i < n && lists; i++) free(lists[i]);
   free(lists);

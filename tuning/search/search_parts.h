@@ -20,7 +20,7 @@ typedef struct at_schedule {
 
 typedef struct at_search_state {
   at_race race;
-  at_sampler profile;
+  at_sampler sampler;
   at_numerical_check *verifier; /* made when there is a winner to verify */
   const at_op *op;
   const void *problem;

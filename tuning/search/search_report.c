@@ -26,7 +26,7 @@ static const at_candidate *runner_up(const at_search_state *s, const at_candidat
 
 /* What other work did. */
 static void note_load(const at_search_state *s, attune_decision *d) {
-  const double others = at_sampler_others(&s->profile);
+  const double others = at_sampler_others(&s->sampler);
   char used[48] = "other work";
   if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
   snprintf(d->note, sizeof d->note, "unsure: %s disturbed the measurements; measure on a quiet machine", used);
@@ -116,7 +116,7 @@ void at_search_describe(at_search_state *s, at_candidate *winner, attune_decisio
     d->candidates += s->race.candidates[i]->quick > 0.0;
     d->rejected += s->race.candidates[i]->state == AT_FAILED || s->race.candidates[i]->state == AT_WRONG;
   }
-  d->disturbed = s->profile.disturbed;
+  d->disturbed = s->sampler.disturbed;
   note(winner, s, could, d);
   note_default_faults(s, d);
 }

@@ -21,7 +21,7 @@ static const double SIGMAS = 3.0;
 
 typedef struct recheck {
   at_race race;
-  at_sampler profile;
+  at_sampler sampler;
   at_candidate *winner, *standard; /* the winner's; the default's as attune calls it */
   at_confirmation claim;
   const at_op *op;
@@ -76,7 +76,7 @@ static attune_status measure(recheck *r, double budget_ns) {
 
 static attune_status try_numbers(recheck *r, attune_recheck *out) {
   at_numerical_check *verifier = NULL;
-  at_timer *timer = r->profile.timer;
+  at_timer *timer = r->sampler.timer;
   attune_status status = at_numerical_check_create(&verifier, r->op, r->problem, timer->stream, timer->random);
   if (status == ATTUNE_OK) status = at_numerical_check_run(verifier, r->winner->plan, &out->max_error);
   at_numerical_check_destroy(verifier);
@@ -107,17 +107,17 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
 attune_status at_revalidate(attune_recheck *out, at_timer *timer, const at_op *op, const void *problem,
                             attune_measure how, const attune_decision *stored, double budget_ns) {
   recheck r = {.op = op, .problem = problem, .device = timer->device};
-  r.race.profile = &r.profile;
+  r.race.sampler = &r.sampler;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
   const at_floating floating = at_floating_enter();
   out->verdict = ATTUNE_VERDICT_HOLDS;
-  attune_status status = at_sampler_open(&r.profile, timer, op, problem, how);
+  attune_status status = at_sampler_open(&r.sampler, timer, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);
   if (status == ATTUNE_OK) status = measure(&r, budget_ns);
   if (status == ATTUNE_OK) status = try_numbers(&r, out);
   if (status == ATTUNE_OK) judge(&r, stored, out);
   at_race_free(&r.race);
-  at_sampler_close(&r.profile);
+  at_sampler_close(&r.sampler);
   at_floating_leave(&floating);
   return status;
 }

@@ -437,7 +437,7 @@ static attune_status wait_for_turn(void *user) {
 }
 
 /* Tells from time to time that it waits, as tuning does. Under the device's lock. */
-static attune_status wait_to_profile(job *j) {
+static attune_status wait_to_measure(job *j) {
   const int64_t start_ns = at_now_ns();
   attune_status status = at_device_lease_try(j->device);
   for (int64_t nap_ns = TELL_FIRST_NS; status == ATTUNE_BUSY && !at_exit_begun();) {
@@ -459,7 +459,7 @@ attune_status at_with_timer(attune_tuner *tuner, attune_device *device,
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   (void)lock_again(&j);
-  attune_status status = wait_to_profile(&j);
+  attune_status status = wait_to_measure(&j);
   if (status == ATTUNE_OK) {
     status = timer_of(&j, &timer);
     if (status == ATTUNE_OK) {

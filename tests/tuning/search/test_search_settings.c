@@ -99,19 +99,19 @@ TEST(few_configurations_are_asked_for) {
 }
 
 static int launches_of(const char *settings) {
-  at_sampler profile;
+  at_sampler sampler;
   at_timing_target target;
   at_plan *plan = NULL;
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_configuration one = {"ns=1000000"};
   OK(at_search_settings_parse(&timer->settings, settings, "t"));
-  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &one, key.words + 1, device));
   toy_launches = 0;
-  OK(at_sampler_try(&profile, &target, plan, 1e12));
+  OK(at_sampler_try(&sampler, &target, plan, 1e12));
   const int launches = toy_launches;
   at_plan_destroy(plan);
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
   return launches;
 }
 
@@ -136,12 +136,12 @@ TEST(a_budget_ends_warm_ups) {
 }
 
 static int copies_of(const char *settings) {
-  at_sampler profile;
+  at_sampler sampler;
   const at_key key = toy_key(TOY("f32 1000x700"), device);
   OK(at_search_settings_parse(&timer->settings, settings, "t"));
-  OK(at_sampler_open(&profile, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
-  const int copies = profile.operands->copies;
-  at_sampler_close(&profile);
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  const int copies = sampler.operands->copies;
+  at_sampler_close(&sampler);
   return copies;
 }
 
