@@ -131,7 +131,7 @@ static attune_status keep_outputs(at_numerical_check *v) {
   return ATTUNE_OK;
 }
 
-/* The same for every plan of the verifier. */
+/* The same for every plan of the check. */
 static void draw_scalars(at_numerical_check *v) {
   for (int i = 0; i < v->set->scalar_count; i++) {
     const at_scalar *scalar = &v->set->scalars[i];
@@ -145,7 +145,7 @@ attune_status at_numerical_check_create(at_numerical_check **out, const at_op *o
                                         attune_stream *stream, at_random *random) {
   *out = NULL;
   at_numerical_check *v = calloc(1, sizeof *v);
-  if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a verifier");
+  if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a numerical check");
   v->op = op;
   v->problem = problem;
   v->random = random;

@@ -89,10 +89,10 @@ static double verify_ns(const search *s) {
   const at_op *op = s->op;
   const double launches = 2.0 + (op->problem->deterministic(s->problem) ? 3.0 : 0.0) +
                           (op->specials ? (double)op->specials->count(s->problem) : 0.0);
-  const double trusted = s->verifier ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
+  const double trusted = s->check ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
   size_t bytes = 0;
   (void)at_operand_bytes(op, s->problem, &bytes);
-  return (launches + trusted) * s->once_ns + (launches + (s->verifier ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
+  return (launches + trusted) * s->once_ns + (launches + (s->check ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
 }
 
 /* So much of a hard limit is left for it. */
@@ -101,14 +101,14 @@ static void reserve(search *s) {
   s->reserve_ns = s->most_ns > 0.0 ? (known > 0.0 ? known : 1.0) * verify_ns(s) : 0.0;
 }
 
-static attune_status open_verifier(search *s, double expected_ns) {
+static attune_status open_check(search *s, double expected_ns) {
   const at_timer *timer = s->sampler.timer;
   const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
-  return status == ATTUNE_OK ? at_numerical_check_create(&s->verifier, s->op, s->problem, timer->stream, timer->random)
+  return status == ATTUNE_OK ? at_numerical_check_create(&s->check, s->op, s->problem, timer->stream, timer->random)
                              : status;
 }
 
-/* A plan that verified in full, with the making of the verifier, says how good the estimate is. */
+/* A plan that verified in full, with the making of the check, says how good the estimate is. */
 static void note_verified(search *s, double expected_ns, double took_ns) {
   double *ratio = &s->sampler.timer->verify_ratio;
   const double now = expected_ns > 0.0 ? took_ns / expected_ns : 1.0, most = 20.0;
@@ -119,15 +119,15 @@ static void note_verified(search *s, double expected_ns, double took_ns) {
 /* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be
  * verified. */
 static at_candidate *verified_winner(search *s, at_search_result *out, attune_status *status) {
-  const bool first = !s->verifier;
+  const bool first = !s->check;
   const double expected_ns = verify_ns(s);
   const int64_t start_ns = at_now_ns(), limit_ns = at_limit_of();
   if (limit_ns != AT_NO_LIMIT) (void)at_limit_set(limit_ns + 2 * AT_LIMIT_GRACE_NS);
-  if (first) *status = open_verifier(s, expected_ns);
+  if (first) *status = open_check(s, expected_ns);
   at_candidate *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
     at_candidate *candidate = at_race_winner(&s->race);
-    const attune_status checked = at_numerical_check_run(s->verifier, candidate->plan, &out->decision.max_error);
+    const attune_status checked = at_numerical_check_run(s->check, candidate->plan, &out->decision.max_error);
     const double tolerance = s->sampler.timer->settings.tolerance;
     const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
     if (checked == ATTUNE_OK && (exact || candidate == at_race_incumbent(&s->race))) {
@@ -417,7 +417,7 @@ attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op,
   if (status == ATTUNE_OK) status = at_sampler_open(&s.sampler, timer, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
   at_candidate_build_stop(&s.making);
-  at_numerical_check_destroy(s.verifier);
+  at_numerical_check_destroy(s.check);
   at_race_free(&s.race);
   at_sampler_close(&s.sampler);
   free(s.room);

@@ -21,7 +21,7 @@ typedef struct at_schedule {
 typedef struct at_search_state {
   at_race race;
   at_sampler sampler;
-  at_numerical_check *verifier; /* made when there is a winner to verify */
+  at_numerical_check *check; /* made when there is a winner to verify */
   const at_op *op;
   const void *problem;
   attune_device *device;

@@ -72,7 +72,7 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
 static void note_default_faults(const at_search_state *s, attune_decision *d) {
   char faults[96];
   size_t at = strlen(d->note);
-  at_numerical_check_rules(s->verifier, at_numerical_check_default_lost(s->verifier), faults, sizeof faults);
+  at_numerical_check_rules(s->check, at_numerical_check_default_lost(s->check), faults, sizeof faults);
   if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
 }
 

@@ -75,11 +75,11 @@ static attune_status measure(recheck *r, double budget_ns) {
 }
 
 static attune_status try_numbers(recheck *r, attune_recheck *out) {
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_timer *timer = r->sampler.timer;
-  attune_status status = at_numerical_check_create(&verifier, r->op, r->problem, timer->stream, timer->random);
-  if (status == ATTUNE_OK) status = at_numerical_check_run(verifier, r->winner->plan, &out->max_error);
-  at_numerical_check_destroy(verifier);
+  attune_status status = at_numerical_check_create(&check, r->op, r->problem, timer->stream, timer->random);
+  if (status == ATTUNE_OK) status = at_numerical_check_run(check, r->winner->plan, &out->max_error);
+  at_numerical_check_destroy(check);
   if (status != ATTUNE_BAD_DATA) return status;
   out->verdict = ATTUNE_VERDICT_WRONG;
   return ATTUNE_OK;
