@@ -28,7 +28,7 @@ typedef struct at_candidate {
   bool ran;                            /* it was measured and is a yardstick: others may have been dropped for it */
   bool hopeless;                       /* so slow that neighbours with the same differences, and more, are left out */
   bool made;                           /* prepare_many had it, since it was prepared last */
-  int beside;                          /* its place, from 1, in what race.making makes of it; 0: it makes nothing */
+  int beside;                          /* its place, from 1, in race.build; 0: nothing to compile */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   bool lost;                           /* host: alone it is no faster than the default */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
@@ -51,7 +51,7 @@ typedef struct at_race {
   at_sampler *sampler;
   at_candidate *incumbent; /* chosen unless another is better, never dropped; NULL: candidate 0 */
   at_candidate **candidates;
-  struct at_candidate_build *making; /* candidates that are made by it come when it is done; NULL: there are none */
+  struct at_candidate_build *build; /* candidates that it compiles come when it is done; NULL: there are none */
   int count;
   size_t room;
   bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */

@@ -216,10 +216,10 @@ double at_race_sample_ns(const at_race *race) {
  * being made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made,
  * what was made counts. -1: none waits. */
 static int next_waiting(at_race *race) {
-  const bool all = !race->making || at_candidate_build_done(race->making);
-  const int made = all                                     ? AT_CANDIDATE_BUILD_ROOM
-                   : at_candidate_build_left(race->making) ? at_candidate_build_made(race->making)
-                                                           : 0;
+  const bool all = !race->build || at_candidate_build_done(race->build);
+  const int made = all                                    ? AT_CANDIDATE_BUILD_ROOM
+                   : at_candidate_build_left(race->build) ? at_candidate_build_made(race->build)
+                                                          : 0;
   int other = -1;
   for (int i = 1; i < race->count; i++) {
     const at_candidate *candidate = race->candidates[i];

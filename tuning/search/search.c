@@ -304,10 +304,10 @@ static bool any_beside(const search *s) {
 /* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
  * they are not all made by then. */
 static bool wait_for_kernels(search *s) {
-  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, at_search_until(s, s->times->widen_until));
+  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->build, at_search_until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
-    return at_candidate_build_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
-  return at_candidate_build_wait(&s->making);
+    return at_candidate_build_wait_until(&s->build, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
+  return at_candidate_build_wait(&s->build);
 }
 
 /* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
@@ -317,7 +317,7 @@ static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, at_search_until(s, s->times->screen_until), AT_SEARCH_FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (!wait_for_kernels(s)) at_candidate_build_leave(&s->making);
+  if (!wait_for_kernels(s)) at_candidate_build_leave(&s->build);
   const int64_t made = at_now_ns();
   int64_t end = at_search_until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
@@ -408,7 +408,7 @@ attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op,
   const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
   s.stage_ns = s.start_ns;
   s.race.sampler = &s.sampler;
-  s.race.making = &s.making;
+  s.race.build = &s.build;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.times = s.race.steady ? &DEVICE : &HOST;
   const at_floating floating = at_floating_enter(); /* what is stored must not depend on the caller's */
@@ -416,7 +416,7 @@ attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op,
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_sampler_open(&s.sampler, timer, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
-  at_candidate_build_stop(&s.making);
+  at_candidate_build_stop(&s.build);
   at_numerical_check_destroy(s.check);
   at_race_free(&s.race);
   at_sampler_close(&s.sampler);

@@ -34,7 +34,7 @@ static void add_known(search *s) {
 
 /* Adds them, and has what they need compiled while the search runs. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
-  const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
+  const int before = s->build.count, taken = at_candidate_build_add(&s->build, implementation, list, count);
   for (int i = 0; i < taken; i++) {
     at_candidate *candidate = at_race_add(&s->race, implementation, &list[i]);
     if (!candidate) continue;
@@ -77,8 +77,8 @@ attune_status at_search_collect(search *s) {
     if (counts[i] > first && s->op->implementations[i]->prepare_many)
       add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
   }
-  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->making.at_once = at_cpu_count();
-  if (status == ATTUNE_OK) at_candidate_build_start(&s->making, s->problem, s->device);
+  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->build.at_once = at_cpu_count();
+  if (status == ATTUNE_OK) at_candidate_build_start(&s->build, s->problem, s->device);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);

@@ -25,8 +25,8 @@ typedef struct at_search_state {
   const at_op *op;
   const void *problem;
   attune_device *device;
-  at_candidate_build making; /* kernels of candidates, while others are measured */
-  at_configuration *room;    /* AT_SEARCH_CONFIGURATIONS of them */
+  at_candidate_build build; /* kernels of candidates, while others are measured */
+  at_configuration *room;   /* AT_SEARCH_CONFIGURATIONS of them */
   const at_schedule *times;
   double budget_ns, most_ns;
   double reserve_ns; /* of most_ns, for what has to be verified still */
