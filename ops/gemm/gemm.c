@@ -237,13 +237,13 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
 AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands, bool with_c) {
   at_gemm_use use;
-  at_cached_call *recent = at_call_guess(problem);
-  if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
-  __asm__("" : "+r"(recent)); /* one register from here on, where the compiler would keep three for later */
+  at_cached_call *cached = at_call_guess(problem);
+  if (AT_UNLIKELY(!cached)) return call_searched(tuner, stream, problem, operands);
+  __asm__("" : "+r"(cached)); /* one register from here on, where the compiler would keep three for later */
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
     return call_searched(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);
-  const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
+  const at_plan *plan = at_call_of_guess(cached, tuner, stream, &asked);
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, with_c)
                                  : call_searched(tuner, stream, problem, operands);
 }
