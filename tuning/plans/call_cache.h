@@ -67,7 +67,7 @@ typedef struct at_call_cache {
   unsigned turn;                         /* which neighbour is given up next */
   unsigned place;                        /* in at_call_cache_threads */
   /* Where it was found last, in bytes from `slots`: what was asked from an address, a plan that a caller holds. */
-  uint16_t guesses[AT_CALL_CACHE_HINTS];
+  uint16_t hints[AT_CALL_CACHE_HINTS];
 } at_call_cache;
 
 /* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
@@ -137,22 +137,22 @@ static inline void at_call_cache_captured(const attune_stream *stream, uint64_t 
     at_graph_calls_note(stream->capture, tuner, &((at_plan_entry *)(uintptr_t)entry)->calls);
 }
 
-/* Programs ask for the same thing from the same address, mostly: a guess that holds saves the hash. Problems of one
- * array have guesses of their own side by side, those at the same place of several pages too. */
+/* Programs ask for the same thing from the same address, mostly: a hint that holds saves the hash. Problems of one
+ * array have adjacent hints of their own, as do those at the same place of several pages too. */
 static inline uint16_t *at_call_cache_hint(at_call_cache *cache, const void *asked) {
   const uintptr_t address = (uintptr_t)asked;
-  return &cache->guesses[(address >> 6 ^ address >> 16) % AT_CALL_CACHE_HINTS];
+  return &cache->hints[(address >> 6 ^ address >> 16) % AT_CALL_CACHE_HINTS];
 }
 
 _Static_assert(sizeof(at_cached_call) * (AT_CALL_CACHE_SLOTS + AT_CALL_CACHE_WAYS) <= UINT16_MAX,
-               "a guess is any place in slots");
+               "a hint is any place in slots");
 
-static inline at_cached_call *at_call_cache_hinted_at(at_call_cache *cache, const uint16_t *guess) {
-  return (at_cached_call *)(void *)((char *)cache->slots + *guess);
+static inline at_cached_call *at_call_cache_hinted_at(at_call_cache *cache, const uint16_t *hint) {
+  return (at_cached_call *)(void *)((char *)cache->slots + *hint);
 }
 
-static inline void at_call_cache_set_hint(at_call_cache *cache, uint16_t *guess, const at_cached_call *found) {
-  *guess = (uint16_t)((const char *)found - (const char *)cache->slots);
+static inline void at_call_cache_set_hint(at_call_cache *cache, uint16_t *hint, const at_cached_call *found) {
+  *hint = (uint16_t)((const char *)found - (const char *)cache->slots);
 }
 
 AT_INLINE bool at_call_cache_is(const at_cached_call *cached, uint64_t hash, uint64_t tuner,
@@ -189,7 +189,7 @@ AT_INLINE at_cached_call *at_call_cache_hinted(at_call_cache *mine, uint64_t tun
   return AT_LIKELY(at_call_cache_like(cached, cached->hash, tuner, device, asked)) ? cached : NULL;
 }
 
-/* The same by its hash: it is one of a few neighbours, and the next guess. NULL: none. */
+/* The same by its hash: it is one of a few neighbours, and sets the hint. NULL: none. */
 AT_INLINE at_cached_call *at_call_cache_search(at_call_cache *mine, uint64_t tuner, const attune_device *device,
                                                const void *from, const at_call_signature *asked) {
   const uint64_t hash = at_call_signature_hash(tuner, asked);
@@ -231,7 +231,7 @@ AT_INLINE bool at_call_cache_is_plan(const at_cached_call *cached, const at_plan
 AT_INLINE bool at_call_cache_count_plan_at_once(const at_plan *plan) {
   at_call_cache *mine = at_call_cache_at_once();
   if (AT_UNLIKELY(!mine)) return false;
-  at_cached_call *cached = at_call_cache_hinted_at(mine, &mine->guesses[plan->caller_guess]);
+  at_cached_call *cached = at_call_cache_hinted_at(mine, &mine->hints[plan->caller_hint]);
   if (AT_UNLIKELY(!at_call_cache_is_plan(cached, plan))) return false;
   at_call_cache_count(cached);
   return true;
@@ -244,7 +244,7 @@ static inline void at_call_cache_count_plan(const at_plan *plan) {
     at_cached_call *cached = &mine->slots[at_call_cache_first(at_call_cache_plan_hash(plan))];
     for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, cached++)
       if (AT_LIKELY(at_call_cache_is_plan(cached, plan))) {
-        at_call_cache_set_hint(mine, &mine->guesses[plan->caller_guess], cached);
+        at_call_cache_set_hint(mine, &mine->hints[plan->caller_hint], cached);
         at_call_cache_count(cached);
         return;
       }
