@@ -118,37 +118,52 @@ static void note_free(const at_block *block, attune_stream *stream) {
   at_instrument_free("attune_free", stream, at_block_pointer(block), block->rounded, after, count);
 }
 
+/* Lock held. Makes the live block this call's to free, after the work of the stream too. */
+static attune_status take_block(at_allocator *allocator, at_block *block, at_stream_cache *user,
+                                attune_stream *stream) {
+  AT_TRY(add_use(block, user));
+  at_statistics_epoch(allocator);
+  if (claim(block, atomic_load_explicit(&block->cache, memory_order_relaxed))) return ATTUNE_OK;
+  return AT_INVALID("%p on %s was already freed by another thread; should be freed once", at_block_pointer(block),
+                    stream->device->name);
+}
+
+/* Lock held. The block is cached, at once or when other streams have used it. */
+static void retire(at_allocator *allocator, at_block *block) {
+  const at_stream_cache *owner = atomic_load_explicit(&block->cache, memory_order_relaxed);
+  if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
+  (void)at_history_add(allocator, AT_ACTION_FREE_REQUESTED, at_block_address(block), block->rounded, owner);
+  if (block->uses || at_poison_waits(block))
+    at_pending_add(allocator, block);
+  else
+    at_pending_complete(allocator, block);
+}
+
+/* Lock held. Returns memory to the device where the settings, an exact segment or an orphaned pool keep none cached. */
+static void trim(at_allocator *allocator, attune_pool *pool, bool exact) {
+  if (at_allocator_is_direct(allocator) && allocator->captures == 0)
+    (void)at_memory_release(allocator);
+  else if (exact && allocator->captures == 0)
+    at_segments_release_exact(allocator);
+  else if (pool->references == 0)
+    at_pool_release_abandoned(allocator, pool);
+}
+
 static attune_status free_slowly(void *pointer, attune_stream *stream) {
   at_block *block = NULL;
   at_stream_cache *user = at_stream_cache_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
-  attune_status status = lock_block(&block, pointer, stream);
-  if (status != ATTUNE_OK) return status;
-  at_stream_cache *owner = atomic_load_explicit(&block->cache, memory_order_relaxed);
-  at_allocator *allocator = owner->allocator;
+  AT_TRY(lock_block(&block, pointer, stream));
+  at_allocator *allocator = atomic_load_explicit(&block->cache, memory_order_relaxed)->allocator;
   attune_pool *pool = block->segment->heap->pool;
-  status = add_use(block, user);
-  if (status == ATTUNE_OK) at_statistics_epoch(allocator);
-  if (status == ATTUNE_OK && !claim(block, owner))
-    status =
-        AT_INVALID("%p on %s was already freed by another thread; should be freed once", pointer, stream->device->name);
+  const bool exact = block->segment->exact;
+  const attune_status status = take_block(allocator, block, user, stream);
+  const bool watched = status == ATTUNE_OK && at_instrumented_races();
   if (status == ATTUNE_OK) at_allocation_watch_end(allocator, block);
-  const bool watched = at_instrumented_races() && status == ATTUNE_OK;
   if (watched) note_free(block, stream);
   if (status == ATTUNE_OK) {
-    if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
-    (void)at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
-    const bool exact = block->segment->exact;
-    if (block->uses || at_poison_waits(block))
-      at_pending_add(allocator, block);
-    else
-      at_pending_complete(allocator, block);
-    if (at_allocator_is_direct(allocator) && allocator->captures == 0)
-      (void)at_memory_release(allocator);
-    else if (exact && allocator->captures == 0)
-      at_segments_release_exact(allocator);
-    else if (pool->references == 0)
-      at_pool_release_abandoned(allocator, pool);
+    retire(allocator, block);
+    trim(allocator, pool, exact);
   }
   pthread_mutex_unlock(&allocator->lock);
   if (watched) at_instrument_tell();
