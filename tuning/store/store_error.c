@@ -82,8 +82,11 @@ attune_status at_store_fail(at_store *store, int code) {
       return at_fail(ATTUNE_IO_ERROR, "%s: %s; this process may write files of up to %llu bytes (ulimit -f)", path,
                      reason, (unsigned long long)limit.rlim_cur);
     return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
-  case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
+    store->damaged = true;
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s is not a tuning database (%s); move it away or name another with " AT_STORE_NAMED, path, reason);
+  case SQLITE_CORRUPT:
   case SQLITE_FORMAT:
   case SQLITE_TOOBIG:
   case SQLITE_CONSTRAINT:
