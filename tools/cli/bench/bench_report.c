@@ -31,7 +31,7 @@ static bool is_judged(const bench_report *r, size_t i) {
 }
 
 static int rounds_needed(const bench_report *r, size_t cases) {
-  return gate_judge_least_rounds(&r->options->rule, cases, GATE_LOOKS);
+  return gate_judge_least_rounds(&r->options->rule, cases, r->options->looks);
 }
 
 static counts count(const bench_report *r) {
