@@ -22,7 +22,7 @@ enum { NEIGHBOUR_ROWS = 512 };
 
 static const int64_t BUSY_NS = 1000000000; /* after a wait in vain: until then no other call waits */
 
-/* What a choice is asked for. */
+/* Everything that a choice depends on. */
 typedef struct question {
   attune_tuner *tuner;
   const at_op *op;

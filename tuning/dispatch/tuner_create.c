@@ -170,7 +170,7 @@ static void tell_loss(attune_tuner *t) {
          attune_last_message());
 }
 
-/* What cannot be opened is left out and said; the tuner works without. */
+/* A database that cannot be opened is left out with a warning; the tuner works without it. */
 static void tell_databases(attune_tuner *t, attune_status system, const char *message) {
   if (attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD)
     tell_loss(t);

@@ -16,7 +16,7 @@
 #include "src/process/limit.h"
 #include "tuning/measure/staging.h"
 
-/* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an
+/* Fill of the outputs before a launch, by turn. A real that was not written is a NaN, which nothing expects; an
  * integer is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be
  * expected to give NaN: there it is a finite number that is no result of theirs. */
 typedef enum turn { TURN_USUAL, TURN_OTHER, TURN_SPECIAL, TURNS } turn;
@@ -52,7 +52,7 @@ static attune_status fetch(at_numerical_check *v) {
   return at_staging_fetch(v->set->stream, v->host, v->set->arena, v->set->set_bytes);
 }
 
-/* What is no buffer, before and behind each. */
+/* Fetches the guard bytes around each buffer. */
 static attune_status fetch_guards(at_numerical_check *v) {
   attune_status status = ATTUNE_OK;
   size_t at = 0;

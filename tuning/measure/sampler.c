@@ -119,7 +119,7 @@ void at_sampler_close(at_sampler *sampler) {
   sampler->operands = NULL;
 }
 
-/* What the settings want beyond the first launch. */
+/* Warm-up that the settings want beyond the first launch. */
 static attune_status warm_up(at_sampler *sampler, at_plan *plan) {
   const attune_search_options *s = &sampler->timer->settings;
   const int64_t start_ns = at_now_ns(), until_ns = sampler->warm_until_ns ? sampler->warm_until_ns : INT64_MAX;

@@ -56,7 +56,7 @@ static int threads_of(const at_timing_target *target) {
   return at_configuration_get(&plan->configuration, "threads", &threads) && threads > 1 ? (int)threads : 1;
 }
 
-/* What the CPUs gave to a stretch of work. */
+/* CPU time that a stretch of work got. */
 typedef struct stretch {
   at_waits waits; /* of a team */
   int threads;
@@ -164,7 +164,7 @@ attune_status at_sampler_round_host(at_sampler *sampler, at_timing_target *const
   return status;
 }
 
-/* What is not timed before a sample alone, and the calls between two looks at the clock. */
+/* Untimed calls before a sample alone, and calls between two readings of the clock. */
 static const double ALONE_LEAD = 0.15, ALONE_LEAD_BELOW_NS = 20e6, ALONE_PART_NS = 100e3;
 
 /* Calls until so much time has passed, once at least; their count into *done. */

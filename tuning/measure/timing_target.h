@@ -14,7 +14,7 @@
  * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
 #define AT_GRAPH_PLACEMENTS 12
 
-/* What was good for other problems. */
+/* Configurations that won for other problems. */
 typedef struct at_good_config {
   const at_implementation *implementation;
   at_configuration configuration;

@@ -25,7 +25,7 @@
 #include "tuning/plans/plan_table.h"
 #include "tuning/plans/signature_simd.h"
 
-/* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
+/* A call as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
  * a few instructions. */
 typedef struct at_call_signature {
   at_signature_words
@@ -36,7 +36,7 @@ typedef struct at_call_signature {
   size_t rest_bytes; /* 0: there is none */
 } at_call_signature;
 
-/* What words do not say, such as how the operands are used: `bits`, below 2^47, of the operation numbered `op`. */
+/* Properties that the words lack, such as the use of operands: `bits`, below 2^47, of the operation numbered `op`. */
 static inline uint64_t at_call_signature_use(int op, uint64_t bits, bool rest) {
   return bits | (uint64_t)(unsigned)op << 47 | (uint64_t)rest << 63;
 }

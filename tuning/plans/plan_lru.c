@@ -21,7 +21,7 @@ typedef struct at_counted_plan {
   struct at_counted_plan *next, *previous;
 } at_counted_plan;
 
-/* What a slot's plan is found by and why it was chosen, in one piece: the key, then a kept decision. */
+/* Key of a slot's plan and the reason for its choice, in one piece: the key, then a kept decision. */
 typedef struct slot {
   at_counted_plan *plan; /* NULL: free, and the two below too */
   at_key *key;

@@ -100,7 +100,7 @@ double at_race_time(const at_candidate *candidate, double *spread);
  * with true: the race is shaken, the default's own times are that noisy, or there are too few rounds. */
 bool at_race_open(at_race *race, at_candidate **could);
 
-/* What is chosen when nothing beats it. */
+/* The candidate that is chosen unless another beats it. */
 at_candidate *at_race_incumbent(const at_race *race);
 
 /* Adds the default, candidate 0: bare where its implementation can be called so, and then as the incumbent too. */

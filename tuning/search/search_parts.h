@@ -60,7 +60,7 @@ attune_status at_search_collect(at_search_state *s);
 /* Adds neighbours of the fastest, and screens them, wave after wave. */
 attune_status at_search_widen(at_search_state *s);
 
-/* What is stored of the winner, which gains what the claim says from then on. */
+/* Writes the winner's decision; its gain is the claimed one from then on. */
 void at_search_describe(at_search_state *s, at_candidate *winner, attune_decision *d);
 
 /* The raced ones first, then the failed and wrong ones; candidates change their places. */

@@ -24,7 +24,7 @@ static const at_candidate *runner_up(const at_search_state *s, const at_candidat
   return second;
 }
 
-/* What other work did. */
+/* Writes the note about other work. */
 static void note_load(const at_search_state *s, attune_decision *d) {
   const double others = at_sampler_others(&s->sampler);
   char used[48] = "other work";

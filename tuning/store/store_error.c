@@ -19,7 +19,7 @@ void at_store_nap(void) {
   (void)nanosleep(&time, NULL);
 }
 
-/* What the system said, with the mode and the owner of the file and of its folder. */
+/* The system's error, with the mode and the owner of the file and of its folder. */
 static attune_status fail_open(const at_store *store, const char *reason, const char *remedy) {
   char text[128], file[96], folder[PATH_MAX], above[96];
   const int error = sqlite3_system_errno(store->db);

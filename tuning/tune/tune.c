@@ -28,7 +28,7 @@ enum {
 /* A long wait is logged after this time, then each time after twice as long. */
 static const int64_t TELL_FIRST_NS = 1000000000, TELL_MOST_NS = 60000000000;
 
-/* What is too large for the stack of a small thread. */
+/* Too large for the stack of a small thread. */
 typedef struct room {
   at_key key;
   attune_decision head;   /* text of the problem, device, measure */
@@ -318,7 +318,7 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
   return status;
 }
 
-/* What was tuned, how long it took with all waiting, and what came of it. */
+/* Logs the problem, the time with all waiting, and the result. */
 static void tell_result(const attune_decision *d, const at_search_result *result, int64_t took_ns) {
   const double *stage_ms = result->stage_ms;
   char versus[128] = "", raced[32] = "", took[AT_TIME_CHARS], time[AT_TIME_CHARS], other[AT_TIME_CHARS];

@@ -159,7 +159,7 @@ enum {
       16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
 
-/* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the cache's lock held, read by
+/* Counters of what the program holds; [pool] is 0 large, 1 small. Written with the cache's lock held, read by
  * anybody. */
 enum { AT_COUNT_ALLOCATIONS, AT_COUNT_BYTES, AT_COUNT_REQUESTED, AT_COUNTS };
 typedef struct at_stream_cache_counter {
@@ -178,7 +178,7 @@ typedef enum at_stream_cache_life {
   AT_STREAM_CACHE_CLOSED
 } at_stream_cache_life;
 
-/* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next
+/* The allocator's state for one stream. Never freed: a closed one, whose stream is gone and done, serves the next
  * stream. */
 struct at_stream_cache {
   atomic_int lock;        /* guards bins, used, counters */
@@ -288,7 +288,7 @@ unsigned at_allocator_flags(const at_allocator *allocator);
 const char *at_allocator_backend(const at_allocator *allocator);
 /* Whether the driver has an allocator of its own for the device, in stream order. */
 bool at_async_possible(attune_device *device);
-/* What follows from new settings. Lock held. */
+/* Applies new settings. Lock held. */
 void at_allocator_apply(at_allocator *allocator);
 /* True when the allocator has no memory of the device. Lock held. */
 bool at_allocator_is_empty(at_allocator *allocator);

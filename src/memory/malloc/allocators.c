@@ -54,7 +54,7 @@ at_allocator *at_allocator_of(attune_device *device) {
   return allocator;
 }
 
-/* What follows from the settings. */
+/* Applies the settings. */
 void at_allocator_apply(at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   atomic_store(&allocator->plain_rounding, !options->any_division);

@@ -111,7 +111,7 @@ static attune_status find_block(at_allocator *allocator, const at_request *reque
   return *out ? ATTUNE_OK : add_or_make_room(allocator, request, out);
 }
 
-/* What is more than all of the device's memory is not tried: it would cost the cache and get nothing. */
+/* A request larger than the device's memory is not tried: it would empty the cache in vain. */
 static bool can_ever_fit(const at_allocator *allocator, const at_request *request) {
   if (request->bytes > PTRDIFF_MAX / 4) return false;
   if (allocator->has_own || request->pool->own_allocator) return true;
@@ -171,7 +171,7 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                  (unsigned long long)available, (unsigned long long)total);
 }
 
-/* What was taken for the request alone has the size that was asked for: there is no more. */
+/* A segment for this request alone has exactly the requested size. */
 static void hand_out(at_allocator *allocator, const at_request *request, at_block *block) {
   block->rounded = block->segment->exact ? block->size : request->size;
   block->requested = request->bytes;

@@ -61,7 +61,7 @@ static bool is_reached(at_pinned_use *use) {
   return closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
 }
 
-/* What is reached goes; true when nothing is left. On a lost device nothing ever is. Lock held. */
+/* Drops the uses that are over; true when none is left. On a lost device none is ever over. Lock held. */
 static bool is_done(at_pinned_block *block) {
   for (at_pinned_use **link = &block->uses; *link;) {
     at_pinned_use *use = *link;
@@ -80,7 +80,7 @@ static void note(at_pinned_cache *cache, at_action action, const at_pinned_block
   (void)at_history_note(cache->history, action, at_pinned_address(block), block->size, 0);
 }
 
-/* What the settings say is too large to be kept. Lock held. */
+/* False: too large to be cached, by the settings. Lock held. */
 static bool is_kept(const at_pinned_block *block) {
   return block->cut || block->size <= at_pinned_form_of(block->device).most_kept;
 }

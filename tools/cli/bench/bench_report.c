@@ -195,7 +195,7 @@ static int write_reports(const bench_report *r) {
   return code;
 }
 
-/* What was interrupted tells what it can. */
+/* An interrupted run reports what it has. */
 static int code_of(const bench_report *r) {
   const size_t count_of_cases = r->outcome->count;
   if (!r->outcome->judged) return count(r).failed ? CLI_FAILED : CLI_DONE;
