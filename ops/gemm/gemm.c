@@ -277,18 +277,18 @@ static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner
 }
 
 /* A call like the last one from the problem's address. Everything else is done by others, so that this needs few
- * registers and no stack, whose loads would wait for the count's store; for that the guess comes first, too. */
-AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
-                                     const attune_gemm_operands *operands, bool with_c) {
+ * registers and no stack, whose loads would wait for the count's store; for that the hint comes first, too. */
+AT_INLINE attune_status call_hinted(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
+                                    const attune_gemm_operands *operands, bool with_c) {
   at_gemm_use use;
-  at_cached_call *recent = at_call_guess(problem);
-  if (AT_UNLIKELY(!recent)) return call_searched(tuner, stream, problem, operands);
-  __asm__("" : "+r"(recent)); /* one register from here on, where the compiler would keep three for later */
+  at_cached_call *cached = at_call_hinted(problem);
+  if (AT_UNLIKELY(!cached)) return call_searched(tuner, stream, problem, operands);
+  __asm__("" : "+r"(cached)); /* one register from here on, where the compiler would keep three for later */
   if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)) ||
       AT_UNLIKELY(is_extended(problem)))
     return call_searched(tuner, stream, problem, operands);
   const at_call_signature asked = signature_of(problem, use);
-  const at_plan *plan = at_call_of_guess(recent, tuner, stream, &asked);
+  const at_plan *plan = at_call_of_hint(cached, tuner, stream, &asked);
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream, with_c)
                                  : call_searched(tuner, stream, problem, operands);
 }
@@ -296,7 +296,7 @@ AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream,
 static __attribute__((noinline)) attune_status call_with_c(attune_tuner *tuner, attune_stream *stream,
                                                            const attune_gemm_problem *problem,
                                                            const attune_gemm_operands *operands) {
-  return call_guessed(tuner, stream, problem, operands, true);
+  return call_hinted(tuner, stream, problem, operands, true);
 }
 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
@@ -306,7 +306,7 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
     return call_other_size(tuner, stream, problem, operands);
   if (AT_UNLIKELY(at_instrumented())) return call(tuner, stream, problem, operands);
   if (!zero(&operands->beta)) return call_with_c(tuner, stream, problem, operands);
-  return call_guessed(tuner, stream, problem, operands, false);
+  return call_hinted(tuner, stream, problem, operands, false);
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
@@ -431,7 +431,7 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
 }
 
 /* A plain plan (without C, A and B in their places), not the first run of the thread: no stack is needed
- * (call_guessed). D is compared before the run is counted, while the addresses are in registers: the count's store
+ * (call_hinted). D is compared before the run is counted, while the addresses are in registers: the count's store
  * would have them read again. */
 attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   if (AT_UNLIKELY(!plan) || AT_UNLIKELY(!stream) || AT_UNLIKELY(!o) || AT_UNLIKELY(plan->plain != stream->device) ||

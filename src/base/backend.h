@@ -18,14 +18,14 @@ typedef struct at_graph at_graph; /* backend-private */
 struct at_random_call;            /* src/random/call.h */
 struct at_reduce_call;            /* src/comm/reduce.h */
 
-/* What `enter` changed in the calling thread. */
+/* State of the calling thread that `enter` changed. */
 typedef struct at_entered {
   int previous, mode;
   bool relaxed;
   void *context;
 } at_entered;
 
-/* What the device's clocks do: measurements taken while `slowed` are thrown away. */
+/* State of the device's clocks: measurements taken while `slowed` are thrown away. */
 typedef struct at_clock_state {
   int clock_mhz; /* 0: not known */
   bool slowed;   /* hardware or thermal slowdown (not a mere power cap) */
@@ -144,7 +144,7 @@ typedef struct at_backend_vm {
   attune_status (*unmap)(attune_device *device, void *address, size_t bytes, uint64_t handle);
 } at_backend_vm;
 
-/* What processes share. */
+/* Sharing between processes. */
 typedef struct at_backend_ipc {
   /* Mapped memory for another process, as a descriptor that the caller closes; and, as vm->map, a mapping of what such
    * a descriptor, which stays the caller's, is of. vm->unmap ends that too. */
@@ -222,7 +222,7 @@ typedef struct at_backend_graph {
    * (*in_place), else a new one. After a failure `older` is as before. */
   attune_status (*update)(at_graph *graph, at_graph *older, bool keep, bool *in_place);
   size_t (*nodes)(const at_graph *graph);
-  /* What fails of the file itself is the caller's to see. `brief`: without parameters. */
+  /* The caller checks the file itself for errors. `brief`: without parameters. */
   attune_status (*dump)(const at_graph *graph, FILE *file, bool brief);
   void *(*native)(const at_graph *graph, bool executable); /* NULL: it has none */
   /* Of what was captured, and kept. `out` is cleared; get_parameters has the kind and room for arguments in *out, and
@@ -238,7 +238,7 @@ typedef struct at_backend_graph {
   attune_status (*memory)(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
 } at_backend_graph;
 
-/* What only CUDA has. */
+/* CUDA only. */
 typedef struct at_backend_runtime {
   /* An error number of the backend's own, that a call of the program gave, as a status and a message. */
   attune_status (*check_error)(attune_device *device, int error, const char *what);
@@ -333,7 +333,7 @@ attune_status at_device_check_waits(const attune_device *device);
 /* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any
  * thread. */
 void at_memory_stream_closing(attune_stream *stream);
-void at_memory_stream_closed(struct at_stream_cache *front);
+void at_memory_stream_closed(struct at_stream_cache *cache);
 void at_memory_device_lost(attune_device *device);
 
 /* True while `stream` is being captured into a graph. */

@@ -39,7 +39,7 @@ void at_string_builder_add(at_string_builder *text, const char *format, ...) {
   va_end(args);
 }
 
-/* What is not printable ASCII becomes an escape, so that the text is valid JSON whatever a driver calls its device. */
+/* Escapes all but printable ASCII, so that the text is valid JSON whatever a driver calls its device. */
 void at_string_builder_quote(at_string_builder *text, const char *string) {
   at_string_builder_add(text, "\"");
   for (; *string; string++) {

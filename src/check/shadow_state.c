@@ -75,7 +75,7 @@ static void forget_allocations(at_shadow_state *world, const at_span *span) {
   }
 }
 
-/* What accessed these addresses is over. In a capture its replays do it still. */
+/* Ends all accesses to these addresses. In a capture, its replays still repeat them. */
 static void end_accesses(at_shadow_state *world, const at_span *span) {
   at_interval *each = at_interval_find(world->accesses, span->start, span->end), *next = NULL;
   for (; each; each = next) {

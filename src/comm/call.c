@@ -22,7 +22,7 @@ typedef struct call {
 
 /* ---- observers ---- */
 
-/* What a rank's part of the work reads and writes: by its own stream. */
+/* Accesses of a rank's part of the work, by its own stream. */
 static void tell_data(const attune_comm *comm, const call *c) {
   for (int k = 0; k < c->count; k++)
     for (int i = 0; i < comm->local; i++) {

@@ -49,7 +49,7 @@ typedef enum at_comm_kind {
   AT_COMM_REDUCE_SCATTER
 } at_comm_kind;
 
-/* What a call does with its data. */
+/* Operation of a call on its data. */
 typedef struct at_comm_task {
   at_comm_kind kind;
   attune_reduction reduction; /* of the kinds that have one */

@@ -17,7 +17,7 @@ size_t at_copies_set_staging(size_t bytes) {
   return before;
 }
 
-/* What a call works with. */
+/* State of a call. */
 typedef struct scene {
   attune_comm *comm;
   attune_stream *const *streams;

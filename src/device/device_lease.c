@@ -51,7 +51,7 @@ typedef struct record {
 /* Behind it the holder of the gate, while it waits. */
 #define WAITER_AT ((off_t)sizeof(record))
 
-/* What this process saw of the others' lease of a device. */
+/* The other processes' lease of a device, as this one saw it. */
 typedef struct sighting {
   uint64_t generation, beat;
   int64_t since_ns;   /* since when each check saw them so; 0: it was free */

@@ -23,7 +23,7 @@ struct attune_file {
   unsigned generation;
 };
 
-/* What a call is asked for. */
+/* Arguments of a call. */
 typedef struct at_transfer {
   attune_file *file;
   attune_stream *stream;

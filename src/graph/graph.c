@@ -67,7 +67,7 @@ attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *str
   return at_graph_capture_start(graph, stream, options, false);
 }
 
-/* What the backend captured becomes the graph's; its executable is made now, or with keep_graph at the first replay. */
+/* Gives the backend's capture to the graph; its executable is made now, or with keep_graph at the first replay. */
 static attune_status adopt(attune_graph *graph, at_graph *captured) {
   const at_backend_graph *backend = graph->device->backend.graph;
   attune_status status = graph->keep ? ATTUNE_OK : backend->instantiate(captured, false);

@@ -97,7 +97,7 @@ static attune_status check_new(const attune_node *node, size_t index, const attu
   }
 }
 
-/* What a replay uses is not known any more. */
+/* Forgets which memory a replay uses. */
 static void forget_uses(attune_graph *graph) {
   if (graph->watched) at_instrument_graph_gone(&graph->watched);
 }

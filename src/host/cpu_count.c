@@ -95,12 +95,15 @@ static double line_quota(const char *root, char *line) {
   return 0.0;
 }
 
+enum { MEMBERSHIP_BYTES = 8192 };
+
 double at_cgroup_quota(const char *root, const char *membership) {
-  char text[8192], *rest = NULL;
+  char *text = malloc(MEMBERSHIP_BYTES), *rest = NULL; /* the stack may be small */
   double smallest = 0.0;
-  if (at_read_small(membership, text, sizeof text) == 0) return 0.0;
-  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-    smallest = tighter(smallest, line_quota(root, line));
+  if (text && at_read_small(membership, text, MEMBERSHIP_BYTES) > 0)
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+      smallest = tighter(smallest, line_quota(root, line));
+  free(text);
   return smallest;
 }
 

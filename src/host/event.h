@@ -26,7 +26,7 @@ typedef struct at_host_record {
   int64_t time_ns;   /* valid once reached */
 } at_host_record;
 
-/* What marks the nodes of external events in a recording; their argument is an at_host_event *. */
+/* Marks the nodes of external events in a recording; their argument is an at_host_event *. */
 void at_host_record_node(const void *args);
 void at_host_wait_node(const void *args);
 
@@ -37,7 +37,7 @@ uint64_t at_host_event_plan(at_host_event *event, at_queue *queue);
 void at_host_event_place(at_host_event *event, uint64_t number, uint64_t position);
 void at_host_event_happen(at_host_event *event, uint64_t number);
 
-/* What a wait waits for, held; await waits for it and lets go. */
+/* The state that a wait waits for, held; await waits for it and releases it. */
 at_host_record at_host_event_take(at_host_event *event);
 void at_host_record_await(const at_host_record *record);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record.c: writes a capture down. Every stream of it has a front: the nodes that its next work waits for. Work becomes
- * a node that waits for the front and then is the front; an event takes a copy of it, a wait adds the event's to it. */
+ * record.c: records a capture. Every stream of it has a frontier: the nodes that its next work waits for. Work becomes
+ * a node that waits for the frontier and then is the frontier; an event copies it, a wait adds the event's to it. */
 #include "src/host/record.h"
 
 #include "src/host/queue.h"
@@ -10,16 +10,16 @@
 
 #define NODES_MOST (UINT32_C(1) << 30)
 
-typedef struct front {
+typedef struct frontier {
   const attune_stream *stream;
   at_points points;
-} front;
+} frontier;
 
 /* capture->recording */
 typedef struct tape {
   at_recording recording;
-  front *front; /* [0] is the stream that the capture began on */
-  int fronts;
+  frontier *frontier; /* [0] is the stream that the capture began on */
+  int frontiers;
 } tape;
 
 static attune_status no_memory(at_capture *capture) {
@@ -29,8 +29,8 @@ static attune_status no_memory(at_capture *capture) {
 static void free_tape(at_capture *capture) {
   tape *t = capture->recording;
   if (!t) return;
-  for (int i = 0; i < t->fronts; i++) free(t->front[i].points.node);
-  free(t->front);
+  for (int i = 0; i < t->frontiers; i++) free(t->frontier[i].points.node);
+  free(t->frontier);
   free(t);
   capture->recording = NULL;
 }
@@ -70,15 +70,15 @@ static bool room_for(void **array, uint32_t count, uint32_t *room, uint32_t more
   return true;
 }
 
-/* The stream's front; a stream that just joined gets an empty one. NULL: no memory. */
-static front *front_of(tape *t, const attune_stream *stream) {
-  for (int i = 0; i < t->fronts; i++)
-    if (t->front[i].stream == stream) return &t->front[i];
-  front *fronts = realloc(t->front, ((size_t)t->fronts + 1) * sizeof *fronts);
-  if (!fronts) return NULL;
-  t->front = fronts;
-  t->front[t->fronts] = (front){.stream = stream};
-  return &t->front[t->fronts++];
+/* The stream's frontier; a stream that just joined gets an empty one. NULL: no memory. */
+static frontier *frontier_of(tape *t, const attune_stream *stream) {
+  for (int i = 0; i < t->frontiers; i++)
+    if (t->frontier[i].stream == stream) return &t->frontier[i];
+  frontier *frontiers = realloc(t->frontier, ((size_t)t->frontiers + 1) * sizeof *frontiers);
+  if (!frontiers) return NULL;
+  t->frontier = frontiers;
+  t->frontier[t->frontiers] = (frontier){.stream = stream};
+  return &t->frontier[t->frontiers++];
 }
 
 static bool add_point(at_points *points, uint32_t node) {
@@ -96,7 +96,7 @@ attune_status at_record_begin(attune_stream *stream) {
   AT_TRY(at_queue_check(stream->state));
   tape *t = calloc(1, sizeof *t);
   capture->recording = t;
-  if (t && front_of(t, stream)) return ATTUNE_OK;
+  if (t && frontier_of(t, stream)) return ATTUNE_OK;
   free_tape(capture);
   return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");
 }
@@ -119,7 +119,7 @@ static bool add_args(at_recording *r, const void *args, size_t bytes, size_t *ou
 /* Under the lock. Nothing counts until all of it has its place. */
 static bool add_node(tape *t, const attune_stream *stream, at_node node, const void *args) {
   at_recording *r = &t->recording;
-  front *f = front_of(t, stream);
+  frontier *f = frontier_of(t, stream);
   if (!f || r->nodes >= NODES_MOST || r->edges >= NODES_MOST) return false;
   const uint32_t before = f->points.count;
   if (!room_for((void **)&r->edge, r->edges, &r->edge_room, before, sizeof *r->edge) ||
@@ -151,7 +151,7 @@ attune_status at_record_event(attune_event *event, attune_stream *stream) {
   at_capture *capture = stream->capture;
   AT_TRY(at_queue_check(stream->state));
   pthread_mutex_lock(&capture->lock);
-  const front *f = front_of(capture->recording, stream);
+  const frontier *f = frontier_of(capture->recording, stream);
   const uint32_t count = f ? f->points.count : 0;
   at_points *point = f ? malloc(sizeof *point + count * sizeof *point->node) : NULL;
   if (point) {
@@ -179,7 +179,7 @@ attune_status at_record_wait(attune_stream *stream, attune_event *event) {
   }
   const at_points *point = event->point;
   pthread_mutex_lock(&capture->lock);
-  front *f = front_of(capture->recording, stream);
+  frontier *f = frontier_of(capture->recording, stream);
   bool done = f != NULL;
   for (uint32_t i = 0; done && i < point->count; i++) done = add_point(&f->points, point->node[i]);
   pthread_mutex_unlock(&capture->lock);
@@ -193,7 +193,7 @@ static attune_status check_joined(at_capture *capture) {
   const at_recording *r = &t->recording;
   unsigned char *seen = calloc((size_t)r->nodes + 1, 1);
   if (!seen) return no_memory(capture);
-  const at_points *end = &t->front[0].points;
+  const at_points *end = &t->frontier[0].points;
   for (uint32_t i = 0; i < end->count; i++) seen[end->node[i]] = 1;
   uint32_t lost = 0;
   for (uint32_t n = r->nodes; n-- > 0;) {

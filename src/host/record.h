@@ -17,7 +17,7 @@ typedef struct at_node {
   uint32_t first_edge, edges; /* the nodes it waits for: edge[first_edge ...] */
 } at_node;
 
-/* What was written down. While it is under way the capture's lock guards it; afterwards it is constant. */
+/* The recorded work. While it is under way the capture's lock guards it; afterwards it is constant. */
 typedef struct at_recording {
   at_node *node;
   uint32_t nodes, node_room;
@@ -32,7 +32,7 @@ void at_recording_free(at_recording *recording);
 /* False: no memory, and *out is empty. */
 bool at_recording_copy(at_recording *out, const at_recording *from);
 
-/* What the host backend does for a stream in a capture. end: whatever comes of it, the capture has no recording any
+/* The host backend's functions for a stream in a capture. end: whatever comes of it, the capture has no recording any
  * more; *out is the caller's, empty on failure. */
 attune_status at_record_begin(attune_stream *stream);
 attune_status at_record_end(attune_stream *stream, at_recording *out);

@@ -9,7 +9,7 @@
 
 #include "src/base/backend.h"
 
-/* What the thread had set, for at_cancel_let. */
+/* Previous setting of the thread, for at_cancel_let. */
 static inline int at_cancel_hold(void) {
   int before = PTHREAD_CANCEL_ENABLE;
   (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);

@@ -12,7 +12,7 @@
 
 #include "src/base/support.h"
 
-/* What a thread had, for at_floating_leave. */
+/* Previous state of the thread, for at_floating_leave. */
 typedef struct at_floating {
   fenv_t before;
   bool changed;

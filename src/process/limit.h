@@ -19,7 +19,7 @@ int64_t at_limit_set(int64_t until_ns);
 /* The calling thread's limit. What other threads do for it is given this. */
 int64_t at_limit_of(void);
 
-/* What is left of it in ns, 0 at least; infinity: there is none. */
+/* Returns the time left in ns, at least 0; infinity: there is no limit. */
 double at_limit_left_ns(void);
 
 /* OK while there is time; else BUDGET_EXHAUSTED, with a message. */

@@ -23,7 +23,7 @@ size_t at_read_small(const char *path, char *out, size_t size) {
   return length;
 }
 
-/* What follows the name in /proc/PID/stat, from the state on; NULL: there is no such process. */
+/* The fields after the name in /proc/PID/stat, from the state on; NULL: there is no such process. */
 static const char *read_stat(int64_t pid, char *text, size_t size) {
   char path[48];
   (void)snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);

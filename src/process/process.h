@@ -22,7 +22,7 @@ bool at_process_stopped(int64_t pid);
  * have ended before the others. */
 bool at_process_gone(int64_t pid);
 
-/* What tells this boot of this machine from all others, into out[size]; the host's name where the kernel does not say.
+/* Identifies this boot of this machine, into out[size]; the host's name where the kernel does not say.
  */
 void at_boot_identity(char *out, size_t size);
 

@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static at_graph_calls *all;
 
-/* What was replayed before the fork is the parent's. */
+/* Replays before the fork are the parent's. */
 static void after_fork(void *unused, bool child) {
   (void)unused;
   for (at_graph_calls *c = all; c && child; c = c->next)

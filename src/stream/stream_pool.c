@@ -31,7 +31,7 @@ static void watch_fork(void) {
   at_fork_watch_add(&watch);
 }
 
-/* What the device makes of a wish: lower numbers come first, nothing comes after the normal priority 0. */
+/* The device's priority for a requested one: lower numbers come first, nothing comes after the normal priority 0. */
 static attune_status clamp(int *priority, attune_device *device) {
   int least = 0, greatest = 1 - POOL_PRIORITIES;
   attune_status status = ATTUNE_OK;

@@ -163,7 +163,7 @@ TEST(references_agree_with_oracles) {
 
 static int checked;
 
-static void verify(at_numerical_check *verifier, const at_op *op, const at_implementation *implementation,
+static void verify(at_numerical_check *check, const at_op *op, const at_implementation *implementation,
                    const void *problem, const char *text) {
   static at_configuration room[MOST];
   const int count = implementation->configurations(implementation, problem, device, room, MOST);
@@ -172,7 +172,7 @@ static void verify(at_numerical_check *verifier, const at_op *op, const at_imple
     at_plan *plan = NULL;
     double error = 0.0;
     OK(at_plan_create(&plan, op, implementation, &room[i], problem, device));
-    if (at_numerical_check_run(verifier, plan, &error) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+    if (at_numerical_check_run(check, plan, &error) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
     at_plan_destroy(plan);
     checked++;
   }
@@ -180,14 +180,14 @@ static void verify(at_numerical_check *verifier, const at_op *op, const at_imple
 
 static void implement(const at_op_test *op_test, const void *problem, const char *text) {
   const at_op *op = op_test->op;
-  at_numerical_check *verifier = NULL;
-  OK(at_numerical_check_create(&verifier, op, problem, stream, data));
+  at_numerical_check *check = NULL;
+  OK(at_numerical_check_create(&check, op, problem, stream, data));
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (strcmp(implementation->backend, "host") == 0 && implementation->supports(implementation, problem, device))
-      verify(verifier, op, implementation, problem, text);
+      verify(check, op, implementation, problem, text);
   }
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 TEST(implementations_are_right) {

@@ -178,7 +178,7 @@ static int remembered(const attune_tuner *tuner, uint64_t *calls) {
 TEST(long_problems) {
   enum { PROBLEMS = 26, ROUNDS = 8 };
   attune_tuner *tuner = open_tuner();
-  toy_problem asked; /* at one address, so that the guess is wrong each time, but for what lies 250 bytes behind */
+  toy_problem asked; /* at one address, so that the hint is wrong each time, but for what lies 250 bytes behind */
   int64_t sum = 0, expected = 0;
   const toy_operands o = {&sum};
   for (int round = 0; round < ROUNDS; round++)

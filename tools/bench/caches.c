@@ -22,7 +22,7 @@ void *at_caches_memory(size_t bytes) {
   return out;
 }
 
-/* What was only read leaves a cache at no cost, so lines are read; the sum goes back so that none is left out. */
+/* Clean lines leave a cache at no cost, so lines are read; the sum goes back so that none is left out. */
 void at_caches_empty(void *memory, size_t bytes) {
   volatile unsigned char *at = memory;
   unsigned char sum = 0;

@@ -30,7 +30,7 @@ static attune_status fail_of(const char *what, attune_status status) {
                                 : at_fail(status, "%s: %s", what, name);
 }
 
-/* What a function of the program's says from here on is its own. */
+/* From here on, messages are those of the program's function. */
 static void forget_message(void) {
   if (*attune_last_message()) (void)at_message_settle(&(at_message){.text = ""}, ATTUNE_OK);
 }

@@ -39,7 +39,7 @@ int64_t at_bench_calls(const at_bench_timing *timing);
 /* One sample. After a failure the case is still open. */
 attune_status at_bench_take(at_bench_timing *timing, at_bench_sample *out);
 
-/* What the device's clock did while samples were taken. */
+/* State of the device's clock while samples were taken. */
 typedef struct at_bench_clock {
   int mhz; /* at the end; 0: not known */
   bool throttled;

@@ -40,7 +40,7 @@ void at_bench_cut(attune_bench *bench, size_t count);
 
 #define AT_BENCH_NAME_CHARS 200 /* with the end */
 
-/* What the flops of a case are in: "f32", "f32-reduced". */
+/* Type of a case's flops: "f32", "f32-reduced". */
 #define AT_BENCH_ARITHMETIC_CHARS 16
 void at_bench_arithmetic(char out[AT_BENCH_ARITHMETIC_CHARS], const attune_bench_case *c);
 

@@ -123,7 +123,7 @@ static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *
   at_one_line(out);
 }
 
-/* What the arithmetic is done on. */
+/* Type of the arithmetic. */
 static attune_dtype dtype_of(const problem_case *c) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;

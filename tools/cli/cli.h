@@ -71,7 +71,7 @@ json_t *cli_json_number(double number);
 /* cmd_explain.c: a copy of `from`, or NULL: an empty one; without memory the command ends. */
 attune_decision *cli_decision(const attune_decision *from);
 
-/* What it says, for as long as it is kept. */
+/* Its fields, valid while it is kept. */
 attune_decision_info cli_info(const attune_decision *decision);
 
 /* Every field of a decision; NULL members never. */
@@ -91,7 +91,7 @@ cli_tint cli_speedup_tint(const attune_decision_info *decision);
 
 /* table.c */
 
-/* What may happen to a column's text. */
+/* Treatment of a column's text that is too long. */
 typedef enum cli_cut {
   CLI_WHOLE = 0,
   CLI_CUT = 1, /* cut to fit a terminal */

@@ -34,7 +34,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   return 0;
 }
 
-/* What one device is, gathered for both outputs. */
+/* One device's properties, gathered for both outputs. */
 typedef struct description {
   attune_device *device;
   attune_device_properties properties;

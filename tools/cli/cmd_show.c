@@ -43,7 +43,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 /* ---- how often programs called a problem ---- */
 
-/* What was recorded on one device, by problem. */
+/* Recorded problems of one device. */
 typedef struct calls {
   const char *device;
   attune_workload *workload;

@@ -90,7 +90,7 @@ static void look_up(tune_run *run) {
   tdestroy(seen, keep_node);
 }
 
-/* What a problem may take in ms, in its turn; 0: what it needs, negative: none is left. */
+/* Budget of a problem in ms, in its turn; 0: as much as it needs, negative: none is left. */
 static double look_ms(const tune_run *run, const tune_item *it) {
   return run->options->budget_s > 0 ? tune_budget_look_ms(run, it) : 0;
 }

@@ -129,7 +129,9 @@ static const cli_option bench_options[] = {
     {"save", 'o', "FILE", CLI_FILE, "Append every sample to this result file"},
     {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "Name of the run in the result file"},
     {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
-     "Number of rounds, each in fresh processes (default: 24); with --against, unsure cases get more"},
+     "Number of rounds, each in fresh processes; also for cases that stay unsure (default: 24; with --against, unsure "
+     "cases "
+     "get up to 192)"},
     {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY,
      "Number of samples per case and round, each a quarter of a millisecond (default: 32)"},
     {"hang", CLI_OPTION_HANG, "SECONDS", CLI_ANY,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What argp adds to every command. */
+/* Options that argp adds to every command. */
 static const cli_option added[] = {{"help", 'h', NULL, CLI_NO_VALUE, "Print help about the command and its options"},
                                    {"usage", 256, NULL, CLI_NO_VALUE, "Print a short usage message"},
                                    {"version", 'V', NULL, CLI_NO_VALUE, "Print the version of attune"},
@@ -35,7 +35,7 @@ static bool may_be_file(cli_value value) {
 
 /* ---- bash ---- */
 
-/* What completes a value: words of compgen. */
+/* Completion of a value: words of compgen. */
 static void print_compgen(cli_value value) {
   const char *words = words_of(value);
   if (may_be_file(value)) fputs("-f ", stdout);
@@ -117,7 +117,7 @@ static void print_zsh_text(const char *text) {
   print_quoted(text, "[]:\\", "'\\''");
 }
 
-/* What completes a value, as an action of _arguments. */
+/* Completion of a value, as an action of _arguments. */
 static void print_zsh_action(cli_value value) {
   const char *words = words_of(value);
   if (value == CLI_WORKLOAD) {
@@ -184,7 +184,7 @@ static void print_fish_text(const char *text) {
   print_quoted(text, "\\", "\\'");
 }
 
-/* What completes a value, as options of fish's complete. */
+/* Completion of a value, as options of fish's complete. */
 static void print_fish_values(cli_value value, bool option) {
   const char *words = words_of(value);
   if (may_be_file(value)) {

@@ -23,7 +23,7 @@ static void on_alarm(int number) {
   _exit(128 + cli_interrupted);
 }
 
-/* What was ignored at the start stays so: nohup and a shell's background jobs want that. */
+/* Signals that were ignored at the start stay ignored: nohup and a shell's background jobs want that. */
 static void set_handler(int number, const struct sigaction *action) {
   struct sigaction before;
   if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN) return;

@@ -46,7 +46,7 @@ static void consider(nearest *n, const char *name) {
   n->distance = away;
 }
 
-/* What other programs call it. */
+/* Names of commands in other programs. */
 static const char *const synonyms[][2] = {
     {"list", "show"},    {"ls", "show"},  {"status", "show"}, {"info", "devices"},    {"check", "verify"},
     {"compile", "warm"}, {"run", "eval"}, {"why", "explain"}, {"benchmark", "bench"}, {"diff", "compare"}};

@@ -101,7 +101,7 @@ static bool leave_out(const cli_table *table, int *widths) {
   return true;
 }
 
-/* What a column should have at least. */
+/* Minimum width of a column. */
 static int readable(const cli_table *table, int column) {
   int most = READABLE;
   for (size_t row = 0; table->columns[column].shrink == CLI_LONG && row < table->rows; row++) {

@@ -26,7 +26,7 @@ static work *first; /* what waits, the oldest first; with `running` that one is 
 static bool running;
 static unsigned generation; /* of the process that these hold for: a child of fork has nothing to decide */
 
-/* What waited in the parent is leaked in the child, a few kilobytes. */
+/* The parent's waiting entries are leaked in the child, a few kilobytes. */
 static void lock(void) {
   at_compile_lock();
   if (generation == at_fork_generation_now()) return;

@@ -68,7 +68,7 @@ static void list_one(attune_precompile *a, wanted *w) {
   (void)at_compile_start(&a->group);
 }
 
-/* What is left is not compiled ahead: the search does it. */
+/* The rest is not compiled ahead: the search does it. */
 static void give_up(attune_precompile *a) {
   a->given_up = true;
   for (size_t i = 0; i < a->count; i++) a->problems[i].listed = LISTED, a->problems[i].left = 0;

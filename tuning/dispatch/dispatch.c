@@ -22,7 +22,7 @@ enum { NEIGHBOUR_ROWS = 512 };
 
 static const int64_t BUSY_NS = 1000000000; /* after a wait in vain: until then no other call waits */
 
-/* What a choice is asked for. */
+/* Everything that a choice depends on. */
 typedef struct question {
   attune_tuner *tuner;
   const at_op *op;
@@ -145,7 +145,7 @@ static bool is_busy(const attune_tuner *tuner, const attune_device *device) {
   return at_now_ns() < atomic_load_explicit(&tuner->busy_until_ns[device->index], memory_order_relaxed);
 }
 
-/* The same of a database that was locked. */
+/* Like is_busy, of a database that was locked. */
 static bool is_locked(const attune_tuner *tuner) {
   return at_now_ns() < atomic_load_explicit(&tuner->locked_until_ns, memory_order_relaxed);
 }
@@ -198,14 +198,14 @@ static attune_status tune(const question *q, attune_decision *out, at_plan **pla
   return status;
 }
 
-/* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
+/* Logs and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
  * compiled. */
 static void note(const question *q, at_plan_table *table, const at_key *key, int as, const attune_decision *decision,
                  bool uncompiled) {
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool records = q->mode == ATTUNE_MODE_RECORD;
   const char *fingerprint = NULL;
-  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) { /* which tells, perhaps at the process's end, what is stored */
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) { /* it reports, perhaps at the process's end, what is stored */
     at_tuner_open(q->tuner);
     (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
   }
@@ -221,6 +221,54 @@ static bool may_run_before(const attune_tuner *tuner, attune_mode mode, attune_s
          !at_stream_capturing(stream);
 }
 
+/* A decision with its plan, and how long it holds. */
+typedef struct choice {
+  attune_decision *decision;
+  at_plan *plan;
+  bool provisional; /* another call may do better: a guess is not kept */
+  bool uncompiled;  /* only until the winner's kernel is compiled */
+} choice;
+
+/* The plan of an earlier decision beyond the table's bound; of a provisional one while nothing better can be had. */
+static const at_plan *find_kept(attune_tuner *tuner, const at_key *key, bool provisional) {
+  const at_plan *plan = at_plan_table_use_beyond(&tuner->plans, key);
+  if (!plan && provisional) plan = at_plan_table_find(&tuner->captured, key);
+  if (!plan && provisional) plan = at_plan_table_use_beyond(&tuner->captured, key);
+  return plan;
+}
+
+static attune_status find_winner(const question *q, bool locked, choice *out, bool *uncompiled) {
+  if (q->mode == ATTUNE_MODE_OFF) return ATTUNE_NOT_FOUND;
+  if (locked) return ATTUNE_BUSY;
+  const attune_status status =
+      at_find_ready_winner(q->tuner, q->op, q->problem, q->device, out->decision, &out->plan, uncompiled);
+  if (status == ATTUNE_BUSY) atomic_store(&q->tuner->locked_until_ns, at_now_ns() + BUSY_NS);
+  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is not used: %s", attune_last_message());
+  return status;
+}
+
+/* The stored winner, else the one that tuning finds, else a guess. `uncompiled` is &out->uncompiled; NULL: kernels that
+ * must be compiled are waited for. */
+static attune_status choose(const question *q, bool locked, bool late, choice *out, bool *uncompiled) {
+  attune_status status = find_winner(q, locked, out, uncompiled);
+  out->provisional = late || status == ATTUNE_BUSY;
+  if (status != ATTUNE_OK && q->mode == ATTUNE_MODE_TUNE && !late) {
+    status = tune(q, out->decision, &out->plan);
+    out->provisional = out->provisional || status == ATTUNE_BUSY;
+  }
+  return status == ATTUNE_OK ? status : guess(q, out->decision, &out->plan, uncompiled);
+}
+
+/* Puts the choice into its table. */
+static attune_status keep(const question *q, const at_key *key, int as, choice *made, const at_plan **out) {
+  const bool kept_apart = made->provisional && made->decision->source <= ATTUNE_SOURCE_NEIGHBOUR;
+  at_plan_table *table = kept_apart ? &q->tuner->captured : &q->tuner->plans;
+  const attune_status status = at_plan_table_put(table, key, &made->plan, made->decision, true);
+  *out = made->plan;
+  if (status == ATTUNE_OK) note(q, table, key, as, made->decision, made->uncompiled);
+  return status;
+}
+
 static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                             bool waits, const at_plan **out) {
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
@@ -228,35 +276,14 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   const bool locked = mode != ATTUNE_MODE_OFF && is_locked(tuner);
   const bool late = mode == ATTUNE_MODE_TUNE && /* would tune, may not now */
                     (at_stream_capturing(stream) || is_busy(tuner, stream->device));
-  if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
-  if ((late || locked) &&
-      ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
-    return ATTUNE_OK;
-  at_plan *plan = NULL;
-  attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
-  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a decision");
-  bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
-  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND
-                         : locked                ? ATTUNE_BUSY
-                                  : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
-  if (status == ATTUNE_BUSY && !locked) atomic_store(&tuner->locked_until_ns, at_now_ns() + BUSY_NS);
-  bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
-  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is not used: %s", attune_last_message());
-  if (status != ATTUNE_OK) {
-    if (mode == ATTUNE_MODE_TUNE && !late) {
-      status = tune(&q, decision, &plan);
-      unsure = unsure || status == ATTUNE_BUSY;
-    }
-    if (status != ATTUNE_OK) status = guess(&q, decision, &plan, before);
-  }
-  if (status == ATTUNE_OK) {
-    at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
-    status = at_plan_table_put(table, key, &plan, decision, true);
-    *out = plan;
-    if (status == ATTUNE_OK) note(&q, table, key, as, decision, uncompiled);
-  }
-  free(decision);
-  if (status == ATTUNE_OK && uncompiled && !at_deferred_add(tuner, op, key, q.device, decide_later))
+  if ((*out = find_kept(tuner, key, late || locked))) return ATTUNE_OK;
+  choice made = {.decision = malloc(sizeof *made.decision)}; /* the stack may be small */
+  if (!made.decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a decision");
+  const bool may_run_default = !waits && may_run_before(tuner, mode, stream);
+  attune_status status = choose(&q, locked, late, &made, may_run_default ? &made.uncompiled : NULL);
+  if (status == ATTUNE_OK) status = keep(&q, key, as, &made, out);
+  free(made.decision);
+  if (status == ATTUNE_OK && made.uncompiled && !at_deferred_add(tuner, op, key, q.device, decide_later))
     at_log(ATTUNE_LOG_INFO,
            "a winner is not compiled in the background: the queue is full, or no thread could be started");
   return status;

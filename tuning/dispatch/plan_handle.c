@@ -58,7 +58,7 @@ attune_status at_plan_handle_create(attune_plan **out, attune_tuner *tuner, attu
   made->plan.origin =
       !plan->counted && stream->device->properties.kind == ATTUNE_DEVICE_HOST ? plan : &made->plan; /* or plan_lru.c */
   made->plan.id = entry ? at_call_cache_plan_id(atomic_fetch_add_explicit(&plans, 1, memory_order_relaxed) + 1) : 0;
-  made->plan.caller_guess = at_call_cache_plan_hint(&made->plan);
+  made->plan.caller_hint = at_call_cache_plan_hint(&made->plan);
   made->plan.tuner = tuner->id;
   made->plan.entry = entry;
   made->plan.caller_flags = flags;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * public_call.h: the way of a call, for the public function of any operation. A
- * call just like a recent one of its thread finds its plan at once: at_call_guessed, else at_call_searched; one that is
+ * call just like a recent one of its thread finds its plan at once: at_call_by_hint, else at_call_searched; one that is
  * captured in a graph is noted there too. Others are checked and normalised by their operation into a key, and go on
  * with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_PUBLIC_CALL_H
@@ -12,46 +12,46 @@
 
 /* The plan of a recent call, NULL: of none, and the call is counted. The entry's plan is read at each call, so that a
  * newer winner is used at once. */
-AT_INLINE const at_plan *at_call_again(at_cached_call *recent) {
-  const at_plan *plan = AT_LIKELY(recent != NULL) ? at_plan_entry_plan(recent->entry) : NULL;
-  if (AT_LIKELY(plan != NULL)) at_call_cache_count(recent);
+AT_INLINE const at_plan *at_call_again(at_cached_call *cached) {
+  const at_plan *plan = AT_LIKELY(cached != NULL) ? at_plan_entry_plan(cached->entry) : NULL;
+  if (AT_LIKELY(plan != NULL)) at_call_cache_count(cached);
   return plan;
 }
 
 /* What was found last for a problem at the address `from`, NULL: the thread has nothing yet; and its plan if the
- * call is just like it, which is then counted, NULL: it is not. The two steps of at_call_guessed. */
-AT_INLINE at_cached_call *at_call_guess(const void *from) {
+ * call is just like it, which is then counted, NULL: it is not. The two steps of at_call_by_hint. */
+AT_INLINE at_cached_call *at_call_hinted(const void *from) {
   at_call_cache *mine = at_call_cache_at_once();
   return AT_LIKELY(mine != NULL) ? at_call_cache_hinted_at(mine, at_call_cache_hint(mine, from)) : NULL;
 }
 
-AT_INLINE const at_plan *at_call_of_guess(at_cached_call *recent, const attune_tuner *tuner,
-                                          const attune_stream *stream, const at_call_signature *asked) {
+AT_INLINE const at_plan *at_call_of_hint(at_cached_call *cached, const attune_tuner *tuner, const attune_stream *stream,
+                                         const at_call_signature *asked) {
   return AT_LIKELY(!stream->capture) &&
-                 AT_LIKELY(at_call_cache_like(recent, recent->hash, tuner->id, stream->device, asked))
-             ? at_call_again(recent)
+                 AT_LIKELY(at_call_cache_like(cached, cached->hash, tuner->id, stream->device, asked))
+             ? at_call_again(cached)
              : NULL;
 }
 
 /* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
  * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it
  * finds nothing the second looks at the rest. */
-AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
+AT_INLINE const at_plan *at_call_by_hint(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                          const at_call_signature *asked) {
-  at_cached_call *recent = at_call_guess(from);
-  return AT_LIKELY(recent != NULL) ? at_call_of_guess(recent, tuner, stream, asked) : NULL;
+  at_cached_call *cached = at_call_hinted(from);
+  return AT_LIKELY(cached != NULL) ? at_call_of_hint(cached, tuner, stream, asked) : NULL;
 }
 
 AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                           const at_call_signature *asked) {
   at_call_cache *mine = at_call_cache_mine();
   if (AT_UNLIKELY(!mine)) return NULL;
-  at_cached_call *recent = NULL;
+  at_cached_call *cached = NULL;
   if (mine != at_call_cache_at_once() || stream->capture)
-    recent = at_call_cache_hinted(mine, tuner->id, stream->device, from, asked);
-  if (!recent) recent = at_call_cache_search(mine, tuner->id, stream->device, from, asked);
-  const at_plan *plan = at_call_again(recent);
-  if (plan) at_call_cache_captured(stream, tuner->id, recent->entry);
+    cached = at_call_cache_hinted(mine, tuner->id, stream->device, from, asked);
+  if (!cached) cached = at_call_cache_search(mine, tuner->id, stream->device, from, asked);
+  const at_plan *plan = at_call_again(cached);
+  if (plan) at_call_cache_captured(stream, tuner->id, cached->entry);
   return plan;
 }
 

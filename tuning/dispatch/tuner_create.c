@@ -170,7 +170,7 @@ static void tell_loss(attune_tuner *t) {
          attune_last_message());
 }
 
-/* What cannot be opened is left out and said; the tuner works without. */
+/* A database that cannot be opened is left out with a warning; the tuner works without it. */
 static void tell_databases(attune_tuner *t, attune_status system, const char *message) {
   if (attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD)
     tell_loss(t);
@@ -214,7 +214,7 @@ static void after_fork(void *of, bool child) {
   attune_tuner *t = of;
   if (child) {
     pthread_mutex_init(&t->open_lock, NULL);
-    memset(t->profilers, 0, sizeof t->profilers);
+    memset(t->timers, 0, sizeof t->timers);
     at_plan_table_count_anew(&t->plans);
     at_plan_table_count_anew(&t->captured);
   }
@@ -312,7 +312,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   at_plan_table_close(&t->plans);
   at_plan_table_close(&t->captured);
   for (int i = 0; i < AT_MAX_DEVICES; i++) {
-    at_timer_destroy(t->profilers[i]);
+    at_timer_destroy(t->timers[i]);
     free(t->fingerprints[i]);
   }
   at_store_close(t->user);

@@ -16,7 +16,7 @@
 #include "src/process/limit.h"
 #include "tuning/measure/staging.h"
 
-/* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an
+/* Fill of the outputs before a launch, by turn. A real that was not written is a NaN, which nothing expects; an
  * integer is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be
  * expected to give NaN: there it is a finite number that is no result of theirs. */
 typedef enum turn { TURN_USUAL, TURN_OTHER, TURN_SPECIAL, TURNS } turn;
@@ -52,7 +52,7 @@ static attune_status fetch(at_numerical_check *v) {
   return at_staging_fetch(v->set->stream, v->host, v->set->arena, v->set->set_bytes);
 }
 
-/* What is no buffer, before and behind each. */
+/* Fetches the guard bytes around each buffer. */
 static attune_status fetch_guards(at_numerical_check *v) {
   attune_status status = ATTUNE_OK;
   size_t at = 0;
@@ -131,7 +131,7 @@ static attune_status keep_outputs(at_numerical_check *v) {
   return ATTUNE_OK;
 }
 
-/* The same for every plan of the verifier. */
+/* The same for every plan of the check. */
 static void draw_scalars(at_numerical_check *v) {
   for (int i = 0; i < v->set->scalar_count; i++) {
     const at_scalar *scalar = &v->set->scalars[i];
@@ -145,7 +145,7 @@ attune_status at_numerical_check_create(at_numerical_check **out, const at_op *o
                                         attune_stream *stream, at_random *random) {
   *out = NULL;
   at_numerical_check *v = calloc(1, sizeof *v);
-  if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a verifier");
+  if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a numerical check");
   v->op = op;
   v->problem = problem;
   v->random = random;

@@ -81,7 +81,7 @@ static const char *bytes_text(char out[BYTES_CHARS], double bytes) {
   return out;
 }
 
-/* What is free, with what attune keeps for later; 0: not known. */
+/* Free memory, including what attune has cached; 0: not known. */
 static double free_bytes(attune_device *device, double wanted) {
   uint64_t available = 0, all = 0;
   if (device->backend.memory->info(device, &available, &all) != ATTUNE_OK) return 0.0;

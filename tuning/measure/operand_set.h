@@ -31,7 +31,7 @@ typedef struct at_operand_set {
   size_t operands_stride;            /* bytes from one copy's to the next one's */
 } at_operand_set;
 
-/* What launch takes of a copy. */
+/* Arguments of a launch on a copy. */
 static inline void *at_operand_set_operands(const at_operand_set *set, int copy) {
   return set->operands + (size_t)copy * set->operands_stride;
 }

@@ -2,7 +2,7 @@
  * sampler.c: how a sample is taken.
  *
  * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device
- * never idles between subjects and host cost is not in the times. Each graph replays `calls` launches over operand
+ * never idles between targets and host cost is not in the times. Each graph replays `calls` launches over operand
  * copies of its own, so that a replay does not find its inputs in the cache. Host: sampler_host.c. */
 #include "tuning/measure/sampler.h"
 
@@ -14,15 +14,15 @@
 #include "src/process/limit.h"
 #include "tuning/measure/sampler_host.h"
 
-attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, int copy) {
-  return plan->launch(plan, at_operand_set_operands(profile->operands, copy % profile->operands->copies),
-                      profile->profiler->stream);
+attune_status at_sampler_launch(const at_sampler *sampler, const at_plan *plan, int copy) {
+  return plan->launch(plan, at_operand_set_operands(sampler->operands, copy % sampler->operands->copies),
+                      sampler->timer->stream);
 }
 
-attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *subject, int from, int to) {
+attune_status at_sampler_launch_calls(const at_sampler *sampler, const at_timing_target *target, int from, int to) {
   attune_status status = ATTUNE_OK;
   for (int i = from; i < to && status == ATTUNE_OK; i++)
-    status = at_sampler_launch(profile, subject->plan, subject->first_copy + i);
+    status = at_sampler_launch(sampler, target->plan, target->first_copy + i);
   return status;
 }
 
@@ -42,260 +42,259 @@ enum {
   MOST_TURNS = 8
 };
 
-static bool on_host(const at_timer *profiler) {
-  return profiler->device->properties.kind == ATTUNE_DEVICE_HOST;
+static bool on_host(const at_timer *timer) {
+  return timer->device->properties.kind == ATTUNE_DEVICE_HOST;
 }
 
 attune_status at_timer_create(at_timer **out, attune_device *device) {
   *out = NULL;
-  at_timer *profiler = calloc(1, sizeof *profiler);
-  if (!profiler) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a profiler");
-  profiler->device = device;
-  attune_status status = at_random_create(&profiler->random, (uint64_t)at_now_ns());
-  if (status == ATTUNE_OK && on_host(profiler)) {
+  at_timer *timer = calloc(1, sizeof *timer);
+  if (!timer) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a timer");
+  timer->device = device;
+  attune_status status = at_random_create(&timer->random, (uint64_t)at_now_ns());
+  if (status == ATTUNE_OK && on_host(timer)) {
     (void)at_cpu_capacity(); /* now, so that no search's time is spent on it */
-    profiler->stream = attune_stream_default(device);
+    timer->stream = attune_stream_default(device);
   } else if (status == ATTUNE_OK) {
-    status = attune_stream_create(&profiler->stream, device);
+    status = attune_stream_create(&timer->stream, device);
     for (int i = 0; i <= AT_ROUND_TARGETS && status == ATTUNE_OK; i++)
-      status = attune_event_create(&profiler->events[i], device, NULL);
+      status = attune_event_create(&timer->events[i], device, NULL);
   }
   if (status != ATTUNE_OK) {
-    at_timer_destroy(profiler);
+    at_timer_destroy(timer);
     return status;
   }
-  *out = profiler;
+  *out = timer;
   return ATTUNE_OK;
 }
 
-void at_timer_destroy(at_timer *profiler) {
-  if (!profiler) return;
-  for (int i = 0; i <= AT_ROUND_TARGETS; i++) attune_event_destroy(profiler->events[i]);
-  attune_stream_destroy(profiler->stream);
-  at_random_destroy(profiler->random);
-  free(profiler);
+void at_timer_destroy(at_timer *timer) {
+  if (!timer) return;
+  for (int i = 0; i <= AT_ROUND_TARGETS; i++) attune_event_destroy(timer->events[i]);
+  attune_stream_destroy(timer->stream);
+  at_random_destroy(timer->random);
+  free(timer);
 }
 
-attune_status at_sampler_open(at_sampler *profile, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_sampler_open(at_sampler *sampler, at_timer *timer, const at_op *op, const void *problem,
                               attune_measure measure) {
-  memset(profile, 0, sizeof *profile);
-  profile->profiler = profiler;
-  profile->op = op;
-  profile->problem = problem;
-  profile->calls = profile->turns = 1;
-  profile->open_ns = at_now_ns();
-  profile->open_cpu_ns = at_cpu_time_ns();
-  profile->open_busy_ns = on_host(profiler) ? at_busy_time_ns() : -1;
-  profile->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
-  profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
-  profile->graphs = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
-                    profiler->device->backend.graph && !on_host(profiler);
-  profile->graph = profile->graphs;
+  memset(sampler, 0, sizeof *sampler);
+  sampler->timer = timer;
+  sampler->op = op;
+  sampler->problem = problem;
+  sampler->calls = sampler->turns = 1;
+  sampler->open_ns = at_now_ns();
+  sampler->open_cpu_ns = at_cpu_time_ns();
+  sampler->open_busy_ns = on_host(timer) ? at_busy_time_ns() : -1;
+  sampler->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
+  sampler->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
+  sampler->graphs = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
+                    timer->device->backend.graph && !on_host(timer);
+  sampler->graph = sampler->graphs;
   size_t one = 0;
   AT_TRY(at_operand_bytes(op, problem, &one));
-  AT_TRY(at_operand_room(profiler->device, one));
-  const size_t cache = (size_t)profiler->device->properties.cache_bytes,
-               memory = (size_t)profiler->device->properties.memory_bytes;
+  AT_TRY(at_operand_room(timer->device, one));
+  const size_t cache = (size_t)timer->device->properties.cache_bytes,
+               memory = (size_t)timer->device->properties.memory_bytes;
   const size_t usual = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
-  const size_t wanted = (size_t)profiler->settings.rotate_mb << 20;
+  const size_t wanted = (size_t)timer->settings.rotate_mb << 20;
   const size_t cold = wanted ? wanted : usual;
-  const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
-  attune_status status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
+  const size_t copies = sampler->cold && one ? (cold + one - 1) / one : 1;
+  attune_status status = at_operand_set_create(&sampler->operands, op, problem, timer->stream, timer->random,
                                                copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
-  if (status == ATTUNE_OK) at_operand_set_place(profile->operands, profile->seed);
+  if (status == ATTUNE_OK) at_operand_set_place(sampler->operands, sampler->seed);
   return status;
 }
 
-double at_sampler_others(const at_sampler *profile) {
-  const int64_t busy_ns = profile->open_busy_ns < 0 ? -1 : at_busy_time_ns();
+double at_sampler_others(const at_sampler *sampler) {
+  const int64_t busy_ns = sampler->open_busy_ns < 0 ? -1 : at_busy_time_ns();
   if (busy_ns < 0) return -1.0;
-  const double wall = (double)(at_now_ns() - profile->open_ns), own = (double)(at_cpu_time_ns() - profile->open_cpu_ns),
-               all = (double)(busy_ns - profile->open_busy_ns);
+  const double wall = (double)(at_now_ns() - sampler->open_ns), own = (double)(at_cpu_time_ns() - sampler->open_cpu_ns),
+               all = (double)(busy_ns - sampler->open_busy_ns);
   return wall > 0.0 && all > own ? (all - own) / wall : 0.0;
 }
 
-void at_sampler_close(at_sampler *profile) {
-  at_operand_set_destroy(profile->operands);
-  profile->operands = NULL;
+void at_sampler_close(at_sampler *sampler) {
+  at_operand_set_destroy(sampler->operands);
+  sampler->operands = NULL;
 }
 
-/* What the settings want beyond the first launch. */
-static attune_status warm_up(at_sampler *profile, at_plan *plan) {
-  const attune_search_options *s = &profile->profiler->settings;
-  const int64_t start_ns = at_now_ns(), until_ns = profile->warm_until_ns ? profile->warm_until_ns : INT64_MAX;
+/* Warm-up that the settings want beyond the first launch. */
+static attune_status warm_up(at_sampler *sampler, at_plan *plan) {
+  const attune_search_options *s = &sampler->timer->settings;
+  const int64_t start_ns = at_now_ns(), until_ns = sampler->warm_until_ns ? sampler->warm_until_ns : INT64_MAX;
   attune_status status = ATTUNE_OK;
   const double least_ns = s->warmup_ms * 1e6;
   for (int i = 1; status == ATTUNE_OK && (i < s->warmups || (double)(at_now_ns() - start_ns) < least_ns); i++) {
     if (at_now_ns() >= until_ns) break;
-    status = at_sampler_launch(profile, plan, profile->next_copy + i);
-    if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);
+    status = at_sampler_launch(sampler, plan, sampler->next_copy + i);
+    if (status == ATTUNE_OK) status = attune_stream_synchronize(sampler->timer->stream);
   }
   return status;
 }
 
 /* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
  * returns, which loading the code comes before: enough to know one that is far too slow. */
-attune_status at_sampler_try(at_sampler *profile, at_timing_target *subject, at_plan *plan, double slow_ns) {
-  at_timer *profiler = profile->profiler;
-  const bool host = on_host(profiler);
-  memset(subject, 0, sizeof *subject);
-  subject->plan = plan;
-  attune_status status = at_timer_between(profiler);
+attune_status at_sampler_try(at_sampler *sampler, at_timing_target *target, at_plan *plan, double slow_ns) {
+  at_timer *timer = sampler->timer;
+  const bool host = on_host(timer);
+  memset(target, 0, sizeof *target);
+  target->plan = plan;
+  attune_status status = at_timer_between(timer);
   int64_t given_ns = at_now_ns();
-  if (status == ATTUNE_OK) status = at_sampler_launch(profile, plan, profile->next_copy);
+  if (status == ATTUNE_OK) status = at_sampler_launch(sampler, plan, sampler->next_copy);
   if (!host) given_ns = at_now_ns();
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  subject->once_ns = (double)(at_now_ns() - given_ns);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(timer->stream);
+  target->once_ns = (double)(at_now_ns() - given_ns);
   if (status != ATTUNE_OK || at_limit_left_ns() <= 0.0) return status; /* the limit ends with it */
-  if (host) status = warm_up(profile, plan);
-  if (status == ATTUNE_OK && host) return at_sampler_try_host(profile, subject);
-  if (status == ATTUNE_OK && subject->once_ns > slow_ns) return ATTUNE_OK;
-  if (status == ATTUNE_OK) status = warm_up(profile, plan);
-  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
-  if (status == ATTUNE_OK) status = at_sampler_launch(profile, plan, profile->next_copy + 1);
-  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  return status == ATTUNE_OK ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
-                             : status;
+  if (host) status = warm_up(sampler, plan);
+  if (status == ATTUNE_OK && host) return at_sampler_try_host(sampler, target);
+  if (status == ATTUNE_OK && target->once_ns > slow_ns) return ATTUNE_OK;
+  if (status == ATTUNE_OK) status = warm_up(sampler, plan);
+  if (status == ATTUNE_OK) status = attune_event_record(timer->events[0], timer->stream);
+  if (status == ATTUNE_OK) status = at_sampler_launch(sampler, plan, sampler->next_copy + 1);
+  if (status == ATTUNE_OK) status = attune_event_record(timer->events[1], timer->stream);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(timer->stream);
+  return status == ATTUNE_OK ? attune_event_elapsed_ns(&target->once_ns, timer->events[0], timer->events[1]) : status;
 }
 
 static int clamp(double value, int least, int most) {
   return value < least ? least : value > most ? most : (int)value;
 }
 
-void at_sampler_calibrate(at_sampler *profile, double once_ns) {
-  const bool host = on_host(profile->profiler);
-  profile->graph = profile->graphs && once_ns <= GRAPH_BELOW_NS;
+void at_sampler_calibrate(at_sampler *sampler, double once_ns) {
+  const bool host = on_host(sampler->timer);
+  sampler->graph = sampler->graphs && once_ns <= GRAPH_BELOW_NS;
   if (once_ns < 1.0) once_ns = 1.0;
   double calls = (host ? QUICK_NS_HOST : QUICK_NS_CUDA) / once_ns;
-  if (profile->cold &&
-      profile->operands->set_bytes) { /* one sample should not find its own first inputs in the cache again */
+  if (sampler->cold &&
+      sampler->operands->set_bytes) { /* one sample should not find its own first inputs in the cache again */
     const double turn =
-        2.0 * (double)profile->profiler->device->properties.cache_bytes / (double)profile->operands->set_bytes;
+        2.0 * (double)sampler->timer->device->properties.cache_bytes / (double)sampler->operands->set_bytes;
     if (calls < turn) calls = turn;
   }
-  const int most = profile->graph ? MOST_GRAPH_CALLS : host ? MOST_EAGER_CALLS : MOST_GRAPH_CALLS;
-  profile->calls = clamp(calls, 1, most);
-  profile->once_ns = once_ns;
+  const int most = sampler->graph ? MOST_GRAPH_CALLS : host ? MOST_EAGER_CALLS : MOST_GRAPH_CALLS;
+  sampler->calls = clamp(calls, 1, most);
+  sampler->once_ns = once_ns;
 }
 
-bool at_sampler_be_sure(at_sampler *profile) {
-  const int calls = profile->calls;
-  if (profile->graph) {
-    const int least = clamp(GRAPH_NS / profile->once_ns, LEAST_GRAPH_CALLS, ENOUGH_GRAPH_CALLS);
-    if (calls < least) profile->calls = least;
+bool at_sampler_be_sure(at_sampler *sampler) {
+  const int calls = sampler->calls;
+  if (sampler->graph) {
+    const int least = clamp(GRAPH_NS / sampler->once_ns, LEAST_GRAPH_CALLS, ENOUGH_GRAPH_CALLS);
+    if (calls < least) sampler->calls = least;
   }
-  const bool host = on_host(profile->profiler);
-  const double turns = (host ? SURE_NS_HOST : SURE_NS_CUDA) / (profile->once_ns * profile->calls);
-  profile->turns = clamp(turns + (host ? 1.0 : 0.5), 1, MOST_TURNS);
-  return profile->calls != calls;
+  const bool host = on_host(sampler->timer);
+  const double turns = (host ? SURE_NS_HOST : SURE_NS_CUDA) / (sampler->once_ns * sampler->calls);
+  sampler->turns = clamp(turns + (host ? 1.0 : 0.5), 1, MOST_TURNS);
+  return sampler->calls != calls;
 }
 
-int at_sampler_placements(const at_sampler *profile) {
-  return profile->graph ? AT_GRAPH_PLACEMENTS : AT_MAX_SAMPLES;
+int at_sampler_placements(const at_sampler *sampler) {
+  return sampler->graph ? AT_GRAPH_PLACEMENTS : AT_MAX_SAMPLES;
 }
 
-void at_sampler_place(at_sampler *profile, int placement) {
-  if (placement == profile->placement) return;
-  at_operand_set_place(profile->operands, profile->seed + (uint64_t)placement);
-  profile->placement = placement;
-  profile->moved = true;
+void at_sampler_place(at_sampler *sampler, int placement) {
+  if (placement == sampler->placement) return;
+  at_operand_set_place(sampler->operands, sampler->seed + (uint64_t)placement);
+  sampler->placement = placement;
+  sampler->moved = true;
 }
 
 /* A graph of a sample's calls at the present placement. */
-static attune_status capture(at_sampler *profile, at_timing_target *subject) {
-  attune_stream *stream = profile->profiler->stream;
+static attune_status capture(at_sampler *sampler, at_timing_target *target) {
+  attune_stream *stream = sampler->timer->stream;
   const at_backend_graph *backend = stream->device->backend.graph;
   attune_status status = backend->capture_begin(stream);
   if (status != ATTUNE_OK) return status;
-  for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++)
-    status = at_sampler_launch(profile, subject->plan, subject->first_copy + i);
+  for (int i = 0; i < sampler->calls && status == ATTUNE_OK; i++)
+    status = at_sampler_launch(sampler, target->plan, target->first_copy + i);
   at_graph *graph = NULL;
   const attune_status ended = backend->capture_end(stream, &graph);
   if (status == ATTUNE_OK) status = ended;
   if (status == ATTUNE_OK)
-    subject->graphs[profile->placement] = graph;
+    target->graphs[sampler->placement] = graph;
   else if (graph)
     backend->destroy(graph);
   return status;
 }
 
-attune_status at_sampler_ready(at_sampler *profile, at_timing_target *subject) {
-  if (profile->graph && subject->graphs[profile->placement]) return ATTUNE_OK;
-  subject->first_copy = profile->next_copy;
-  profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
-  if (on_host(profile->profiler)) at_sampler_ready_host(profile, subject);
-  if (!profile->graph) return ATTUNE_OK;
+attune_status at_sampler_ready(at_sampler *sampler, at_timing_target *target) {
+  if (sampler->graph && target->graphs[sampler->placement]) return ATTUNE_OK;
+  target->first_copy = sampler->next_copy;
+  sampler->next_copy = (sampler->next_copy + sampler->calls) % sampler->operands->copies;
+  if (on_host(sampler->timer)) at_sampler_ready_host(sampler, target);
+  if (!sampler->graph) return ATTUNE_OK;
   const int64_t start_ns = at_now_ns();
-  const attune_status status = capture(profile, subject);
+  const attune_status status = capture(sampler, target);
   const double took_ns = (double)(at_now_ns() - start_ns);
-  profile->ready_ns = profile->ready_ns > 0.0 ? 0.8 * profile->ready_ns + 0.2 * took_ns : took_ns;
+  sampler->ready_ns = sampler->ready_ns > 0.0 ? 0.8 * sampler->ready_ns + 0.2 * took_ns : took_ns;
   return status;
 }
 
-void at_sampler_forget(at_sampler *profile, at_timing_target *subject) {
-  at_sampler_forget_host(profile, subject);
+void at_sampler_forget(at_sampler *sampler, at_timing_target *target) {
+  at_sampler_forget_host(sampler, target);
   for (int i = 0; i < AT_GRAPH_PLACEMENTS; i++) {
-    if (subject->graphs[i]) profile->profiler->device->backend.graph->destroy(subject->graphs[i]);
-    subject->graphs[i] = NULL;
+    if (target->graphs[i]) sampler->timer->device->backend.graph->destroy(target->graphs[i]);
+    target->graphs[i] = NULL;
   }
 }
 
 /* Gives the stream one sample's work. */
-static attune_status enqueue(at_sampler *profile, const at_timing_target *subject) {
-  attune_stream *stream = profile->profiler->stream;
-  at_graph *graph = profile->graph ? subject->graphs[profile->placement] : NULL;
+static attune_status enqueue(at_sampler *sampler, const at_timing_target *target) {
+  attune_stream *stream = sampler->timer->stream;
+  at_graph *graph = sampler->graph ? target->graphs[sampler->placement] : NULL;
   attune_status status = ATTUNE_OK;
-  for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
+  for (int turn = 0; turn < sampler->turns && status == ATTUNE_OK; turn++) {
     if (graph)
       status = stream->device->backend.graph->launch(graph, stream);
     else
-      status = at_sampler_launch_calls(profile, subject, 0, profile->calls);
+      status = at_sampler_launch_calls(sampler, target, 0, sampler->calls);
   }
-  if (status != ATTUNE_OK) profile->failed = subject;
+  if (status != ATTUNE_OK) sampler->failed = target;
   return status;
 }
 
-static attune_status round_events(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns) {
-  at_timer *profiler = profile->profiler;
+static attune_status round_events(at_sampler *sampler, at_timing_target *const *targets, int count, double *ns) {
+  at_timer *timer = sampler->timer;
   attune_status status =
-      enqueue(profile, subjects[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
-  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
+      enqueue(sampler, targets[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
+  if (status == ATTUNE_OK) status = attune_event_record(timer->events[0], timer->stream);
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    status = enqueue(profile, subjects[i]);
-    if (status == ATTUNE_OK) status = attune_event_record(profiler->events[i + 1], profiler->stream);
+    status = enqueue(sampler, targets[i]);
+    if (status == ATTUNE_OK) status = attune_event_record(timer->events[i + 1], timer->stream);
   }
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(timer->stream);
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    status = attune_event_elapsed_ns(&ns[i], profiler->events[i], profiler->events[i + 1]);
-    ns[i] /= profile->calls * profile->turns;
+    status = attune_event_elapsed_ns(&ns[i], timer->events[i], timer->events[i + 1]);
+    ns[i] /= sampler->calls * sampler->turns;
   }
   return status;
 }
 
-/* Where operands were moved, the first subject of the round is not the one to bring them into the cache. */
-static attune_status warm_host(at_sampler *profile, const at_timing_target *first) {
-  if (!profile->moved || profile->once_ns >= WARM_BELOW_NS) return ATTUNE_OK;
-  const attune_status status = at_sampler_launch_calls(profile, first, 0, 1);
-  if (status != ATTUNE_OK) profile->failed = first;
+/* Where operands were moved, the first target of the round is not the one to bring them into the cache. */
+static attune_status warm_host(at_sampler *sampler, const at_timing_target *first) {
+  if (!sampler->moved || sampler->once_ns >= WARM_BELOW_NS) return ATTUNE_OK;
+  const attune_status status = at_sampler_launch_calls(sampler, first, 0, 1);
+  if (status != ATTUNE_OK) sampler->failed = first;
   return status;
 }
 
-attune_status at_sampler_round(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns,
+attune_status at_sampler_round(at_sampler *sampler, at_timing_target *const *targets, int count, double *ns,
                                bool *good) {
-  at_timer *profiler = profile->profiler;
+  at_timer *timer = sampler->timer;
   at_clock_state before = {0}, after = {0};
-  profile->failed = NULL;
-  attune_status status = at_timer_between(profiler);
+  sampler->failed = NULL;
+  attune_status status = at_timer_between(timer);
   if (status != ATTUNE_OK) return status;
-  (void)profiler->device->backend.telemetry->clock_state(profiler->device, &before);
-  if (on_host(profiler)) status = warm_host(profile, subjects[0]);
+  (void)timer->device->backend.telemetry->clock_state(timer->device, &before);
+  if (on_host(timer)) status = warm_host(sampler, targets[0]);
   if (status == ATTUNE_OK)
-    status = on_host(profiler) ? at_sampler_round_host(profile, subjects, count, ns)
-                               : round_events(profile, subjects, count, ns);
-  profile->moved = false;
-  (void)profiler->device->backend.telemetry->clock_state(profiler->device, &after);
+    status =
+        on_host(timer) ? at_sampler_round_host(sampler, targets, count, ns) : round_events(sampler, targets, count, ns);
+  sampler->moved = false;
+  (void)timer->device->backend.telemetry->clock_state(timer->device, &after);
   *good = !(before.slowed || after.slowed);
-  if (!*good) profile->disturbed += count;
+  if (!*good) sampler->disturbed += count;
   return status;
 }

@@ -16,31 +16,30 @@
 /* Calls longer than this hide what dispatch costs. */
 static const double CALLER_BELOW_NS = 5000.0;
 
-static at_bare_calls calls_of(const at_sampler *profile, int from, int to) {
-  const at_operand_set *set = profile->operands;
+static at_bare_calls calls_of(const at_sampler *sampler, int from, int to) {
+  const at_operand_set *set = sampler->operands;
   return (at_bare_calls){set->operands, set->operands_stride, set->copies, from, to};
 }
 
-void at_sampler_ready_host(at_sampler *profile, at_timing_target *subject) {
-  const at_op *op = profile->op;
-  if (subject->bare || subject->called || !op->timed_call || profile->once_ns >= CALLER_BELOW_NS) return;
-  subject->called = true;
-  const at_bare_calls all = calls_of(profile, 0, 0);
-  if (op->timed_call->create(&subject->caller, subject->plan, &all, profile->profiler->stream) != ATTUNE_OK)
-    subject->caller = NULL; /* launched, then */
+void at_sampler_ready_host(at_sampler *sampler, at_timing_target *target) {
+  const at_op *op = sampler->op;
+  if (target->bare || target->called || !op->timed_call || sampler->once_ns >= CALLER_BELOW_NS) return;
+  target->called = true;
+  const at_bare_calls all = calls_of(sampler, 0, 0);
+  if (op->timed_call->create(&target->caller, target->plan, &all, sampler->timer->stream) != ATTUNE_OK)
+    target->caller = NULL; /* launched, then */
 }
 
-void at_sampler_forget_host(at_sampler *profile, at_timing_target *subject) {
-  if (subject->caller) profile->op->timed_call->destroy(subject->caller);
-  subject->caller = NULL;
+void at_sampler_forget_host(at_sampler *sampler, at_timing_target *target) {
+  if (target->caller) sampler->op->timed_call->destroy(target->caller);
+  target->caller = NULL;
 }
 
-static attune_status make_calls(at_sampler *profile, const at_timing_target *subject, int from, int to) {
-  const at_bare_calls calls = calls_of(profile, subject->first_copy + from, subject->first_copy + to);
-  if (subject->bare) return subject->plan->implementation->bare(subject->plan, &calls);
-  if (subject->caller)
-    return profile->op->timed_call->run(subject->caller, profile->profiler->stream, calls.from, calls.to);
-  return at_sampler_launch_calls(profile, subject, from, to);
+static attune_status make_calls(at_sampler *sampler, const at_timing_target *target, int from, int to) {
+  const at_bare_calls calls = calls_of(sampler, target->first_copy + from, target->first_copy + to);
+  if (target->bare) return target->plan->implementation->bare(target->plan, &calls);
+  if (target->caller) return sampler->op->timed_call->run(target->caller, sampler->timer->stream, calls.from, calls.to);
+  return at_sampler_launch_calls(sampler, target, from, to);
 }
 
 /* CPUs that a sample of a team kept busy: its threads at most, for a library's may spin on after its calls. */
@@ -49,15 +48,15 @@ static double busy_cpus(int64_t cpu_ns, int64_t wall_ns, int threads) {
   return cpus < 1.0 ? 1.0 : cpus > (double)threads ? (double)threads : cpus;
 }
 
-/* Threads that a subject may have at work. */
-static int threads_of(const at_timing_target *subject) {
-  const at_plan *plan = subject->plan;
+/* Threads that a target may have at work. */
+static int threads_of(const at_timing_target *target) {
+  const at_plan *plan = target->plan;
   int64_t threads = 1;
-  if (subject->bare && plan->implementation->bare_threads) return plan->implementation->bare_threads(plan);
+  if (target->bare && plan->implementation->bare_threads) return plan->implementation->bare_threads(plan);
   return at_configuration_get(&plan->configuration, "threads", &threads) && threads > 1 ? (int)threads : 1;
 }
 
-/* What the CPUs gave to a stretch of work. */
+/* CPU time that a stretch of work got. */
 typedef struct stretch {
   at_waits waits; /* of a team */
   int threads;
@@ -76,56 +75,56 @@ static void begin(stretch *s, int threads) {
   s->start_ns = at_now_ns();
 }
 
-/* How long it took; and into the subject: the CPUs that were busy, and what others took. One thread alone does nothing
+/* How long it took; and into the target: the CPUs that were busy, and what others took. One thread alone does nothing
  * but compute, so what it lacks of the clock's time was taken; those of a team may also sleep. */
-static int64_t end(const stretch *s, at_timing_target *subject) {
+static int64_t end(const stretch *s, at_timing_target *target) {
   const int64_t wall = at_now_ns() - s->start_ns, own = at_thread_time_ns() - s->thread_ns;
   int64_t lost = wall - own;
-  subject->cpus = 1.0;
+  target->cpus = 1.0;
   if (s->threads > 1) {
     at_waits now;
-    subject->cpus = busy_cpus(at_cpu_time_ns() - s->cpu_ns, wall, s->threads);
+    target->cpus = busy_cpus(at_cpu_time_ns() - s->cpu_ns, wall, s->threads);
     at_waits_look(&now);
     lost = at_waits_most(&s->waits, &now);
   }
-  subject->taken = wall > 0 && lost > 0 ? (double)lost / (double)wall : 0.0;
-  subject->rough = subject->taken > (s->threads > 1 ? MOST_TAKEN_OF_TEAM : MOST_TAKEN);
+  target->taken = wall > 0 && lost > 0 ? (double)lost / (double)wall : 0.0;
+  target->rough = target->taken > (s->threads > 1 ? MOST_TAKEN_OF_TEAM : MOST_TAKEN);
   return wall;
 }
 
 /* A call's time with the CPUs that the machine sustains. */
-static double sustained_ns(const at_timing_target *subject, const stretch *s, int64_t wall, int calls) {
+static double sustained_ns(const at_timing_target *target, const stretch *s, int64_t wall, int calls) {
   const double sustained = s->threads > 1 ? at_cpu_capacity() : 1.0;
-  return (double)wall / calls * (subject->cpus > sustained ? subject->cpus / sustained : 1.0);
+  return (double)wall / calls * (target->cpus > sustained ? target->cpus / sustained : 1.0);
 }
 
 /* What came before left other data in the caches, another clock, threads asleep: a program that calls it again and
  * again sees none of that, nor does `attune verify`. So the first calls do not count, where they are short. */
 static const double LEAD_SHARE = 0.1, LEAD_BELOW_NS = 1e6;
 
-static attune_status lead(at_sampler *profile, const at_timing_target *subject, int calls) {
-  if (profile->once_ns >= LEAD_BELOW_NS) return ATTUNE_OK;
-  return make_calls(profile, subject, 0, 1 + (int)(LEAD_SHARE * calls));
+static attune_status lead(at_sampler *sampler, const at_timing_target *target, int calls) {
+  if (sampler->once_ns >= LEAD_BELOW_NS) return ATTUNE_OK;
+  return make_calls(sampler, target, 0, 1 + (int)(LEAD_SHARE * calls));
 }
 
-/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU)
+/* One sample in parts; a target that takes far longer than the default (a library whose threads wait for a busy CPU)
  * is stopped after one. */
-static attune_status sample_host(at_sampler *profile, at_timing_target *subject, double *ns, int64_t *wall) {
+static attune_status sample_host(at_sampler *sampler, at_timing_target *target, double *ns, int64_t *wall) {
   enum { PARTS = 8 };
-  const int calls = profile->calls * profile->turns, part = (calls + PARTS - 1) / PARTS;
+  const int calls = sampler->calls * sampler->turns, part = (calls + PARTS - 1) / PARTS;
   const int64_t limit = (int64_t)(4.0 * AT_SAMPLER_QUICK_NS_HOST);
   stretch s;
-  const attune_status led = lead(profile, subject, calls);
+  const attune_status led = lead(sampler, target, calls);
   if (led != ATTUNE_OK) return led;
-  begin(&s, threads_of(subject));
+  begin(&s, threads_of(target));
   int done = 0;
   while (done < calls && (done == 0 || at_now_ns() - s.start_ns < limit)) {
     const int to = done + part < calls ? done + part : calls;
-    AT_TRY(make_calls(profile, subject, done, to));
+    AT_TRY(make_calls(sampler, target, done, to));
     done = to;
   }
-  *wall = end(&s, subject);
-  *ns = sustained_ns(subject, &s, *wall, done);
+  *wall = end(&s, target);
+  *ns = sustained_ns(target, &s, *wall, done);
   return ATTUNE_OK;
 }
 
@@ -133,77 +132,77 @@ static attune_status sample_host(at_sampler *profile, at_timing_target *subject,
 enum { TAKES = 3 };
 static const int64_t AGAIN_BELOW_NS = 20000000;
 
-static attune_status take_sample(at_sampler *profile, at_timing_target *subject, double *ns) {
+static attune_status take_sample(at_sampler *sampler, at_timing_target *target, double *ns) {
   at_timing_target best = {.taken = HUGE_VAL};
   for (int take = 0; take < TAKES; take++) {
     double one = 0.0;
     int64_t wall = 0;
-    AT_TRY(sample_host(profile, subject, &one, &wall));
-    profile->disturbed += take > 0;
-    if (subject->taken < best.taken) {
-      best.taken = subject->taken;
-      best.rough = subject->rough;
-      best.cpus = subject->cpus;
+    AT_TRY(sample_host(sampler, target, &one, &wall));
+    sampler->disturbed += take > 0;
+    if (target->taken < best.taken) {
+      best.taken = target->taken;
+      best.rough = target->rough;
+      best.cpus = target->cpus;
       *ns = one;
     }
-    if (!subject->rough || wall > AGAIN_BELOW_NS) break;
+    if (!target->rough || wall > AGAIN_BELOW_NS) break;
   }
-  subject->taken = best.taken;
-  subject->rough = best.rough;
-  subject->cpus = best.cpus;
-  profile->sampled++;
-  profile->rough += subject->rough;
+  target->taken = best.taken;
+  target->rough = best.rough;
+  target->cpus = best.cpus;
+  sampler->sampled++;
+  sampler->rough += target->rough;
   return ATTUNE_OK;
 }
 
-attune_status at_sampler_round_host(at_sampler *profile, at_timing_target *const *subjects, int count, double *ns) {
+attune_status at_sampler_round_host(at_sampler *sampler, at_timing_target *const *targets, int count, double *ns) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    status = take_sample(profile, subjects[i], &ns[i]);
-    if (status != ATTUNE_OK) profile->failed = subjects[i];
+    status = take_sample(sampler, targets[i], &ns[i]);
+    if (status != ATTUNE_OK) sampler->failed = targets[i];
   }
   return status;
 }
 
-/* What is not timed before a sample alone, and the calls between two looks at the clock. */
+/* Untimed calls before a sample alone, and calls between two readings of the clock. */
 static const double ALONE_LEAD = 0.15, ALONE_LEAD_BELOW_NS = 20e6, ALONE_PART_NS = 100e3;
 
 /* Calls until so much time has passed, once at least; their count into *done. */
-static attune_status call_for(at_sampler *profile, const at_timing_target *subject, double ns, int *done) {
+static attune_status call_for(at_sampler *sampler, const at_timing_target *target, double ns, int *done) {
   const int64_t start_ns = at_now_ns();
-  const double most = ALONE_PART_NS / profile->once_ns;
+  const double most = ALONE_PART_NS / sampler->once_ns;
   const int part = most < 1.0 ? 1 : most > 1000.0 ? 1000 : (int)most;
   attune_status status = ATTUNE_OK;
   for (*done = 0; status == ATTUNE_OK && (*done == 0 || (double)(at_now_ns() - start_ns) < ns); *done += part)
-    status = make_calls(profile, subject, 0, part);
+    status = make_calls(sampler, target, 0, part);
   return status;
 }
 
-attune_status at_sampler_alone_host(at_sampler *profile, at_timing_target *subject, double slice_ns, double *ns) {
+attune_status at_sampler_alone_host(at_sampler *sampler, at_timing_target *target, double slice_ns, double *ns) {
   int done = 0;
   stretch s;
   attune_status status = ATTUNE_OK;
-  if (profile->once_ns < ALONE_LEAD_BELOW_NS) status = call_for(profile, subject, ALONE_LEAD * slice_ns, &done);
+  if (sampler->once_ns < ALONE_LEAD_BELOW_NS) status = call_for(sampler, target, ALONE_LEAD * slice_ns, &done);
   if (status != ATTUNE_OK) return status;
-  begin(&s, threads_of(subject));
-  status = call_for(profile, subject, slice_ns, &done);
-  const int64_t wall = end(&s, subject);
-  *ns = sustained_ns(subject, &s, wall, done);
+  begin(&s, threads_of(target));
+  status = call_for(sampler, target, slice_ns, &done);
+  const int64_t wall = end(&s, target);
+  *ns = sustained_ns(target, &s, wall, done);
   return status;
 }
 
-attune_status at_sampler_try_host(at_sampler *profile, at_timing_target *subject) {
+attune_status at_sampler_try_host(at_sampler *sampler, at_timing_target *target) {
   double least = HUGE_VAL;
   for (int take = 0; take < TAKES; take++) {
     stretch s;
-    begin(&s, threads_of(subject));
-    AT_TRY(at_sampler_launch(profile, subject->plan, profile->next_copy + 1));
-    AT_TRY(attune_stream_synchronize(profile->profiler->stream));
-    const int64_t wall = end(&s, subject);
+    begin(&s, threads_of(target));
+    AT_TRY(at_sampler_launch(sampler, target->plan, sampler->next_copy + 1));
+    AT_TRY(attune_stream_synchronize(sampler->timer->stream));
+    const int64_t wall = end(&s, target);
     if ((double)wall < least) least = (double)wall;
-    if (!subject->rough || wall > AGAIN_BELOW_NS) break;
+    if (!target->rough || wall > AGAIN_BELOW_NS) break;
   }
-  subject->once_ns = least;
+  target->once_ns = least;
   return ATTUNE_OK;
 }
 
@@ -226,14 +225,14 @@ bool at_sampler_rest(void) {
   return false;
 }
 
-attune_status at_sampler_alone(at_sampler *profile, at_timing_target *subject, int placement, double slice_ns,
+attune_status at_sampler_alone(at_sampler *sampler, at_timing_target *target, int placement, double slice_ns,
                                double *ns, bool *good) {
-  const at_timer *profiler = profile->profiler;
-  attune_status status = at_timer_between(profiler);
-  if (status == ATTUNE_OK) at_sampler_place(profile, placement);
-  if (status == ATTUNE_OK) status = at_sampler_ready(profile, subject);
-  if (status == ATTUNE_OK) status = at_sampler_alone_host(profile, subject, slice_ns, ns);
-  *good = !subject->rough;
-  profile->disturbed += !*good;
+  const at_timer *timer = sampler->timer;
+  attune_status status = at_timer_between(timer);
+  if (status == ATTUNE_OK) at_sampler_place(sampler, placement);
+  if (status == ATTUNE_OK) status = at_sampler_ready(sampler, target);
+  if (status == ATTUNE_OK) status = at_sampler_alone_host(sampler, target, slice_ns, ns);
+  *good = !target->rough;
+  sampler->disturbed += !*good;
   return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timing_target.h: what a profile is made of (see sampler.h): the profiler of a device, the setting of one problem, the
+ * timing_target.h: what a sampler is made of (see sampler.h): the timer of a device, the setting of one problem, the
  * plans that are timed in it; and the launches of one of them. */
 #ifndef AT_TIMING_TARGET_H
 #define AT_TIMING_TARGET_H
@@ -10,11 +10,11 @@
 
 #define AT_ROUND_TARGETS 64
 
-/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each subject
+/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each target
  * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
 #define AT_GRAPH_PLACEMENTS 12
 
-/* What was good for other problems. */
+/* Configurations that won for other problems. */
 typedef struct at_good_config {
   const at_implementation *implementation;
   at_configuration configuration;
@@ -37,12 +37,12 @@ typedef struct at_timer {
   double verify_ratio;            /* what verification took, of what was expected; 0: not known */
 } at_timer;
 
-static inline attune_status at_timer_between(const at_timer *profiler) {
-  return profiler->between ? profiler->between(profiler->between_user) : ATTUNE_OK;
+static inline attune_status at_timer_between(const at_timer *timer) {
+  return timer->between ? timer->between(timer->between_user) : ATTUNE_OK;
 }
 
 typedef struct at_sampler {
-  at_timer *profiler;
+  at_timer *timer;
   const at_op *op;
   const void *problem;
   bool cold, graph;
@@ -51,11 +51,11 @@ typedef struct at_sampler {
   int calls;                             /* of a graph or of one turn; set by at_sampler_calibrate */
   int turns;                             /* of these in a sample: 1 for a quick look, more for a sure one */
   double once_ns;                        /* what calibration took for a call's length */
-  int next_copy;                         /* where the next subject's rotation starts */
+  int next_copy;                         /* where the next target's rotation starts */
   uint64_t seed;                         /* of the placements */
   int placement;                         /* where the operands lie now: 0 to at_sampler_placements - 1 */
   bool moved;                            /* since the latest round */
-  double ready_ns;                       /* what it takes to make a subject ready at a placement */
+  double ready_ns;                       /* what it takes to make a target ready at a placement */
   int disturbed;                         /* samples thrown away so far */
   const struct at_timing_target *failed; /* whose launch failed in the latest round; NULL: none */
 
@@ -66,7 +66,7 @@ typedef struct at_sampler {
 } at_sampler;
 
 typedef struct at_timing_target {
-  at_plan *plan;                         /* owned by the subject's maker */
+  at_plan *plan;                         /* owned by the target's maker */
   at_graph *graphs[AT_GRAPH_PLACEMENTS]; /* by placement; NULL: launched call by call, or not ready there */
   int first_copy;
   double once_ns; /* the second launch alone */
@@ -79,9 +79,9 @@ typedef struct at_timing_target {
 } at_timing_target;
 
 /* One launch of a plan, over a copy of the operands. */
-attune_status at_sampler_launch(const at_sampler *profile, const at_plan *plan, int copy);
+attune_status at_sampler_launch(const at_sampler *sampler, const at_plan *plan, int copy);
 
 /* Launches from..to-1 of a sample. */
-attune_status at_sampler_launch_calls(const at_sampler *profile, const at_timing_target *subject, int from, int to);
+attune_status at_sampler_launch_calls(const at_sampler *sampler, const at_timing_target *target, int from, int to);
 
 #endif

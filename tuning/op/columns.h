@@ -19,7 +19,7 @@ attune_status at_columns_need(const char *operation, const at_column *fields, in
 /* One of `numbers` by its name. */
 attune_status at_column_number(const at_column *field, const at_number *numbers, size_t count, bool *known);
 
-/* What any operation knows. */
+/* Columns of every operation. */
 #define AT_CONTRACT_COLUMNS "contract", "deterministic", "align", "workspace"
 attune_status at_column_contract(const at_column *field, at_contract *terms, bool *known);
 

@@ -36,7 +36,7 @@ static inline int at_alignment_least(const attune_device *device, int alignment)
   return alignment < best ? alignment : best;
 }
 
-/* What a text or a workload's row says of them. */
+/* Their values in a text or a workload's row. */
 typedef struct at_contract {
   attune_contract contract;
   uint8_t alignment;

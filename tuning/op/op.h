@@ -56,7 +56,7 @@ typedef struct at_scalar {
   at_range range;
 } at_scalar;
 
-/* What a launch left in its outputs, in host memory. Each byte of an output that is no input was `poison` before. */
+/* Outputs of a launch, in host memory. Each byte of an output that is no input was `poison` before. */
 typedef struct at_outputs {
   const void *bytes[AT_MAX_BUFFERS]; /* by buffer; NULL: it is no output */
   unsigned char poison[AT_MAX_BUFFERS];
@@ -72,7 +72,7 @@ typedef struct at_column {
 /* An operation is a table for each thing that the tuner asks of it. What is not called optional must be there:
  * at_op_check. */
 
-/* What its problems are: bytes, text, and what they cost. */
+/* Its problems: their bytes, text and cost. */
 typedef struct at_problem_type {
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
@@ -104,7 +104,7 @@ typedef struct at_problem_type {
   bool (*draws)(const void *problem);
 } at_problem_type;
 
-/* What a call of a problem takes. */
+/* Operands of a call. */
 typedef struct at_operand_type {
   /* The buffers of a call, its scalars (optional; NULL: none) and their number, and the operands made of both. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);

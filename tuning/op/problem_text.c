@@ -21,7 +21,7 @@ attune_status at_text_too_small(size_t size) {
   return AT_INVALID("out has %zu bytes, too few for the problem's text; should have %d", size, AT_PROBLEM_CHARS);
 }
 
-/* What the next word is compared with. */
+/* Expected form of the next word. */
 typedef struct reader {
   const at_word_kind *kinds;
   int count, kind; /* the kind of the next word; the last one stays */

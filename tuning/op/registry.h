@@ -89,7 +89,7 @@ struct attune_plan {
   const struct attune_plan *origin; /* likewise, what a run launches: what is queued or captured on the host keeps a
                                        pointer to it, while the caller may destroy this plan at any time, so there it is
                                        the plan table's, which lives as long as the tuner; else this plan itself */
-  uint16_t caller_guess;            /* likewise: where a thread keeps its guess (call_cache.h) */
+  uint16_t caller_hint;             /* likewise: where a thread keeps its hint (call_cache.h) */
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
   uint64_t id;                      /* likewise: a number that never comes again, so that its runs are counted */
   struct at_counted_plan *counted;  /* beyond the plan table's bound: it goes with its last use; NULL: the table's */

@@ -81,7 +81,7 @@ static bool read_word(const at_tunable *t, void *choice, const char *text) {
   return false;
 }
 
-/* What else the text may hold, as a sign or leading zeros, is found when it is written again. */
+/* Other faults of the text, such as a sign or leading zeros, are found when it is written again. */
 static bool read(const at_tunable *t, void *choice, const char *text) {
   int64_t first = 0, second = 0;
   if (t->how & AT_TEXT) return *text && at_copy_text(text_of(t, choice), t->of[0].size, text);

@@ -7,7 +7,7 @@
 
 #include "src/process/fork.h"
 
-/* What of a problem the words of a recent call have no room for. */
+/* The tail of a problem that does not fit into the signature words. */
 typedef struct at_rest {
   size_t bytes;
   char data[];
@@ -15,34 +15,34 @@ typedef struct at_rest {
 
 at_call_cache_thread at_call_cache_threads[AT_CALL_CACHE_THREADS];
 
-/* Guards the list of all threads' recents. */
+/* Guards the list of all threads' call caches. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static at_call_cache *list;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;    /* its value is the thread's recents, so that the end of a thread frees them */
+static pthread_key_t key;    /* its value is the thread's cache, so that the end of a thread frees them */
 static atomic_bool key_made; /* read at the exit too, while threads may go on */
 
 /* Adds to the entry what it does not have yet. The owner's lock is held. */
-static void add(at_cached_call *recent) {
-  if (atomic_load_explicit(&recent->tuner, memory_order_relaxed) == 0) return;
-  const uint64_t calls = atomic_load_explicit(&recent->calls, memory_order_relaxed);
-  if (calls != recent->added) at_plan_entry_count(recent->entry, calls - recent->added);
-  recent->added = calls;
+static void add(at_cached_call *cached) {
+  if (atomic_load_explicit(&cached->tuner, memory_order_relaxed) == 0) return;
+  const uint64_t calls = atomic_load_explicit(&cached->calls, memory_order_relaxed);
+  if (calls != cached->added) at_plan_entry_count(cached->entry, calls - cached->added);
+  cached->added = calls;
 }
 
 /* Every call of this tuner (0: of all) in every thread: adds it up and, with `forget`, frees it. */
 static void each_add(uint64_t tuner, bool forget) {
   pthread_mutex_lock(&list_lock);
-  for (at_call_cache *recents = list; recents; recents = recents->next) {
-    pthread_mutex_lock(&recents->lock);
-    for (size_t i = 0; i < AT_COUNT(recents->slots); i++) {
-      at_cached_call *recent = &recents->slots[i];
-      if (tuner && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != tuner) continue;
-      add(recent);
-      if (forget) atomic_store_explicit(&recent->tuner, 0, memory_order_relaxed);
+  for (at_call_cache *cache = list; cache; cache = cache->next) {
+    pthread_mutex_lock(&cache->lock);
+    for (size_t i = 0; i < AT_COUNT(cache->slots); i++) {
+      at_cached_call *cached = &cache->slots[i];
+      if (tuner && atomic_load_explicit(&cached->tuner, memory_order_relaxed) != tuner) continue;
+      add(cached);
+      if (forget) atomic_store_explicit(&cached->tuner, 0, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&recents->lock);
+    pthread_mutex_unlock(&cache->lock);
   }
   pthread_mutex_unlock(&list_lock);
 }
@@ -59,35 +59,35 @@ void at_call_cache_forget(uint64_t tuner) {
 }
 
 /* The list's lock is held. */
-static void unlink_recents(at_call_cache *recents) {
-  if (recents->next) recents->next->previous = recents->previous;
-  if (recents->previous)
-    recents->previous->next = recents->next;
+static void unlink_cache(at_call_cache *cache) {
+  if (cache->next) cache->next->previous = cache->previous;
+  if (cache->previous)
+    cache->previous->next = cache->next;
   else
-    list = recents->next;
-  atomic_store_explicit(&at_call_cache_threads[recents->place].thread, 0, memory_order_release);
+    list = cache->next;
+  atomic_store_explicit(&at_call_cache_threads[cache->place].thread, 0, memory_order_release);
 }
 
 /* The thread never goes on (in a child of fork), or ends and is added up; the list's lock is held. */
-static void release(at_call_cache *recents) {
-  unlink_recents(recents);
-  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) free(recents->slots[i].rest);
-  pthread_mutex_destroy(&recents->lock);
-  free(recents);
+static void release(at_call_cache *cache) {
+  unlink_cache(cache);
+  for (size_t i = 0; i < AT_COUNT(cache->slots); i++) free(cache->slots[i].rest);
+  pthread_mutex_destroy(&cache->lock);
+  free(cache);
 }
 
 static void thread_ends(void *value) {
-  at_call_cache *recents = value;
+  at_call_cache *cache = value;
   pthread_mutex_lock(&list_lock);
-  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) add(&recents->slots[i]);
-  release(recents);
+  for (size_t i = 0; i < AT_COUNT(cache->slots); i++) add(&cache->slots[i]);
+  release(cache);
   pthread_mutex_unlock(&list_lock);
 }
 
 /* Over a fork every lock is held, so that the child finds all whole. It has none of the other threads. */
 static void before_fork(void *unused) {
   (void)unused;
-  for (at_call_cache *recents = list; recents; recents = recents->next) pthread_mutex_lock(&recents->lock);
+  for (at_call_cache *cache = list; cache; cache = cache->next) pthread_mutex_lock(&cache->lock);
 }
 
 /* The child counts its own calls, from none: those before the fork are the parent's. */
@@ -100,10 +100,10 @@ static void after_fork(void *unused, bool child) {
   at_call_cache *mine = at_call_cache_mine();
   (void)unused;
   if (child && mine) count_anew(mine);
-  for (at_call_cache *recents = list, *next; recents; recents = next) {
-    next = recents->next;
-    pthread_mutex_unlock(&recents->lock);
-    if (child && recents != mine) release(recents);
+  for (at_call_cache *cache = list, *next; cache; cache = next) {
+    next = cache->next;
+    pthread_mutex_unlock(&cache->lock);
+    if (child && cache != mine) release(cache);
   }
 }
 
@@ -120,37 +120,37 @@ __attribute__((destructor)) static void stop(void) {
 }
 
 /* A place for the thread; false: too many threads live. */
-static bool take_place(at_call_cache *recents, uintptr_t thread) {
+static bool take_place(at_call_cache *cache, uintptr_t thread) {
   unsigned place = at_call_cache_place(thread);
   for (int i = 0; i < AT_CALL_CACHE_PROBES; i++, place = (place + 1) % AT_CALL_CACHE_THREADS) {
     if (atomic_load_explicit(&at_call_cache_threads[place].thread, memory_order_acquire) != 0) continue;
-    recents->place = place;
-    at_call_cache_threads[place].recents = recents;
+    cache->place = place;
+    at_call_cache_threads[place].cache = cache;
     atomic_store_explicit(&at_call_cache_threads[place].thread, thread, memory_order_release);
     return true;
   }
   return false;
 }
 
-/* The calling thread's recents, made now; NULL: no memory, or too many threads. */
+/* Creates the calling thread's cache; NULL: no memory, or too many threads. */
 static at_call_cache *make(void) {
   pthread_once(&once, start);
-  at_call_cache *recents = key_made ? aligned_alloc(64, (sizeof *recents + 63) / 64 * 64) : NULL;
-  if (!recents) return NULL;
-  memset(recents, 0, sizeof *recents);
-  pthread_mutex_init(&recents->lock, NULL);
+  at_call_cache *cache = key_made ? aligned_alloc(64, (sizeof *cache + 63) / 64 * 64) : NULL;
+  if (!cache) return NULL;
+  memset(cache, 0, sizeof *cache);
+  pthread_mutex_init(&cache->lock, NULL);
   pthread_mutex_lock(&list_lock);
-  const bool ok = pthread_setspecific(key, recents) == 0 && take_place(recents, at_thread_number());
+  const bool ok = pthread_setspecific(key, cache) == 0 && take_place(cache, at_thread_number());
   if (ok) {
-    recents->next = list;
-    if (list) list->previous = recents;
-    list = recents;
+    cache->next = list;
+    if (list) list->previous = cache;
+    list = cache;
   }
   pthread_mutex_unlock(&list_lock);
-  if (ok) return recents;
+  if (ok) return cache;
   (void)pthread_setspecific(key, NULL);
-  pthread_mutex_destroy(&recents->lock);
-  free(recents);
+  pthread_mutex_destroy(&cache->lock);
+  free(cache);
   return NULL;
 }
 
@@ -162,8 +162,8 @@ static at_cached_call *victim(at_call_cache *mine, uint64_t hash) {
   return &first[mine->turn++ % AT_CALL_CACHE_WAYS];
 }
 
-bool at_call_cache_rest_is(const at_cached_call *recent, const void *rest, size_t bytes) {
-  return recent->rest && recent->rest->bytes == bytes && memcmp(recent->rest->data, rest, bytes) == 0;
+bool at_call_cache_rest_is(const at_cached_call *cached, const void *rest, size_t bytes) {
+  return cached->rest && cached->rest->bytes == bytes && memcmp(cached->rest->data, rest, bytes) == 0;
 }
 
 /* A neighbour that is free now, its last call added up; NULL: the thread can remember nothing. The thread's lock is
@@ -173,18 +173,18 @@ static at_cached_call *make_room(at_call_cache **mine, uint64_t hash) {
   if (!*mine) *mine = make();
   if (!*mine) return NULL;
   pthread_mutex_lock(&(*mine)->lock);
-  at_cached_call *recent = victim(*mine, hash);
-  add(recent);
-  free(recent->rest);
-  recent->rest = NULL;
-  recent->hash = hash;
-  recent->added = 0;
-  return recent;
+  at_cached_call *cached = victim(*mine, hash);
+  add(cached);
+  free(cached->rest);
+  cached->rest = NULL;
+  cached->hash = hash;
+  cached->added = 0;
+  return cached;
 }
 
-static void begin(at_cached_call *recent, uint64_t tuner, at_call_cache *mine) {
-  atomic_store_explicit(&recent->calls, 1, memory_order_relaxed);
-  atomic_store_explicit(&recent->tuner, tuner, memory_order_relaxed);
+static void begin(at_cached_call *cached, uint64_t tuner, at_call_cache *mine) {
+  atomic_store_explicit(&cached->calls, 1, memory_order_relaxed);
+  atomic_store_explicit(&cached->tuner, tuner, memory_order_relaxed);
   pthread_mutex_unlock(&mine->lock);
 }
 
@@ -192,8 +192,8 @@ void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_pla
                        const at_call_signature *asked) {
   at_call_cache *mine = NULL;
   at_rest *rest = asked->rest_bytes ? malloc(sizeof *rest + asked->rest_bytes) : NULL;
-  at_cached_call *recent = rest || !asked->rest_bytes ? make_room(&mine, at_call_signature_hash(tuner, asked)) : NULL;
-  if (!recent) {
+  at_cached_call *cached = rest || !asked->rest_bytes ? make_room(&mine, at_call_signature_hash(tuner, asked)) : NULL;
+  if (!cached) {
     free(rest);
     at_plan_entry_count(entry, 1);
     return;
@@ -202,23 +202,23 @@ void at_call_cache_put(uint64_t tuner, const attune_device *device, const at_pla
     rest->bytes = asked->rest_bytes;
     memcpy(rest->data, asked->rest, rest->bytes);
   }
-  recent->device = device;
-  recent->entry = entry;
-  recent->use = asked->use;
-  recent->words = asked->words;
-  recent->rest = rest;
-  begin(recent, tuner, mine);
+  cached->device = device;
+  cached->entry = entry;
+  cached->use = asked->use;
+  cached->words = asked->words;
+  cached->rest = rest;
+  begin(cached, tuner, mine);
 }
 
 void at_call_cache_put_plan(const at_plan *plan) {
   at_call_cache *mine = NULL;
-  at_cached_call *recent = make_room(&mine, at_call_cache_plan_hash(plan));
-  if (!recent) {
+  at_cached_call *cached = make_room(&mine, at_call_cache_plan_hash(plan));
+  if (!cached) {
     at_plan_entry_count(plan->entry, 1);
     return;
   }
-  recent->device = NULL;
-  recent->entry = plan->entry;
-  recent->use = plan->id;
-  begin(recent, plan->tuner, mine);
+  cached->device = NULL;
+  cached->entry = plan->entry;
+  cached->use = plan->id;
+  begin(cached, plan->tuner, mine);
 }

@@ -25,7 +25,7 @@
 #include "tuning/plans/plan_table.h"
 #include "tuning/plans/signature_simd.h"
 
-/* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
+/* A call as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
  * a few instructions. */
 typedef struct at_call_signature {
   at_signature_words
@@ -36,7 +36,7 @@ typedef struct at_call_signature {
   size_t rest_bytes; /* 0: there is none */
 } at_call_signature;
 
-/* What words do not say, such as how the operands are used: `bits`, below 2^47, of the operation numbered `op`. */
+/* Properties that the words lack, such as the use of operands: `bits`, below 2^47, of the operation numbered `op`. */
 static inline uint64_t at_call_signature_use(int op, uint64_t bits, bool rest) {
   return bits | (uint64_t)(unsigned)op << 47 | (uint64_t)rest << 63;
 }
@@ -67,14 +67,14 @@ typedef struct at_call_cache {
   unsigned turn;                         /* which neighbour is given up next */
   unsigned place;                        /* in at_call_cache_threads */
   /* Where it was found last, in bytes from `slots`: what was asked from an address, a plan that a caller holds. */
-  uint16_t guesses[AT_CALL_CACHE_HINTS];
+  uint16_t hints[AT_CALL_CACHE_HINTS];
 } at_call_cache;
 
 /* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
  * there. Unlike thread-local variables this costs the same in a library that is opened late. */
 typedef struct at_call_cache_thread {
   _Atomic uintptr_t thread; /* 0: free */
-  at_call_cache *recents;
+  at_call_cache *cache;
 } at_call_cache_thread;
 extern at_call_cache_thread at_call_cache_threads[AT_CALL_CACHE_THREADS];
 
@@ -98,12 +98,12 @@ static inline unsigned at_call_cache_place(uintptr_t thread) {
 }
 _Static_assert(AT_CALL_CACHE_THREADS == 1 << 10, "at_call_cache_place takes ten bits");
 
-/* The place's recents if it is this thread's, else NULL. */
+/* The place's cache if it is this thread's, else NULL. */
 static inline at_call_cache *at_call_cache_at(unsigned place, uintptr_t thread) {
   const at_call_cache_thread *at = &at_call_cache_threads[place];
   __asm__("" : "+r"(at)); /* its address once, not once for each field */
   if (AT_UNLIKELY(atomic_load_explicit(&at->thread, memory_order_relaxed) != thread)) return NULL;
-  at_call_cache *mine = at->recents;
+  at_call_cache *mine = at->cache;
   if (!mine) __builtin_unreachable(); /* it is there before the thread's number is */
   return mine;
 }
@@ -126,9 +126,9 @@ static inline at_call_cache *at_call_cache_mine(void) {
 }
 
 /* One more call. Only this thread writes the count, so it needs no locked instruction; others may read it. */
-static inline void at_call_cache_count(at_cached_call *recent) {
-  const uint64_t calls = atomic_load_explicit(&recent->calls, memory_order_relaxed);
-  atomic_store_explicit(&recent->calls, calls + 1, memory_order_relaxed);
+static inline void at_call_cache_count(at_cached_call *cached) {
+  const uint64_t calls = atomic_load_explicit(&cached->calls, memory_order_relaxed);
+  atomic_store_explicit(&cached->calls, calls + 1, memory_order_relaxed);
 }
 
 /* A call that is captured counts again at each replay. */
@@ -137,28 +137,28 @@ static inline void at_call_cache_captured(const attune_stream *stream, uint64_t 
     at_graph_calls_note(stream->capture, tuner, &((at_plan_entry *)(uintptr_t)entry)->calls);
 }
 
-/* Programs ask for the same thing from the same address, mostly: a guess that holds saves the hash. Problems of one
- * array have guesses of their own side by side, those at the same place of several pages too. */
-static inline uint16_t *at_call_cache_hint(at_call_cache *recents, const void *asked) {
+/* Programs ask for the same thing from the same address, mostly: a hint that holds saves the hash. Problems of one
+ * array have adjacent hints of their own, as do those at the same place of several pages too. */
+static inline uint16_t *at_call_cache_hint(at_call_cache *cache, const void *asked) {
   const uintptr_t address = (uintptr_t)asked;
-  return &recents->guesses[(address >> 6 ^ address >> 16) % AT_CALL_CACHE_HINTS];
+  return &cache->hints[(address >> 6 ^ address >> 16) % AT_CALL_CACHE_HINTS];
 }
 
 _Static_assert(sizeof(at_cached_call) * (AT_CALL_CACHE_SLOTS + AT_CALL_CACHE_WAYS) <= UINT16_MAX,
-               "a guess is any place in slots");
+               "a hint is any place in slots");
 
-static inline at_cached_call *at_call_cache_hinted_at(at_call_cache *recents, const uint16_t *guess) {
-  return (at_cached_call *)(void *)((char *)recents->slots + *guess);
+static inline at_cached_call *at_call_cache_hinted_at(at_call_cache *cache, const uint16_t *hint) {
+  return (at_cached_call *)(void *)((char *)cache->slots + *hint);
 }
 
-static inline void at_call_cache_set_hint(at_call_cache *recents, uint16_t *guess, const at_cached_call *found) {
-  *guess = (uint16_t)((const char *)found - (const char *)recents->slots);
+static inline void at_call_cache_set_hint(at_call_cache *cache, uint16_t *hint, const at_cached_call *found) {
+  *hint = (uint16_t)((const char *)found - (const char *)cache->slots);
 }
 
-AT_INLINE bool at_call_cache_is(const at_cached_call *recent, uint64_t hash, uint64_t tuner,
+AT_INLINE bool at_call_cache_is(const at_cached_call *cached, uint64_t hash, uint64_t tuner,
                                 const attune_device *device, uint64_t use) {
-  return recent->hash == hash && atomic_load_explicit(&recent->tuner, memory_order_relaxed) == tuner &&
-         recent->device == device && recent->use == use;
+  return cached->hash == hash && atomic_load_explicit(&cached->tuner, memory_order_relaxed) == tuner &&
+         cached->device == device && cached->use == use;
 }
 
 static inline unsigned at_call_cache_first(uint64_t hash) {
@@ -167,13 +167,13 @@ static inline unsigned at_call_cache_first(uint64_t hash) {
 _Static_assert(AT_CALL_CACHE_SLOTS == 1 << 8, "at_call_cache_first takes eight bits");
 
 /* Is this the rest of its problem? By value: what is asked keeps no address, so that it stays in registers. */
-bool at_call_cache_rest_is(const at_cached_call *recent, const void *rest, size_t bytes);
+bool at_call_cache_rest_is(const at_cached_call *cached, const void *rest, size_t bytes);
 
-AT_INLINE bool at_call_cache_like(const at_cached_call *recent, uint64_t hash, uint64_t tuner,
+AT_INLINE bool at_call_cache_like(const at_cached_call *cached, uint64_t hash, uint64_t tuner,
                                   const attune_device *device, const at_call_signature *asked) {
-  return at_call_cache_is(recent, hash, tuner, device, asked->use) &&
-         at_signature_words_equal(&recent->words, &asked->words) &&
-         (asked->rest_bytes == 0 || at_call_cache_rest_is(recent, asked->rest, asked->rest_bytes));
+  return at_call_cache_is(cached, hash, tuner, device, asked->use) &&
+         at_signature_words_equal(&cached->words, &asked->words) &&
+         (asked->rest_bytes == 0 || at_call_cache_rest_is(cached, asked->rest, asked->rest_bytes));
 }
 
 AT_INLINE uint64_t at_call_signature_hash(uint64_t tuner, const at_call_signature *asked) {
@@ -185,19 +185,19 @@ AT_INLINE uint64_t at_call_signature_hash(uint64_t tuner, const at_call_signatur
  * on with at_call_cache_search. All of it in the caller's registers. */
 AT_INLINE at_cached_call *at_call_cache_hinted(at_call_cache *mine, uint64_t tuner, const attune_device *device,
                                                const void *from, const at_call_signature *asked) {
-  at_cached_call *recent = at_call_cache_hinted_at(mine, at_call_cache_hint(mine, from));
-  return AT_LIKELY(at_call_cache_like(recent, recent->hash, tuner, device, asked)) ? recent : NULL;
+  at_cached_call *cached = at_call_cache_hinted_at(mine, at_call_cache_hint(mine, from));
+  return AT_LIKELY(at_call_cache_like(cached, cached->hash, tuner, device, asked)) ? cached : NULL;
 }
 
-/* The same by its hash: it is one of a few neighbours, and the next guess. NULL: none. */
+/* The same by its hash: it is one of a few neighbours, and sets the hint. NULL: none. */
 AT_INLINE at_cached_call *at_call_cache_search(at_call_cache *mine, uint64_t tuner, const attune_device *device,
                                                const void *from, const at_call_signature *asked) {
   const uint64_t hash = at_call_signature_hash(tuner, asked);
-  at_cached_call *recent = &mine->slots[at_call_cache_first(hash)];
-  for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, recent++)
-    if (at_call_cache_like(recent, hash, tuner, device, asked)) {
-      at_call_cache_set_hint(mine, at_call_cache_hint(mine, from), recent);
-      return recent;
+  at_cached_call *cached = &mine->slots[at_call_cache_first(hash)];
+  for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, cached++)
+    if (at_call_cache_like(cached, hash, tuner, device, asked)) {
+      at_call_cache_set_hint(mine, at_call_cache_hint(mine, from), cached);
+      return cached;
     }
   return NULL;
 }
@@ -222,8 +222,8 @@ static inline uint16_t at_call_cache_plan_hint(const at_plan *plan) {
   return (uint16_t)(at_call_cache_plan_hash(plan) % AT_CALL_CACHE_HINTS);
 }
 
-AT_INLINE bool at_call_cache_is_plan(const at_cached_call *recent, const at_plan *plan) {
-  return recent->use == plan->id && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != 0;
+AT_INLINE bool at_call_cache_is_plan(const at_cached_call *cached, const at_plan *plan) {
+  return cached->use == plan->id && atomic_load_explicit(&cached->tuner, memory_order_relaxed) != 0;
 }
 
 /* Counts a run of a plan that a caller holds, if it was found lately; false: it is not counted yet. The plan's own
@@ -231,9 +231,9 @@ AT_INLINE bool at_call_cache_is_plan(const at_cached_call *recent, const at_plan
 AT_INLINE bool at_call_cache_count_plan_at_once(const at_plan *plan) {
   at_call_cache *mine = at_call_cache_at_once();
   if (AT_UNLIKELY(!mine)) return false;
-  at_cached_call *recent = at_call_cache_hinted_at(mine, &mine->guesses[plan->caller_guess]);
-  if (AT_UNLIKELY(!at_call_cache_is_plan(recent, plan))) return false;
-  at_call_cache_count(recent);
+  at_cached_call *cached = at_call_cache_hinted_at(mine, &mine->hints[plan->caller_hint]);
+  if (AT_UNLIKELY(!at_call_cache_is_plan(cached, plan))) return false;
+  at_call_cache_count(cached);
   return true;
 }
 
@@ -241,11 +241,11 @@ AT_INLINE bool at_call_cache_count_plan_at_once(const at_plan *plan) {
 static inline void at_call_cache_count_plan(const at_plan *plan) {
   at_call_cache *mine = at_call_cache_mine();
   if (AT_LIKELY(mine != NULL)) {
-    at_cached_call *recent = &mine->slots[at_call_cache_first(at_call_cache_plan_hash(plan))];
-    for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, recent++)
-      if (AT_LIKELY(at_call_cache_is_plan(recent, plan))) {
-        at_call_cache_set_hint(mine, &mine->guesses[plan->caller_guess], recent);
-        at_call_cache_count(recent);
+    at_cached_call *cached = &mine->slots[at_call_cache_first(at_call_cache_plan_hash(plan))];
+    for (int i = 0; i < AT_CALL_CACHE_WAYS; i++, cached++)
+      if (AT_LIKELY(at_call_cache_is_plan(cached, plan))) {
+        at_call_cache_set_hint(mine, &mine->hints[plan->caller_hint], cached);
+        at_call_cache_count(cached);
         return;
       }
   }

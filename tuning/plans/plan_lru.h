@@ -21,18 +21,18 @@ void at_plan_lru_release(const at_plan *plan);
 at_plan_lru *at_plan_lru_open(pthread_mutex_t *lock, _Atomic uint64_t *others);
 
 /* Frees all, also what is in use: the work is done. */
-void at_plan_lru_close(at_plan_lru *overflow);
+void at_plan_lru_close(at_plan_lru *lru);
 
 /* The key's plan with a use counted for the caller, which launches it once or hands it to at_plan_lru_release; NULL:
  * none. */
-const at_plan *at_plan_lru_retain(at_plan_lru *overflow, const at_key *key, uint64_t hash);
+const at_plan *at_plan_lru_retain(at_plan_lru *lru, const at_key *key, uint64_t hash);
 
 /* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:
  * what the caller destroys without the lock. */
-attune_status at_plan_lru_put(at_plan_lru *overflow, const at_key *key, uint64_t hash, at_plan **plan,
+attune_status at_plan_lru_put(at_plan_lru *lru, const at_key *key, uint64_t hash, at_plan **plan,
                               const attune_decision *decision, bool keep, at_plan **unused);
 
-bool at_plan_lru_decision(at_plan_lru *overflow, const at_key *key, uint64_t hash, attune_decision *out);
-void at_plan_lru_drop_hints(at_plan_lru *overflow);
+bool at_plan_lru_decision(at_plan_lru *lru, const at_key *key, uint64_t hash, attune_decision *out);
+void at_plan_lru_drop_hints(at_plan_lru *lru);
 
 #endif

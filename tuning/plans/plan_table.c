@@ -62,7 +62,7 @@ void at_plan_table_close(at_plan_table *table) {
     table->counts = count->next;
     free(count);
   }
-  at_plan_lru_close(table->overflow);
+  at_plan_lru_close(table->lru);
   pthread_mutex_destroy(&table->lock);
   memset(table, 0, sizeof *table);
 }
@@ -178,17 +178,17 @@ static bool op_is_full(at_plan_table *table, const at_op *op) {
 /* Of a problem beyond the bound. Under the lock. */
 static bool put_beyond(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
                        const attune_decision *decision, bool keep, at_plan **unused) {
-  if (!table->overflow) table->overflow = at_plan_lru_open(&table->lock, &table->others);
-  if (!table->overflow) return false;
+  if (!table->lru) table->lru = at_plan_lru_open(&table->lock, &table->others);
+  if (!table->lru) return false;
   atomic_store_explicit(&table->crowded, true, memory_order_release);
-  return at_plan_lru_put(table->overflow, key, hash, plan, decision, keep, unused) == ATTUNE_OK;
+  return at_plan_lru_put(table->lru, key, hash, plan, decision, keep, unused) == ATTUNE_OK;
 }
 
 const at_plan *at_plan_table_use_beyond(at_plan_table *table, const at_key *key) {
   if (AT_LIKELY(!atomic_load_explicit(&table->crowded, memory_order_acquire))) return NULL;
   const uint64_t hash = at_key_hash(key);
   pthread_mutex_lock(&table->lock);
-  const at_plan *plan = at_plan_lru_retain(table->overflow, key, hash);
+  const at_plan *plan = at_plan_lru_retain(table->lru, key, hash);
   pthread_mutex_unlock(&table->lock);
   return plan;
 }
@@ -223,7 +223,7 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
   at_plan_entry *entry = entry_find(table, key, hash);
   const bool found = entry && atomic_load_explicit(&entry->plan, memory_order_relaxed);
   if (found) at_decision_give(out, entry->decision);
-  const bool beyond = !entry && table->overflow && at_plan_lru_decision(table->overflow, key, hash, out);
+  const bool beyond = !entry && table->lru && at_plan_lru_decision(table->lru, key, hash, out);
   pthread_mutex_unlock(&table->lock);
   return found || beyond;
 }
@@ -269,6 +269,6 @@ void at_plan_table_drop_guesses(at_plan_table *table) {
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next)
     if (entry->decision->source <= ATTUNE_SOURCE_NEIGHBOUR)
       retire(entry, atomic_exchange_explicit(&entry->plan, NULL, memory_order_acq_rel));
-  if (table->overflow) at_plan_lru_drop_hints(table->overflow);
+  if (table->lru) at_plan_lru_drop_hints(table->lru);
   pthread_mutex_unlock(&table->lock);
 }

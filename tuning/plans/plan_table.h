@@ -49,13 +49,13 @@ typedef struct at_plan_slots {
 typedef struct at_plan_table {
   _Atomic(at_plan_slots *) slots;
   pthread_mutex_t lock;
-  _Atomic bool crowded;    /* there is an overflow */
+  _Atomic bool crowded;    /* there is an LRU */
   _Atomic uint64_t others; /* calls of the problems beyond the bound */
   size_t most;             /* constant: no more entries than this */
   size_t count;            /* under lock, as all below */
   at_plan_entry *entries;
   at_plan_count *counts;
-  at_plan_lru *overflow; /* NULL: none yet */
+  at_plan_lru *lru; /* NULL: none yet */
 } at_plan_table;
 
 attune_status at_plan_table_open(at_plan_table *table);

@@ -9,15 +9,15 @@
 
 static const long LOOK_NS = 1000000; /* between two looks whether it is done */
 
-int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation,
+int at_candidate_build_add(at_candidate_build *build, const at_implementation *implementation,
                            const at_configuration *configurations, int count) {
-  const int room = AT_CANDIDATE_BUILD_ROOM - making->count;
-  if (making->list_count == AT_CANDIDATE_BUILD_LISTS || count < 1) return 0;
+  const int room = AT_CANDIDATE_BUILD_ROOM - build->count;
+  if (build->list_count == AT_CANDIDATE_BUILD_LISTS || count < 1) return 0;
   const int taken = count < room ? count : room;
-  memcpy(&making->configurations[making->count], configurations, (size_t)taken * sizeof *configurations);
-  making->count += taken;
-  making->lists[making->list_count].implementation = implementation;
-  making->lists[making->list_count++].end = making->count;
+  memcpy(&build->configurations[build->count], configurations, (size_t)taken * sizeof *configurations);
+  build->count += taken;
+  build->lists[build->list_count].implementation = implementation;
+  build->lists[build->list_count++].end = build->count;
   return taken;
 }
 
@@ -37,45 +37,45 @@ static bool make_next(void *of) {
   return true;
 }
 
-void at_candidate_build_start(at_candidate_build *making, const void *problem, attune_device *device) {
-  making->problem = problem;
-  making->device = device;
-  if (making->count == 0) return;
-  making->group = (at_compile_group){.priority = AT_COMPILE_SEARCH, .most = 1, .step = make_next, .of = making};
+void at_candidate_build_start(at_candidate_build *build, const void *problem, attune_device *device) {
+  build->problem = problem;
+  build->device = device;
+  if (build->count == 0) return;
+  build->group = (at_compile_group){.priority = AT_COMPILE_SEARCH, .most = 1, .step = make_next, .of = build};
   at_compile_lock();
-  if (!at_compile_start(&making->group)) atomic_store(&making->made, making->count);
+  if (!at_compile_start(&build->group)) atomic_store(&build->made, build->count);
   at_compile_unlock();
 }
 
-bool at_candidate_build_done(const at_candidate_build *making) {
-  return at_candidate_build_made(making) == making->count;
+bool at_candidate_build_done(const at_candidate_build *build) {
+  return at_candidate_build_made(build) == build->count;
 }
 
-int at_candidate_build_made(const at_candidate_build *making) {
-  return atomic_load_explicit(&making->made, memory_order_acquire);
+int at_candidate_build_made(const at_candidate_build *build) {
+  return atomic_load_explicit(&build->made, memory_order_acquire);
 }
 
-bool at_candidate_build_wait(at_candidate_build *making) {
-  at_compile_wait(&making->group);
-  return at_candidate_build_done(making);
+bool at_candidate_build_wait(at_candidate_build *build) {
+  at_compile_wait(&build->group);
+  return at_candidate_build_done(build);
 }
 
-bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns) {
-  while (!at_candidate_build_done(making) && at_now_ns() < until_ns)
+bool at_candidate_build_wait_until(at_candidate_build *build, int64_t until_ns) {
+  while (!at_candidate_build_done(build) && at_now_ns() < until_ns)
     (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-  return at_candidate_build_done(making);
+  return at_candidate_build_done(build);
 }
 
-void at_candidate_build_leave(at_candidate_build *making) {
-  atomic_store(&making->left, true);
-  at_compile_cancel(&making->group);
+void at_candidate_build_leave(at_candidate_build *build) {
+  atomic_store(&build->left, true);
+  at_compile_cancel(&build->group);
 }
 
-bool at_candidate_build_left(const at_candidate_build *making) {
-  return atomic_load(&making->left);
+bool at_candidate_build_left(const at_candidate_build *build) {
+  return atomic_load(&build->left);
 }
 
-void at_candidate_build_stop(at_candidate_build *making) {
-  at_candidate_build_leave(making);
-  at_compile_wait(&making->group);
+void at_candidate_build_stop(at_candidate_build *build) {
+  at_candidate_build_leave(build);
+  at_compile_wait(&build->group);
 }

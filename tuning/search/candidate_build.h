@@ -29,29 +29,29 @@ typedef struct at_candidate_build {
 } at_candidate_build;
 
 /* Takes up to `count` configurations of an implementation that has prepare_many; how many it took. Before the start. */
-int at_candidate_build_add(at_candidate_build *making, const at_implementation *implementation,
+int at_candidate_build_add(at_candidate_build *build, const at_implementation *implementation,
                            const at_configuration *configurations, int count);
 
 /* Begins, if there is something to make; where no thread starts nothing is made here, and prepare does it. */
-void at_candidate_build_start(at_candidate_build *making, const void *problem, attune_device *device);
+void at_candidate_build_start(at_candidate_build *build, const void *problem, attune_device *device);
 
 /* Is all made that was added? */
-bool at_candidate_build_done(const at_candidate_build *making);
+bool at_candidate_build_done(const at_candidate_build *build);
 
 /* How many are made, of those that were added first. */
-int at_candidate_build_made(const at_candidate_build *making);
+int at_candidate_build_made(const at_candidate_build *build);
 
 /* Waits until all is made. Returns false if it will not be, since the process ends. */
-bool at_candidate_build_wait(at_candidate_build *making);
+bool at_candidate_build_wait(at_candidate_build *build);
 
 /* Waits until that time at most. Returns false if not all is made by then. */
-bool at_candidate_build_wait_until(at_candidate_build *making, int64_t until_ns);
+bool at_candidate_build_wait_until(at_candidate_build *build, int64_t until_ns);
 
 /* What is under way is finished, the rest is left out; does not wait. Then what is not made by now may never be. */
-void at_candidate_build_leave(at_candidate_build *making);
-bool at_candidate_build_left(const at_candidate_build *making);
+void at_candidate_build_leave(at_candidate_build *build);
+bool at_candidate_build_left(const at_candidate_build *build);
 
-/* Waits for what is under way and leaves out the rest. Before *making goes. */
-void at_candidate_build_stop(at_candidate_build *making);
+/* Waits for what is under way and leaves out the rest. Before *build goes. */
+void at_candidate_build_stop(at_candidate_build *build);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * candidates.h: what the parts of a race share about its contenders. candidates.c has them, screen.c drops those
+ * candidates.h: what the parts of a race share about its candidates. candidates.c has them, screen.c drops those
  * that quick samples rule out, race.c runs the rounds, ranking.c decides which wins and whether that is open. */
 #ifndef AT_CANDIDATES_H
 #define AT_CANDIDATES_H
 
 #include "tuning/search/race.h"
 
-#define AT_RACE_SAME 0.003 /* contenders this close are equals */
+#define AT_RACE_SAME 0.003 /* candidates this close are equals */
 
 /* The default, in both its forms, stays whatever it measures. */
-bool at_race_stays(const at_race *race, const at_candidate *contender);
+bool at_race_stays(const at_race *race, const at_candidate *candidate);
 
 /* `ns` of a call with the price of the CPUs that it keeps busy. */
-double at_race_team_cost(const at_candidate *contender, double ns);
+double at_race_team_cost(const at_candidate *candidate, double ns);
 
 /* Running mean of the CPUs that a sample kept busy. */
-void at_race_note_cpus(at_candidate *contender);
+void at_race_note_cpus(at_candidate *candidate);
 
 /* A round of those of the field that are in the race still, in another order by `turn`, into ns[], in the field's
  * order. Whose launch fails is dropped, unless it stays or the device no longer answers, and the others run the round

@@ -18,12 +18,12 @@ typedef struct at_confirmation {
   bool failed; /* it cannot be run any more, and is dropped: there is no claim */
 } at_confirmation;
 
-/* The contender and contender 0 in turns, each alone (sampler_host.h), for `most_ns`; for twice that while there are
- * too few rounds, and once more as long for the incumbent where the contender is slower than contender 0 and that is
+/* The candidate and candidate 0 in turns, each alone (sampler_host.h), for `most_ns`; for twice that while there are
+ * too few rounds, and once more as long for the incumbent where the candidate is slower than candidate 0 and that is
  * another. Nothing begins after `until_ns`; what is under way is finished. No rounds where the race is steady, where
- * there is no time, and where the settings want too few. The default and a contender that stays in its race whatever
+ * there is no time, and where the settings want too few. The default and a candidate that stays in its race whatever
  * happens must run: else the status says why. */
-attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *contender, double most_ns,
+attune_status at_confirm_measure(at_confirmation *out, at_race *race, at_candidate *candidate, double most_ns,
                                  int64_t until_ns);
 
 /* It is slower than the incumbent. */

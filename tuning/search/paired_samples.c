@@ -45,9 +45,9 @@ void at_paired_samples_make(at_paired_samples *out, const at_candidate *a, const
   }
 }
 
-double at_race_time(const at_candidate *contender, double *spread) {
+double at_race_time(const at_candidate *candidate, double *spread) {
   at_paired_samples own;
-  at_paired_samples_make(&own, contender, contender);
+  at_paired_samples_make(&own, candidate, candidate);
   const double ns = at_median(own.a, own.count);
   if (spread) *spread = ns > 0.0 ? at_deviation(own.a, own.count, ns) / ns : 0.0;
   return ns;
@@ -57,20 +57,20 @@ double at_race_time(const at_candidate *contender, double *spread) {
 static bool hidden_losers(const at_race *race) {
   int dropped = 0, hidden = 0;
   for (int i = 1; i < race->count; i++) {
-    const at_candidate *contender = race->contenders[i];
-    if (contender->state != AT_SLOWER || contender->count > 0) continue;
+    const at_candidate *candidate = race->candidates[i];
+    if (candidate->state != AT_SLOWER || candidate->count > 0) continue;
     dropped++;
-    hidden += contender->hidden;
+    hidden += candidate->hidden;
   }
   return hidden > SHAKEN * dropped;
 }
 
-bool at_race_shaken(const at_race *race, const at_candidate *contender) {
-  const at_sampler *profile = race->profile;
-  const bool theirs = rough_pairs(race->contenders[0], contender) > SHAKEN * contender->count,
-             all = profile && profile->rough > SHAKEN * profile->sampled;
+bool at_race_shaken(const at_race *race, const at_candidate *candidate) {
+  const at_sampler *sampler = race->sampler;
+  const bool theirs = rough_pairs(race->candidates[0], candidate) > SHAKEN * candidate->count,
+             all = sampler && sampler->rough > SHAKEN * sampler->sampled;
   if (!theirs && !all && !hidden_losers(race)) return false;
   const double others =
-      profile ? at_sampler_others(profile) : -1.0; /* none: its own threads were in each other's way */
+      sampler ? at_sampler_others(sampler) : -1.0; /* none: its own threads were in each other's way */
   return others < 0.0 || others >= OTHERS;
 }

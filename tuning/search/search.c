@@ -89,29 +89,28 @@ static double verify_ns(const search *s) {
   const at_op *op = s->op;
   const double launches = 2.0 + (op->problem->deterministic(s->problem) ? 3.0 : 0.0) +
                           (op->specials ? (double)op->specials->count(s->problem) : 0.0);
-  const double trusted = s->verifier ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
+  const double trusted = s->check ? 0.0 : s->race.steady ? TRUSTED_CALLS_DEVICE : TRUSTED_CALLS_HOST;
   size_t bytes = 0;
   (void)at_operand_bytes(op, s->problem, &bytes);
-  return (launches + trusted) * s->once_ns + (launches + (s->verifier ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
+  return (launches + trusted) * s->once_ns + (launches + (s->check ? 0.0 : 4.0)) * (double)bytes / VERIFIED_A_NS;
 }
 
 /* So much of a hard limit is left for it. */
 static void reserve(search *s) {
-  const double known = s->profile.profiler->verify_ratio;
+  const double known = s->sampler.timer->verify_ratio;
   s->reserve_ns = s->most_ns > 0.0 ? (known > 0.0 ? known : 1.0) * verify_ns(s) : 0.0;
 }
 
-static attune_status open_verifier(search *s, double expected_ns) {
-  const at_timer *profiler = s->profile.profiler;
+static attune_status open_check(search *s, double expected_ns) {
+  const at_timer *timer = s->sampler.timer;
   const attune_status status = s->reserve_ns > 0.0 ? at_limit_afford(LEAST_OF_RESERVE * expected_ns) : ATTUNE_OK;
-  return status == ATTUNE_OK
-             ? at_numerical_check_create(&s->verifier, s->op, s->problem, profiler->stream, profiler->random)
-             : status;
+  return status == ATTUNE_OK ? at_numerical_check_create(&s->check, s->op, s->problem, timer->stream, timer->random)
+                             : status;
 }
 
-/* A plan that verified in full, with the making of the verifier, says how good the estimate is. */
+/* A plan that verified in full, with the making of the check, says how good the estimate is. */
 static void note_verified(search *s, double expected_ns, double took_ns) {
-  double *ratio = &s->profile.profiler->verify_ratio;
+  double *ratio = &s->sampler.timer->verify_ratio;
   const double now = expected_ns > 0.0 ? took_ns / expected_ns : 1.0, most = 20.0;
   const double bounded = now > most ? most : now < 1.0 / most ? 1.0 / most : now;
   *ratio = *ratio > 0.0 ? 0.5 * (*ratio + bounded) : bounded;
@@ -120,32 +119,32 @@ static void note_verified(search *s, double expected_ns, double took_ns) {
 /* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be
  * verified. */
 static at_candidate *verified_winner(search *s, at_search_result *out, attune_status *status) {
-  const bool first = !s->verifier;
+  const bool first = !s->check;
   const double expected_ns = verify_ns(s);
   const int64_t start_ns = at_now_ns(), limit_ns = at_limit_of();
   if (limit_ns != AT_NO_LIMIT) (void)at_limit_set(limit_ns + 2 * AT_LIMIT_GRACE_NS);
-  if (first) *status = open_verifier(s, expected_ns);
+  if (first) *status = open_check(s, expected_ns);
   at_candidate *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
-    at_candidate *contender = at_race_winner(&s->race);
-    const attune_status checked = at_numerical_check_run(s->verifier, contender->plan, &out->decision.max_error);
-    const double tolerance = s->profile.profiler->settings.tolerance;
+    at_candidate *candidate = at_race_winner(&s->race);
+    const attune_status checked = at_numerical_check_run(s->check, candidate->plan, &out->decision.max_error);
+    const double tolerance = s->sampler.timer->settings.tolerance;
     const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
-    if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
-      winner = contender;
+    if (checked == ATTUNE_OK && (exact || candidate == at_race_incumbent(&s->race))) {
+      winner = candidate;
       if (first) note_verified(s, expected_ns, (double)(at_now_ns() - start_ns));
     } else if (checked == ATTUNE_BUDGET_EXHAUSTED) {
       *status = checked;
     } else if (checked == ATTUNE_OK) {
       snprintf(out->warning, sizeof out->warning,
                "%s: its error is %.3g of the contract's tolerance; should be at most %.3g",
-               contender->implementation->name, out->decision.max_error, tolerance);
-      at_race_drop(&s->race, contender, AT_WRONG);
-    } else if (contender == at_race_incumbent(&s->race)) {
+               candidate->implementation->name, out->decision.max_error, tolerance);
+      at_race_drop(&s->race, candidate, AT_WRONG);
+    } else if (candidate == at_race_incumbent(&s->race)) {
       *status = checked;
     } else {
       at_copy_text(out->warning, sizeof out->warning, attune_last_message());
-      at_race_drop(&s->race, contender, AT_WRONG);
+      at_race_drop(&s->race, candidate, AT_WRONG);
     }
   }
   (void)at_limit_set(limit_ns);
@@ -157,7 +156,7 @@ static at_candidate *verified_winner(search *s, at_search_result *out, attune_st
 static int broken_ones(const search *s) {
   int count = 0;
   for (int i = 0; i < s->race.count; i++) {
-    const at_candidate *c = s->race.contenders[i];
+    const at_candidate *c = s->race.candidates[i];
     count += c->state == AT_WRONG || (c->state == AT_FAILED && c->ran);
   }
   return count;
@@ -167,20 +166,20 @@ static int broken_ones(const search *s) {
  * back. */
 static attune_status reopen(search *s) {
   s->broken = broken_ones(s);
-  at_candidate *base = s->race.contenders[0];
+  at_candidate *base = s->race.candidates[0];
   base->count = 0;
   s->race.best_quick = at_race_incumbent(&s->race)->quick;
-  s->race.best_once_ns = base->subject.once_ns;
+  s->race.best_once_ns = base->target.once_ns;
   at_race_incumbent(&s->race)->count = 0;
   for (int i = 1; i < s->race.count; i++) {
-    at_candidate *contender = s->race.contenders[i];
-    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent ||
-        contender->lost)
+    at_candidate *candidate = s->race.candidates[i];
+    if ((candidate->state != AT_SCREENED && candidate->state != AT_SLOWER) || candidate == s->race.incumbent ||
+        candidate->lost)
       continue;
-    at_race_drop(&s->race, contender, AT_WAITING);
-    contender->ran = false;
-    contender->quick = 0.0;
-    contender->count = 0;
+    at_race_drop(&s->race, candidate, AT_WAITING);
+    candidate->ran = false;
+    candidate->quick = 0.0;
+    candidate->count = 0;
   }
   return at_race_screen(&s->race, at_search_until(s, s->times->widen_until), AT_SEARCH_FIELD);
 }
@@ -196,7 +195,7 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
     }
     end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
-    if (s->race.contenders[0]->count == 0)
+    if (s->race.candidates[0]->count == 0)
       *status = at_fail(ATTUNE_BUDGET_EXHAUSTED,
                         "there was no time to measure the default; give this problem a larger budget");
     at_candidate *winner = *status == ATTUNE_OK ? verified_winner(s, out, status) : NULL;
@@ -212,7 +211,7 @@ static at_candidate *raced_winner(search *s, at_search_result *out, attune_statu
 
 /* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
 static double claim_left_ns(const search *s) {
-  const double two_ns = 2e6 * s->profile.profiler->settings.candidate_ms,
+  const double two_ns = 2e6 * s->sampler.timer->settings.candidate_ms,
                all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
                most = two_ns > 0.0 && two_ns < all ? two_ns : all,
                left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
@@ -261,8 +260,8 @@ static void lose(search *s, at_candidate *one, int lost) {
     at_race_drop(&s->race, one, AT_SLOWER);
   }
   for (int i = 1; i < s->race.count && lost == MOST_LOST; i++)
-    if (s->race.contenders[i] != at_race_incumbent(&s->race) && s->race.contenders[i]->state == AT_SCREENED)
-      at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
+    if (s->race.candidates[i] != at_race_incumbent(&s->race) && s->race.candidates[i]->state == AT_SCREENED)
+      at_race_drop(&s->race, s->race.candidates[i], AT_SLOWER);
 }
 
 /* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a
@@ -292,23 +291,23 @@ static at_candidate *settled_winner(search *s, at_search_result *out, attune_sta
 
 static bool any_waiting(const search *s) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->state == AT_WAITING) return true;
+    if (s->race.candidates[i]->state == AT_WAITING) return true;
   return false;
 }
 
 static bool any_beside(const search *s) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->beside && s->race.contenders[i]->state == AT_WAITING) return true;
+    if (s->race.candidates[i]->beside && s->race.candidates[i]->state == AT_WAITING) return true;
   return false;
 }
 
 /* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
  * they are not all made by then. */
 static bool wait_for_kernels(search *s) {
-  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->making, at_search_until(s, s->times->widen_until));
+  if (s->budget_ns > 0.0) return at_candidate_build_wait_until(&s->build, at_search_until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
-    return at_candidate_build_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
-  return at_candidate_build_wait(&s->making);
+    return at_candidate_build_wait_until(&s->build, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
+  return at_candidate_build_wait(&s->build);
 }
 
 /* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
@@ -318,7 +317,7 @@ static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, at_search_until(s, s->times->screen_until), AT_SEARCH_FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (!wait_for_kernels(s)) at_candidate_build_leave(&s->making);
+  if (!wait_for_kernels(s)) at_candidate_build_leave(&s->build);
   const int64_t made = at_now_ns();
   int64_t end = at_search_until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
@@ -334,11 +333,11 @@ static attune_status screen(search *s) {
 }
 
 /* Level debug: how each candidate ended. */
-static void log_contenders(const search *s) {
+static void log_candidates(const search *s) {
   static const char *const states[] = {"not measured", "raced", "slower", "failed", "wrong"};
   if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
   for (int i = 0; i < s->race.count; i++) {
-    const at_candidate *c = s->race.contenders[i];
+    const at_candidate *c = s->race.candidates[i];
     char time[AT_TIME_CHARS];
     if (c->count > 0)
       at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default's time in %d rounds, %s per call",
@@ -361,7 +360,7 @@ static int64_t warm_until(const search *s) {
 
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
-  s->profile.warm_until_ns = warm_until(s);
+  s->sampler.warm_until_ns = warm_until(s);
   attune_status status = at_search_collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
   const int64_t opened_ns =
@@ -387,20 +386,20 @@ static attune_status run(search *s, at_search_result *out) {
   if (!winner) return status;
   const double raced = winner->speedup; /* at_search_describe sets what it claims */
   if (s->claim.rounds) out->raced = raced;
-  log_contenders(s);
+  log_candidates(s);
   at_search_describe(s, winner, &out->decision);
-  if (s->race.steady) at_good_configs_note(s->profile.profiler, &s->race, winner);
+  if (s->race.steady) at_good_configs_note(s->sampler.timer, &s->race, winner);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
   at_search_list_trials(s, winner, out);
   return ATTUNE_OK;
 }
 
-attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns, const attune_decision *known) {
   memset(out, 0, sizeof *out);
   search s = {.op = op,
               .problem = problem,
-              .device = profiler->device,
+              .device = timer->device,
               .budget_ns = budget_ns,
               .most_ns = most_ns,
               .known = known,
@@ -408,19 +407,19 @@ attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *
               .start_ns = at_now_ns()};
   const int64_t limit_ns = at_limit_set(most_ns > 0.0 ? s.start_ns + (int64_t)most_ns : AT_NO_LIMIT);
   s.stage_ns = s.start_ns;
-  s.race.profile = &s.profile;
-  s.race.making = &s.making;
+  s.race.sampler = &s.sampler;
+  s.race.build = &s.build;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.times = s.race.steady ? &DEVICE : &HOST;
   const at_floating floating = at_floating_enter(); /* what is stored must not depend on the caller's */
   s.room = malloc(AT_SEARCH_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
-  if (status == ATTUNE_OK) status = at_sampler_open(&s.profile, profiler, op, problem, measure);
+  if (status == ATTUNE_OK) status = at_sampler_open(&s.sampler, timer, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
-  at_candidate_build_stop(&s.making);
-  at_numerical_check_destroy(s.verifier);
+  at_candidate_build_stop(&s.build);
+  at_numerical_check_destroy(s.check);
   at_race_free(&s.race);
-  at_sampler_close(&s.profile);
+  at_sampler_close(&s.sampler);
   free(s.room);
   (void)at_limit_set(limit_ns);
   at_floating_leave(&floating);

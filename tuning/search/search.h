@@ -39,7 +39,7 @@ typedef struct at_search_result {
  * beyond the noise. `known`, the winner so far (NULL: none), is in the race from its start: what it loses, it loses
  * side by side. Errors: UNSUPPORTED (no implementation), OUT_OF_MEMORY, DEVICE_ERROR, BUDGET_EXHAUSTED (most_ns is too
  * short to measure and verify the default). */
-attune_status at_search(at_search_result *out, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_search(at_search_result *out, at_timer *timer, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns, const attune_decision *known);
 
 #endif

@@ -27,24 +27,24 @@ static void add_known(search *s) {
       !at_registry_usable(implementation, s->problem, s->device) ||
       !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
     return;
-  at_candidate *contender = at_race_add(&s->race, implementation, &configuration);
-  if (contender) contender->kept = true;
-  s->known_one = contender; /* not where it is the default: then it claims nothing */
+  at_candidate *candidate = at_race_add(&s->race, implementation, &configuration);
+  if (candidate) candidate->kept = true;
+  s->known_one = candidate; /* not where it is the default: then it claims nothing */
 }
 
 /* Adds them, and has what they need compiled while the search runs. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
-  const int before = s->making.count, taken = at_candidate_build_add(&s->making, implementation, list, count);
+  const int before = s->build.count, taken = at_candidate_build_add(&s->build, implementation, list, count);
   for (int i = 0; i < taken; i++) {
-    at_candidate *contender = at_race_add(&s->race, implementation, &list[i]);
-    if (!contender) continue;
-    contender->beside = before + i + 1;
-    contender->made = true;
+    at_candidate *candidate = at_race_add(&s->race, implementation, &list[i]);
+    if (!candidate) continue;
+    candidate->beside = before + i + 1;
+    candidate->made = true;
   }
 }
 
 static int most_configurations(const search *s) {
-  const int wanted = s->profile.profiler->settings.configurations;
+  const int wanted = s->sampler.timer->settings.configurations;
   return wanted > 0 && wanted < AT_SEARCH_CONFIGURATIONS ? wanted : AT_SEARCH_CONFIGURATIONS;
 }
 
@@ -77,12 +77,12 @@ attune_status at_search_collect(search *s) {
     if (counts[i] > first && s->op->implementations[i]->prepare_many)
       add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
   }
-  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->making.at_once = at_cpu_count();
-  if (status == ATTUNE_OK) at_candidate_build_start(&s->making, s->problem, s->device);
+  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->build.at_once = at_cpu_count();
+  if (status == ATTUNE_OK) at_candidate_build_start(&s->build, s->problem, s->device);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
-    if (turn == 0 && s->race.steady) at_good_configs_add(s->profile.profiler, &s->race, s->problem);
+    if (turn == 0 && s->race.steady) at_good_configs_add(s->sampler.timer, &s->race, s->problem);
   }
   for (size_t i = 0; i < n && lists; i++) free(lists[i]);
   free(lists);
@@ -97,21 +97,21 @@ static bool same_kind(const at_candidate *a, const at_candidate *b) {
          strncmp(a->configuration.text, b->configuration.text, chars) == 0;
 }
 
-static bool kind_widened(const search *s, const at_candidate *contender) {
+static bool kind_widened(const search *s, const at_candidate *candidate) {
   for (int i = 0; i < s->race.count; i++)
-    if (s->race.contenders[i]->widened && same_kind(s->race.contenders[i], contender)) return true;
+    if (s->race.candidates[i]->widened && same_kind(s->race.candidates[i], candidate)) return true;
   return false;
 }
 
-/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
+/* The fastest candidate whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
  * none worth it. */
 static at_candidate *next_leader(search *s, bool new_kind) {
   at_candidate *leader = NULL;
   for (int i = 0; i < s->race.count; i++) {
-    at_candidate *contender = s->race.contenders[i];
-    if (contender->quick == 0.0 || contender->widened || !contender->implementation->neighbours) continue;
-    if (contender->state != AT_SCREENED && !(new_kind && contender->state == AT_SLOWER)) continue;
-    if ((!leader || contender->quick < leader->quick) && !(new_kind && kind_widened(s, contender))) leader = contender;
+    at_candidate *candidate = s->race.candidates[i];
+    if (candidate->quick == 0.0 || candidate->widened || !candidate->implementation->neighbours) continue;
+    if (candidate->state != AT_SCREENED && !(new_kind && candidate->state == AT_SLOWER)) continue;
+    if ((!leader || candidate->quick < leader->quick) && !(new_kind && kind_widened(s, candidate))) leader = candidate;
   }
   return leader && leader->quick <= (new_kind ? KIND_WITHIN : LEADER_WITHIN) * s->race.best_quick ? leader : NULL;
 }
@@ -129,9 +129,9 @@ attune_status at_search_widen(search *s) {
       const int count = leader->implementation->neighbours(leader->implementation, s->problem, s->device,
                                                            &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) {
-        at_candidate *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
-        if (contender) contender->leader = leader;
-        added += contender != NULL;
+        at_candidate *candidate = at_race_add(&s->race, leader->implementation, &s->room[j]);
+        if (candidate) candidate->leader = leader;
+        added += candidate != NULL;
       }
     }
     if (!added && wave) break;

@@ -20,13 +20,13 @@ typedef struct at_schedule {
 
 typedef struct at_search_state {
   at_race race;
-  at_sampler profile;
-  at_numerical_check *verifier; /* made when there is a winner to verify */
+  at_sampler sampler;
+  at_numerical_check *check; /* made when there is a winner to verify */
   const at_op *op;
   const void *problem;
   attune_device *device;
-  at_candidate_build making; /* kernels of candidates, while others are measured */
-  at_configuration *room;    /* AT_SEARCH_CONFIGURATIONS of them */
+  at_candidate_build build; /* kernels of candidates, while others are measured */
+  at_configuration *room;   /* AT_SEARCH_CONFIGURATIONS of them */
   const at_schedule *times;
   double budget_ns, most_ns;
   double reserve_ns; /* of most_ns, for what has to be verified still */
@@ -60,10 +60,10 @@ attune_status at_search_collect(at_search_state *s);
 /* Adds neighbours of the fastest, and screens them, wave after wave. */
 attune_status at_search_widen(at_search_state *s);
 
-/* What is stored of the winner, which gains what the claim says from then on. */
+/* Writes the winner's decision; its gain is the claimed one from then on. */
 void at_search_describe(at_search_state *s, at_candidate *winner, attune_decision *d);
 
-/* The raced ones first, then the failed and wrong ones; contenders change their places. */
+/* The raced ones first, then the failed and wrong ones; candidates change their places. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out);
 
 /* good_configs.c: configurations that were the best for other problems of the same device, of implementations that
@@ -71,9 +71,9 @@ void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_se
  * loaded. */
 
 /* Notes the race's winner, and those as good within a percent, of implementations with neighbours. */
-void at_good_configs_note(at_timer *profiler, const at_race *race, const at_candidate *winner);
+void at_good_configs_note(at_timer *timer, const at_race *race, const at_candidate *winner);
 
 /* Adds those of implementations that can do the problem to the race. What one of them cannot do there is no failure. */
-void at_good_configs_add(const at_timer *profiler, at_race *race, const void *problem);
+void at_good_configs_add(const at_timer *timer, at_race *race, const void *problem);
 
 #endif

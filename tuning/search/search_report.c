@@ -15,18 +15,18 @@ static const double SIGMAS = 3.0;
 static const at_candidate *runner_up(const at_search_state *s, const at_candidate *winner) {
   const at_candidate *second = NULL;
   for (int i = 0; i < s->race.count; i++) {
-    const at_candidate *contender = s->race.contenders[i];
-    if (contender == winner || contender->bare || contender->count == 0 || contender->state == AT_WRONG ||
-        contender->state == AT_FAILED)
+    const at_candidate *candidate = s->race.candidates[i];
+    if (candidate == winner || candidate->bare || candidate->count == 0 || candidate->state == AT_WRONG ||
+        candidate->state == AT_FAILED)
       continue;
-    if (!second || contender->speedup > second->speedup) second = contender;
+    if (!second || candidate->speedup > second->speedup) second = candidate;
   }
   return second;
 }
 
-/* What other work did. */
+/* Writes the note about other work. */
 static void note_load(const at_search_state *s, attune_decision *d) {
-  const double others = at_sampler_others(&s->profile);
+  const double others = at_sampler_others(&s->sampler);
   char used[48] = "other work";
   if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
   snprintf(d->note, sizeof d->note, "unsure: %s disturbed the measurements; measure on a quiet machine", used);
@@ -34,7 +34,7 @@ static void note_load(const at_search_state *s, attune_decision *d) {
 
 /* In words: why this one. */
 static void note(const at_candidate *winner, const at_search_state *s, const at_candidate *could, attune_decision *d) {
-  const at_candidate *base = s->race.contenders[0];
+  const at_candidate *base = s->race.candidates[0];
   const double gain = could ? could->merit / winner->merit + 2.0 * could->error : 1.0; /* over what is chosen */
   if (d->unsure && at_race_shaken(&s->race, winner))
     note_load(s, d);
@@ -72,7 +72,7 @@ static void note(const at_candidate *winner, const at_search_state *s, const at_
 static void note_default_faults(const at_search_state *s, attune_decision *d) {
   char faults[96];
   size_t at = strlen(d->note);
-  at_numerical_check_rules(s->verifier, at_numerical_check_default_lost(s->verifier), faults, sizeof faults);
+  at_numerical_check_rules(s->check, at_numerical_check_default_lost(s->check), faults, sizeof faults);
   if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
 }
 
@@ -91,7 +91,7 @@ static bool is_itself(const at_candidate *incumbent) {
 }
 
 void at_search_describe(at_search_state *s, at_candidate *winner, attune_decision *d) {
-  const at_candidate *base = s->race.contenders[0], *second = runner_up(s, winner);
+  const at_candidate *base = s->race.candidates[0], *second = runner_up(s, winner);
   at_candidate *could = NULL;
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
   at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
@@ -113,10 +113,10 @@ void at_search_describe(at_search_state *s, at_candidate *winner, attune_decisio
     d->runner_up_time_ns = at_race_time(second, NULL);
   }
   for (int i = 0; i < s->race.count; i++) {
-    d->candidates += s->race.contenders[i]->quick > 0.0;
-    d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
+    d->candidates += s->race.candidates[i]->quick > 0.0;
+    d->rejected += s->race.candidates[i]->state == AT_FAILED || s->race.candidates[i]->state == AT_WRONG;
   }
-  d->disturbed = s->profile.disturbed;
+  d->disturbed = s->sampler.disturbed;
   note(winner, s, could, d);
   note_default_faults(s, d);
 }
@@ -140,10 +140,10 @@ static const char *verdict(const at_candidate *c, const at_candidate *winner, co
 /* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored with the
  * winner. */
 void at_search_list_trials(at_search_state *s, const at_candidate *winner, at_search_result *out) {
-  const at_candidate *base = s->race.contenders[0], *second = runner_up(s, winner);
-  qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_time);
+  const at_candidate *base = s->race.candidates[0], *second = runner_up(s, winner);
+  qsort(s->race.candidates, (size_t)s->race.count, sizeof *s->race.candidates, by_time);
   for (int i = 0; i < s->race.count && out->trial_count < AT_MAX_TRIALS; i++) {
-    const at_candidate *c = s->race.contenders[i];
+    const at_candidate *c = s->race.candidates[i];
     if (c->count == 0 && c->state != AT_FAILED && c->state != AT_WRONG) continue;
     at_trial *trial = &out->trials[out->trial_count++];
     at_copy_text(trial->implementation, sizeof trial->implementation, c->implementation->name);

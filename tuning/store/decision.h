@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What programs see by attune_decision_get_info. */
+/* The part that attune_decision_get_info shows. */
 struct attune_decision {
   char device[16];
   char implementation[32];

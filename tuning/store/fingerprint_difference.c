@@ -9,7 +9,7 @@
 #include "src/host/threads.h"
 #include "tuning/store/decision.h"
 
-/* What is said of differences so far. */
+/* Text of the differences so far. */
 typedef struct sentence {
   char *out;
   size_t size, at;
@@ -40,7 +40,7 @@ typedef enum part_kind {
   PART_KINDS
 } part_kind;
 
-/* What tells a part: how it begins, or how it ends. */
+/* Marks of a part: how it begins, or how it ends. */
 static const struct {
   const char *name, *begin, *end;
 } parts[PART_KINDS] = {[PART_DEVICE] = {"device", NULL, NULL},
@@ -173,7 +173,7 @@ static void word_like(const char *words, const char *like, char *out, size_t siz
   }
 }
 
-/* What `here` depends on and had another version there. */
+/* Dependencies of `here` that had another version there. */
 static void compare_words(sentence *s, const char *name, const entry *there, const char *here) {
   char what[96], now[96], before[96];
   for (const char *at = here; *at;) {
@@ -201,7 +201,7 @@ static void compare_version(sentence *s, const char *name, int there, int here) 
   say(s, what, before, now);
 }
 
-/* What the implementation depends on here. */
+/* Dependencies of the implementation here. */
 static const char *depends(const at_implementation *implementation, const at_configuration *configuration,
                            attune_device *device, char words[AT_DIFFERENCE_CHARS]) {
   const at_message kept = at_message_keep(); /* a library that is not here is part of it */

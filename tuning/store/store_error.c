@@ -19,7 +19,7 @@ void at_store_nap(void) {
   (void)nanosleep(&time, NULL);
 }
 
-/* What the system said, with the mode and the owner of the file and of its folder. */
+/* The system's error, with the mode and the owner of the file and of its folder. */
 static attune_status fail_open(const at_store *store, const char *reason, const char *remedy) {
   char text[128], file[96], folder[PATH_MAX], above[96];
   const int error = sqlite3_system_errno(store->db);
@@ -82,8 +82,11 @@ attune_status at_store_fail(at_store *store, int code) {
       return at_fail(ATTUNE_IO_ERROR, "%s: %s; this process may write files of up to %llu bytes (ulimit -f)", path,
                      reason, (unsigned long long)limit.rlim_cur);
     return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
-  case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
+    store->damaged = true;
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s is not a tuning database (%s); move it away or name another with " AT_STORE_NAMED, path, reason);
+  case SQLITE_CORRUPT:
   case SQLITE_FORMAT:
   case SQLITE_TOOBIG:
   case SQLITE_CONSTRAINT:

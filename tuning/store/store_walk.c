@@ -93,7 +93,7 @@ static attune_status run_walk(at_store *store, walk *w, at_store_winner_fn fn, v
   bool ended = false;
   do {
     status = at_store_run(store, &job, at_store_deadline(w->wait_ms));
-    /* What was read before SQLite met damage is sound: each row carries its hash. */
+    /* Rows read before SQLite found damage are sound: each carries its hash. */
     int count = status == ATTUNE_OK || status == ATTUNE_BAD_DATA ? w->count : 0;
     for (int i = 0; i < count && !ended; i++) ended = fn(user, w->rows[i].fingerprint, &w->rows[i].decision) != 0;
     if (count > 0) w->last = w->rows[count - 1];

@@ -21,7 +21,7 @@ static const double SIGMAS = 3.0;
 
 typedef struct recheck {
   at_race race;
-  at_sampler profile;
+  at_sampler sampler;
   at_candidate *winner, *standard; /* the winner's; the default's as attune calls it */
   at_confirmation claim;
   const at_op *op;
@@ -32,10 +32,10 @@ typedef struct recheck {
 /* The winner's place in the race: its own, or the default's through attune when it is that. */
 static at_candidate *find(recheck *r, const at_implementation *implementation, const at_configuration *configuration) {
   for (int i = 0; i < r->race.count; i++) {
-    at_candidate *contender = r->race.contenders[i];
-    if (!contender->bare && contender->implementation == implementation &&
-        strcmp(contender->configuration.text, configuration->text) == 0)
-      return contender;
+    at_candidate *candidate = r->race.candidates[i];
+    if (!candidate->bare && candidate->implementation == implementation &&
+        strcmp(candidate->configuration.text, configuration->text) == 0)
+      return candidate;
   }
   return NULL;
 }
@@ -64,7 +64,7 @@ static attune_status measure(recheck *r, double budget_ns) {
   const double length_ns = budget_ns > 0.0 ? budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
   const int64_t until_ns = start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&r->race, INT64_MAX, r->race.count);
-  if (status == ATTUNE_OK && r->winner != r->race.contenders[0] && r->winner->state != AT_SCREENED)
+  if (status == ATTUNE_OK && r->winner != r->race.candidates[0] && r->winner->state != AT_SCREENED)
     status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, can no longer be run; tune the problem again",
                      r->winner->implementation->name, r->winner->configuration.text);
   if (status == ATTUNE_OK) status = at_race_run(&r->race, until_ns);
@@ -75,18 +75,18 @@ static attune_status measure(recheck *r, double budget_ns) {
 }
 
 static attune_status try_numbers(recheck *r, attune_recheck *out) {
-  at_numerical_check *verifier = NULL;
-  at_timer *profiler = r->profile.profiler;
-  attune_status status = at_numerical_check_create(&verifier, r->op, r->problem, profiler->stream, profiler->random);
-  if (status == ATTUNE_OK) status = at_numerical_check_run(verifier, r->winner->plan, &out->max_error);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check *check = NULL;
+  at_timer *timer = r->sampler.timer;
+  attune_status status = at_numerical_check_create(&check, r->op, r->problem, timer->stream, timer->random);
+  if (status == ATTUNE_OK) status = at_numerical_check_run(check, r->winner->plan, &out->max_error);
+  at_numerical_check_destroy(check);
   if (status != ATTUNE_BAD_DATA) return status;
   out->verdict = ATTUNE_VERDICT_WRONG;
   return ATTUNE_OK;
 }
 
 static void judge(const recheck *r, const attune_decision *stored, attune_recheck *out) {
-  const at_candidate *base = r->race.contenders[0], *winner = r->winner;
+  const at_candidate *base = r->race.candidates[0], *winner = r->winner;
   out->samples = winner->count;
   out->time_ns = r->claim.rounds ? r->claim.time_ns : at_race_time(winner, NULL);
   /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune, and no
@@ -104,20 +104,20 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   if (at_race_shaken(&r->race, winner)) out->verdict = ATTUNE_VERDICT_UNSURE;
 }
 
-attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_revalidate(attune_recheck *out, at_timer *timer, const at_op *op, const void *problem,
                             attune_measure how, const attune_decision *stored, double budget_ns) {
-  recheck r = {.op = op, .problem = problem, .device = profiler->device};
-  r.race.profile = &r.profile;
+  recheck r = {.op = op, .problem = problem, .device = timer->device};
+  r.race.sampler = &r.sampler;
   r.race.steady = r.device->properties.kind != ATTUNE_DEVICE_HOST;
   const at_floating floating = at_floating_enter();
   out->verdict = ATTUNE_VERDICT_HOLDS;
-  attune_status status = at_sampler_open(&r.profile, profiler, op, problem, how);
+  attune_status status = at_sampler_open(&r.sampler, timer, op, problem, how);
   if (status == ATTUNE_OK) status = line_up(&r, stored);
   if (status == ATTUNE_OK) status = measure(&r, budget_ns);
   if (status == ATTUNE_OK) status = try_numbers(&r, out);
   if (status == ATTUNE_OK) judge(&r, stored, out);
   at_race_free(&r.race);
-  at_sampler_close(&r.profile);
+  at_sampler_close(&r.sampler);
   at_floating_leave(&floating);
   return status;
 }
@@ -144,11 +144,11 @@ static void note_doubt(request *q, attune_device *device) {
   out->marked = at_doubt_winner(q->tuner, q->op, q->problem, device, &q->stored, why);
 }
 
-static attune_status under_device(void *user, at_timer *profiler) {
+static attune_status under_device(void *user, at_timer *timer) {
   request *q = user;
-  const attune_status status = at_revalidate(&q->out, profiler, q->op, q->problem,
-                                             at_tuner_measure(q->tuner, profiler->device), &q->stored, q->budget_ns);
-  if (status == ATTUNE_OK) note_doubt(q, profiler->device);
+  const attune_status status = at_revalidate(&q->out, timer, q->op, q->problem,
+                                             at_tuner_measure(q->tuner, timer->device), &q->stored, q->budget_ns);
+  if (status == ATTUNE_OK) note_doubt(q, timer->device);
   return status;
 }
 
@@ -174,7 +174,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
                      device->name);
   else if (stored)
     at_decision_give(stored, &q->stored);
-  if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, q);
+  if (status == ATTUNE_OK) status = at_with_timer(tuner, device, under_device, q);
   if (status == ATTUNE_OK) status = AT_GIVE(out, &q->out);
   free(q);
   return at_call_leave(&scope, status);

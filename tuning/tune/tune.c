@@ -28,7 +28,7 @@ enum {
 /* A long wait is logged after this time, then each time after twice as long. */
 static const int64_t TELL_FIRST_NS = 1000000000, TELL_MOST_NS = 60000000000;
 
-/* What is too large for the stack of a small thread. */
+/* Too large for the stack of a small thread. */
 typedef struct room {
   at_key key;
   attune_decision head;   /* text of the problem, device, measure */
@@ -52,7 +52,7 @@ typedef struct job {
   bool force;
   bool call;        /* a call of an operation, which waits for its result */
   bool locked;      /* the device's lock is held */
-  int64_t setup_ns; /* making the first profiler is no part of a budget */
+  int64_t setup_ns; /* making the first timer is no part of a budget */
   int64_t since;    /* seconds since 1970 when it began to wait for others; 0: it did not */
   at_flight flight;
 } job;
@@ -160,8 +160,8 @@ static attune_status take_turn(job *j, attune_decision *out, bool *won) {
   return status;
 }
 
-static attune_status profiler_of(const job *j, at_timer **out) {
-  at_timer **slot = &j->tuner->profilers[j->device->index];
+static attune_status timer_of(const job *j, at_timer **out) {
+  at_timer **slot = &j->tuner->timers[j->device->index];
   const attune_status status = *slot ? ATTUNE_OK : at_timer_create(slot, j->device);
   *out = *slot;
   return status;
@@ -189,17 +189,17 @@ static void commit(job *j, const attune_decision *winner) {
 /* Under the device's lock and lease. */
 static attune_status measure_problem(job *j, const attune_decision *before, at_search_result *result,
                                      attune_decision *out) {
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
   const int64_t start_ns = at_now_ns();
-  attune_status status = profiler_of(j, &profiler);
+  attune_status status = timer_of(j, &timer);
   j->setup_ns = at_now_ns() - start_ns;
   if (status != ATTUNE_OK) return status;
-  profiler->settings = at_tuner_search(j->tuner);
-  profiler->between = at_flight_renew;
-  profiler->between_user = &j->flight;
-  status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
-  profiler->between = NULL;
+  timer->settings = at_tuner_search(j->tuner);
+  timer->between = at_flight_renew;
+  timer->between_user = &j->flight;
+  status = at_search(result, timer, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
+  timer->between = NULL;
   if (status == ATTUNE_OK) status = at_flight_check(&j->flight);
   if (status == ATTUNE_OK && at_exit_begun()) /* libraries were unloaded in between: the times are meaningless */
     status = at_fail(ATTUNE_DEVICE_ERROR, "the process is exiting; no more problems are tuned");
@@ -318,7 +318,7 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
   return status;
 }
 
-/* What was tuned, how long it took with all waiting, and what came of it. */
+/* Logs the problem, the time with all waiting, and the result. */
 static void tell_result(const attune_decision *d, const at_search_result *result, int64_t took_ns) {
   const double *stage_ms = result->stage_ms;
   char versus[128] = "", raced[32] = "", took[AT_TIME_CHARS], time[AT_TIME_CHARS], other[AT_TIME_CHARS];
@@ -437,7 +437,7 @@ static attune_status wait_for_turn(void *user) {
 }
 
 /* Tells from time to time that it waits, as tuning does. Under the device's lock. */
-static attune_status wait_to_profile(job *j) {
+static attune_status wait_to_measure(job *j) {
   const int64_t start_ns = at_now_ns();
   attune_status status = at_device_lease_try(j->device);
   for (int64_t nap_ns = TELL_FIRST_NS; status == ATTUNE_BUSY && !at_exit_begun();) {
@@ -452,22 +452,22 @@ static attune_status wait_to_profile(job *j) {
   return status;
 }
 
-attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
-                               attune_status (*fn)(void *user, at_timer *profiler), void *user) {
+attune_status at_with_timer(attune_tuner *tuner, attune_device *device,
+                            attune_status (*fn)(void *user, at_timer *timer), void *user) {
   job j = {.tuner = tuner, .device = device, .flight = {.device = device, .problem = "what was stored"}};
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   const attune_status enough = at_tune_check_stack(device);
   if (enough != ATTUNE_OK) return enough;
   (void)lock_again(&j);
-  attune_status status = wait_to_profile(&j);
+  attune_status status = wait_to_measure(&j);
   if (status == ATTUNE_OK) {
-    status = profiler_of(&j, &profiler);
+    status = timer_of(&j, &timer);
     if (status == ATTUNE_OK) {
-      profiler->settings = at_tuner_search(tuner);
-      profiler->between = at_flight_renew;
-      profiler->between_user = &j.flight;
-      status = fn(user, profiler);
-      profiler->between = NULL;
+      timer->settings = at_tuner_search(tuner);
+      timer->between = at_flight_renew;
+      timer->between_user = &j.flight;
+      status = fn(user, timer);
+      timer->between = NULL;
     }
     if (status == ATTUNE_OK) status = at_flight_check(&j.flight);
     at_device_lease_release(device);

@@ -21,9 +21,9 @@ attune_status at_tune_call(attune_tuner *tuner, const at_op *op, const void *pro
 /* OUT_OF_MEMORY: the calling thread's stack is too small to measure on the device. */
 attune_status at_tune_check_stack(const attune_device *device);
 
-/* Calls fn with the device's profiler, in turn with every other measurement on the device; its status. */
-attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
-                               attune_status (*fn)(void *user, at_timer *profiler), void *user);
+/* Calls fn with the device's timer, in turn with every other measurement on the device; its status. */
+attune_status at_with_timer(attune_tuner *tuner, attune_device *device,
+                            attune_status (*fn)(void *user, at_timer *timer), void *user);
 
 /* device_lock.c: one search at a time on a device among the threads of this process; among processes device_lease.h has
  * the turns. */
@@ -39,7 +39,7 @@ void at_tune_lock_waits(const attune_device *device, bool waits);
 /* revalidate.c: runs the winner `stored` and the default side by side for `budget_ns` (0: as long as is sensible), each
  * round at another placement of the operands, and tries the winner on fresh data. Fills *out. Errors: NOT_FOUND (this
  * build or machine does not have the winner), OUT_OF_MEMORY, DEVICE_ERROR. */
-attune_status at_revalidate(attune_recheck *out, at_timer *profiler, const at_op *op, const void *problem,
+attune_status at_revalidate(attune_recheck *out, at_timer *timer, const at_op *op, const void *problem,
                             attune_measure measure, const attune_decision *stored, double budget_ns);
 
 #endif

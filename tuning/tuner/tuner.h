@@ -45,7 +45,7 @@ struct attune_tuner {
   _Atomic int64_t busy_until_ns[AT_MAX_DEVICES]; /* by device index: until then no call waits for its turn to tune */
   /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are
    * in the parent, and a search may have been changing them. */
-  at_timer *profilers[AT_MAX_DEVICES];
+  at_timer *timers[AT_MAX_DEVICES];
   at_fork_watch fork;
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
   attune_search_options search;  /* how it searches; under lock */

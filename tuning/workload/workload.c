@@ -23,7 +23,7 @@ struct attune_workload {
   size_t capacity;
 };
 
-/* What a row becomes on its way to an entry: too large for a small stack. */
+/* State of a row on its way to an entry: too large for a small stack. */
 typedef struct scratch {
   uint64_t problem[AT_PROBLEM_BYTES / 8];
   char text[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS];

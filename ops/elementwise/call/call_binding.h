@@ -6,7 +6,7 @@
 
 #include "ops/elementwise/problem/problem.h"
 
-/* What a call computes: an expression, or a function of the program's own, and then `text` is its hash. */
+/* Computation of a call: an expression, or a function of the program's own, and then `text` is its hash. */
 typedef struct at_formula {
   const char *text;
   struct at_user_function *function; /* NULL: text is an expression */
@@ -22,7 +22,7 @@ typedef struct at_kept_tensor {
   bool packed; /* also where strides were given */
 } at_kept_tensor;
 
-/* What small.h compares and needs of calls of few elements. */
+/* The part of a call of few elements that small_fast_path.h compares and uses. */
 typedef struct at_small_tensor {
   uint64_t kind; /* dtype and dims as they lie in an attune_tensor */
   int64_t size;  /* of the first dimension */

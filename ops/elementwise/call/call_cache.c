@@ -18,7 +18,7 @@ enum {
 
 typedef struct calls {
   at_call_slot slots[SLOTS];
-  uint8_t guesses[SLOTS]; /* by where the text lies: the slot where such a call was found last */
+  uint8_t hints[SLOTS]; /* by where the text lies: the slot where such a call was found last */
   unsigned turn;
 } calls;
 
@@ -120,11 +120,11 @@ static bool is_like(const at_call_slot *s, at_small_call *small, bool *bound, ui
          is_same(s, formula, o);
 }
 
-static uint8_t *guess_of(calls *c, const at_formula *formula, const attune_elementwise_operands *o) {
+static uint8_t *hint_of(calls *c, const at_formula *formula, const attune_elementwise_operands *o) {
   const uint64_t from = (uint64_t)(uintptr_t)formula->text + (uint64_t)o->outputs[0].sizes[0] * 0xC2B2AE3D27D4EB4Fu;
-  return &c->guesses[from * 0x9E3779B97F4A7C15u >> 58];
+  return &c->hints[from * 0x9E3779B97F4A7C15u >> 58];
 }
-_Static_assert(SLOTS == 1 << 6, "guess_of takes six bits");
+_Static_assert(SLOTS == 1 << 6, "hint_of takes six bits");
 
 bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner,
                                     const attune_stream *stream, const at_formula *formula,
@@ -133,8 +133,8 @@ bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, b
   *slot = NULL;
   *bound = false;
   if (!c || !is_sound(o)) return false;
-  uint8_t *guess = guess_of(c, formula, o);
-  *slot = &c->slots[*guess];
+  uint8_t *hint = hint_of(c, formula, o);
+  *slot = &c->slots[*hint];
   if (AT_LIKELY(is_like(*slot, small, bound, tuner, stream, formula, o))) return true;
   *slot = NULL;
   const uint64_t hash = hash_of(tuner, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS), o);
@@ -142,7 +142,7 @@ bool at_elementwise_call_cache_find(at_call_slot **slot, at_small_call *small, b
     at_call_slot *s = &c->slots[(hash + way) % SLOTS];
     if (s->hash == hash && is_like(s, small, bound, tuner, stream, formula, o)) {
       *slot = s;
-      *guess = (uint8_t)(s - c->slots);
+      *hint = (uint8_t)(s - c->slots);
       return true;
     }
     if (!*slot && !s->prepared) *slot = s;

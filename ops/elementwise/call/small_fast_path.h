@@ -11,7 +11,7 @@
 #include "ops/elementwise/host/host_call.h"
 #include "src/host/host.h"
 
-/* What such a run takes, in the expression's order. */
+/* Operands of such a run, in the expression's order. */
 typedef struct at_small_call {
   void *tensors[AT_TENSORS];
   at_constant scalars[AT_EXPRESSION_SCALARS];
@@ -41,7 +41,7 @@ AT_INLINE uint64_t at_small_differs(const attune_tensor *t, const at_small_tenso
   return (at_small_kind(t) ^ s->kind) | (uint64_t)(t->sizes[0] ^ s->size) | (uint64_t)(uintptr_t)t->strides;
 }
 
-/* What such a call's loop takes. */
+/* Arguments of such a call's loop. */
 typedef struct at_small_quick_call {
   void *out;
   const void *x, *y;

@@ -22,7 +22,7 @@ typedef struct cuda_plan {
   int processors, blocks; /* of the device; of the kernel that a processor holds */
 } cuda_plan;
 
-/* What a layout's launches have in common, kept by the caller between calls. */
+/* State shared by all launches of a layout, kept by the caller between calls. */
 typedef struct at_elementwise_kept kept;
 _Static_assert(sizeof(at_cuda_launch) <= sizeof(((kept *)0)->room), "a launch fits into what is kept");
 

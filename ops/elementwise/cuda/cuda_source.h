@@ -21,7 +21,7 @@ typedef struct at_arguments {
 /* `count` words under one name, an array if `count` is not 1; the index of the first. `type` has 8 bytes. */
 int at_argument(at_arguments *f, const char *type, const char *name, const uint64_t *values, int count);
 
-/* What the forms ask about operand k of the layout. */
+/* Properties of operand k of the layout that the forms use. */
 typedef struct at_cuda_operand {
   char letter;        /* o output, i input, p number of the element */
   int number;         /* among those of its letter */

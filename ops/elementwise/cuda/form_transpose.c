@@ -137,7 +137,7 @@ static void add_locate(at_writer *s, const at_cuda_problem *p, int rows) {
   at_write(s, "}\n");
 }
 
-/* What is done to each turned input: ~ is its number, @ its element type, $ its bytes. */
+/* Code for each transposed input: ~ is its number, @ its element type, $ its bytes. */
 static void for_turned(at_writer *s, const at_cuda_problem *p, const char *before, const char *each,
                        const char *after) {
   at_write(s, "%s", before);

@@ -26,7 +26,7 @@ static bool is_narrow(attune_dtype dtype) {
   return dtype == ATTUNE_F16 || dtype == ATTUNE_BF16 || dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
 }
 
-/* What is known of a node before it is written. */
+/* Properties of a node before its code is written. */
 typedef struct note {
   bool needed;
   bool exact; /* some use shows more of it than a half float does */

@@ -16,7 +16,7 @@ typedef struct at_host_elements {
   at_random_draws draws;
 } at_host_elements;
 
-/* What plans of the host begin with: how a call runs. */
+/* Header of every plan of the host: how a call runs. */
 typedef struct at_host_plan {
   void (*run)(const void *state, const at_host_elements *call);
   /* Calls of at most small_most elements, one after the other in every tensor, on the calling thread; nothing is drawn.
@@ -34,7 +34,7 @@ typedef struct at_host_plan {
 typedef attune_status (*at_host_fill)(at_host_plan *state, const at_plan *plan, at_expression **expression);
 attune_status at_host_plan_make(at_plan *plan, size_t bytes, at_host_fill fill);
 
-/* What it made goes; the rest of the state was released before. The plan may have none. */
+/* Releases what it created; the rest of the state was released before. The plan may have none. */
 void at_host_plan_destroy(at_plan *plan);
 
 /* The launch of every such implementation: plan->state begins with an at_host_plan. */

@@ -20,7 +20,7 @@ typedef struct pair64 {
   double re, im;
 } pair64;
 
-/* What has no function of its own in the C library is what the reference computes. */
+/* Functions that the C library lacks are computed like in the reference. */
 static double reference1(at_function function, double x) {
   const at_wide_value v[3] = {{.re = x}};
   return (double)at_evaluate_real(function, ATTUNE_F64, v).re;

@@ -13,7 +13,7 @@ enum {
       AT_EXPRESSION_NODES + 16 /* values that live at once, those of one instruction's conversions with them */
 };
 
-/* What an instruction does. */
+/* Operation of an instruction. */
 typedef enum at_step {
   AT_STEP_KERNEL, /* out = kernel(arguments) */
   AT_STEP_LOAD,   /* input `index` */

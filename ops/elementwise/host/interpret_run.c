@@ -24,7 +24,7 @@ typedef struct run {
   bool direct;                         /* kernels may write to outputs */
 } run;
 
-/* What one thread has. */
+/* State of one thread. */
 typedef struct state {
   const run *r;
   at_place place;

@@ -136,7 +136,7 @@ static void put_leaf(writer *w, const at_node *n) {
   }
 }
 
-/* What node i stands for, without its name. */
+/* Text of node i, without its name. */
 static void put_meaning(writer *w, int i) {
   const at_node *n = &w->e->nodes[i];
   if (n->count == 0)

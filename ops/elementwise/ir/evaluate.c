@@ -32,7 +32,7 @@ static at_wide_value draw_of(const at_expression *expression, const at_node *nod
   return (at_wide_value){.re = x};
 }
 
-/* What a node without arguments gives. */
+/* Value of a node without arguments. */
 static at_wide_value leaf(const at_expression *expression, const at_node *node, const at_element *element) {
   const attune_dtype dtype = (attune_dtype)node->dtype;
   switch (node->kind) {

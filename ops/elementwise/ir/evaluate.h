@@ -22,7 +22,7 @@
 #include "ops/elementwise/layout/layout.h"
 #include "ops/elementwise/layout/random_draws.h"
 
-/* What a result is rounded to. */
+/* Type that a result is rounded to. */
 typedef enum at_rounding {
   AT_ROUND_NODES, /* each node's value to the node's dtype: what an implementation is close to, node by node */
   AT_ROUND_CASTS  /* only where the text casts, and integers: the value of the formula */

@@ -25,8 +25,9 @@ enum {
   AT_EXPRESSION_NAME = 64   /* of a name, with its end */
 };
 
-/* What a node does. The first group has no arguments. No node is of AT_FN_GREATER or AT_FN_GREATER_EQUAL: a > b is b <
- * a. A complex constant has its parts in re and im, one of a half dtype does not exist: it is an f32 and its cast. */
+/* Operation of a node. The first group has no arguments. No node is AT_FN_GREATER or AT_FN_GREATER_EQUAL: a > b is
+ * b < a. A complex constant has its parts in re and im, one of a half dtype does not exist: it is an f32 and its
+ * cast. */
 typedef enum at_node_kind {
   AT_NODE_INPUT,    /* an element of tensor `index` */
   AT_NODE_SCALAR,   /* scalar `index`, converted to the node's dtype */
@@ -107,7 +108,7 @@ typedef struct at_expression {
   char *text;
 } at_expression;
 
-/* What the names of a text are. A name that is neither is an error that names it; one that is not used is an error
+/* Meanings of the names in a text. A name that is neither is an error that names it; one that is not used is an error
  * too. */
 typedef struct at_signature {
   const at_operand_name *tensors, *scalars;

@@ -33,7 +33,7 @@ void at_fold_cast(attune_dtype from, attune_dtype to, at_constant *value) {
   *value = constant_of(at_wide_value_cast(to, from, datum_of(from, value)));
 }
 
-/* What asks about a NaN, and not what sign it has. */
+/* Functions that test for a NaN, whatever its sign. */
 static bool takes_nan(at_function function) {
   const at_type_rule rule = at_function_rule(function);
   return rule == AT_RULE_COMPARE || rule == AT_RULE_EQUAL || (rule == AT_RULE_CLASSIFY && function != AT_FN_SIGNBIT);

@@ -22,7 +22,7 @@ attune_dtype at_constant_find(const char *text, size_t length, at_constant *out)
 typedef enum at_special { AT_SPECIAL_NONE, AT_SPECIAL_RAND, AT_SPECIAL_RANDN, AT_SPECIAL_INDEX } at_special;
 at_special at_special_find(const char *text, size_t length);
 
-/* What to write in place of a word of other languages, "and" or "pow"; NULL: nothing is known. */
+/* The replacement for a word of other languages, "and" or "pow"; NULL: none is known. */
 const char *at_word_hint(const char *text, size_t length);
 
 /* A word that no name may be, although it means nothing: "if". */

@@ -19,7 +19,7 @@ typedef struct at_value {
   bool written;
 } at_value;
 
-/* What values of the dtype are computed in. */
+/* Type in which values of the dtype are computed. */
 static inline attune_dtype at_compute_dtype(attune_dtype dtype) {
   switch (dtype) {
   case ATTUNE_F16:

@@ -73,7 +73,7 @@ at_dtypes at_dtypes_of(attune_dtype dtype);
 /* The first row that rewrites the call; NULL: none. */
 const at_rewrite *at_rewrite_find(const at_node_table *b, at_function function, const int *arguments);
 
-/* What the row makes of the call: true, and the node *out; or false, and another function of other arguments. It may
+/* Applies the row to the call: true, and the node *out; or false, and another function of other arguments. It may
  * build a constant. `dtype` is the call's. */
 bool at_rewrite_apply(const at_rewrite *row, at_node_table *b, at_function *function, attune_dtype dtype,
                       int *arguments, int *out);

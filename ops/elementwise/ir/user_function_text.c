@@ -32,7 +32,7 @@ static bool is_alone(char c) {
   return strchr("(){}[],;", c) != NULL;
 }
 
-/* What follows blanks and comments; NULL: a comment has no end. */
+/* Skips blanks and comments; NULL: a comment has no end. */
 static const char *skip(const char *at) {
   for (;;) {
     while (is_blank(*at)) at++;

@@ -78,7 +78,7 @@ static const char *dtype_of_suffix(const char *suffix, int length, bool real) {
   return NULL;
 }
 
-/* What follows a number at once: "2.5f", "10L", "1_000", "0b1". */
+/* Text directly after a number: "2.5f", "10L", "1_000", "0b1". */
 static attune_status refuse_suffix(const at_source *source, size_t end, const at_token *number) {
   size_t stop = end;
   while (is_word(byte_at(source, stop))) stop++;

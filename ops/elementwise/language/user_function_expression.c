@@ -14,7 +14,7 @@ enum { TEXT_CHARS = 640 }; /* 24 operands of up to 13 characters and the rest */
 
 static const char opening[] = " cuda ";
 
-/* What all arguments are computed in. */
+/* Type in which all arguments are computed. */
 static attune_status find_dtype(attune_dtype *out, const at_signature *s) {
   at_value values[AT_EXPRESSION_INPUTS + AT_EXPRESSION_SCALARS], common;
   attune_dtype one, other;

@@ -76,7 +76,7 @@ attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_vie
 /* Sets the class of each operand from its strides. */
 void at_layout_classify(at_layout *layout);
 
-/* What the address of an element must be a multiple of, as C has it. */
+/* Alignment of an element, as in C. */
 static inline size_t at_element_alignment(attune_dtype dtype) {
   return dtype == ATTUNE_C64 ? 4 : dtype == ATTUNE_C128 ? 8 : attune_dtype_size(dtype);
 }

@@ -25,7 +25,7 @@
 
 enum { AT_TENSORS = AT_EXPRESSION_OUTPUTS + AT_EXPRESSION_INPUTS };
 
-/* What an expression needs its inputs to be, so that random data says something: see at_elementwise_buffers. */
+/* Requirements on an expression's inputs that make random data meaningful: see at_elementwise_buffers. */
 typedef enum at_domain { AT_DOMAIN_ALL, AT_DOMAIN_POSITIVE, AT_DOMAIN_UNIT, AT_DOMAIN_ABOVE_ONE } at_domain;
 
 /* Operands are outputs, inputs, then the numbers of the element that the expression needs: its number in row-major
@@ -119,7 +119,7 @@ typedef struct at_elementwise_kept {
   uint64_t room[576];
 } at_elementwise_kept;
 
-/* What a launch takes. Tensors: where the first element walked of each lies. */
+/* Arguments of a launch. Tensors: where the first element walked of each lies. */
 typedef struct at_elementwise_operands {
   void *tensors[AT_TENSORS];
   at_constant scalars[AT_EXPRESSION_SCALARS];
@@ -130,7 +130,7 @@ typedef struct at_elementwise_operands {
   at_elementwise_kept *kept; /* what an implementation keeps of the layout between calls; NULL: nothing */
 } at_elementwise_operands;
 
-/* What random numbers are drawn from where a problem is measured and verified. */
+/* Distribution of the random numbers with which a problem is measured and verified. */
 #define AT_ELEMENTWISE_SEED UINT64_C(20240229)
 
 /* Slots of at_elementwise_op. */

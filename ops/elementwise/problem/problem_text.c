@@ -59,7 +59,7 @@ static bool put_strides(const at_elementwise *p, int operand, char *out, size_t 
   return ok;
 }
 
-/* What does not depend on sizes. */
+/* The part that does not depend on sizes. */
 static bool put_contract(const at_elementwise *p, char *out, size_t size, size_t *at) {
   bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)p->accuracy, false);
   for (int i = 0; i < p->output_count; i++)

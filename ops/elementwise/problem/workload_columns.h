@@ -9,7 +9,7 @@ extern const char *const at_elementwise_columns[];
 attune_status at_elementwise_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
                                          size_t label_size);
 
-/* What columns or options say, as a problem's text. */
+/* Converts columns or options to a problem's text. */
 attune_status at_elementwise_describe(const at_spec_words *words, char *out, size_t size);
 
 #endif

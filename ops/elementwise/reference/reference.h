@@ -35,7 +35,7 @@ attune_status at_user_function_reference_compare(at_user_function_reference *ref
                                                  char *const contents[AT_MAX_BUFFERS], const double *scalars,
                                                  const at_outputs *outputs, double *max_error);
 
-/* What buffer `i` held, in host memory; NULL: it is no input. */
+/* Former contents of buffer `i`, in host memory; NULL: it is no input. */
 const char *at_user_function_reference_input(const at_user_function_reference *reference, int i);
 void at_user_function_reference_destroy(at_user_function_reference *reference);
 

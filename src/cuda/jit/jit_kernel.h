@@ -8,7 +8,7 @@
 #include "src/cuda/jit/jit.h"
 #include "src/cuda/jit/kernel_cache.h"
 
-/* What the device offers a block of the kernel, and a launch. */
+/* Limits of the device for a block of the kernel, and for a launch. */
 typedef struct at_jit_limits {
   unsigned grid[3], block[3];
   unsigned threads;       /* of a block: the kernel's registers may allow fewer than the device does */

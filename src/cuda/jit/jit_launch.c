@@ -65,7 +65,7 @@ static attune_status refuse_cluster(const at_jit_kernel *k, const shape *s) {
                     g.y, g.z, c.x, c.y, c.z);
 }
 
-/* What fits() found, in words. */
+/* Result of fits(), in words. */
 static attune_status refuse(const at_jit_kernel *k, const shape *s) {
   const at_jit_limits *most = &k->code.limits;
   const dim3 b = s->block, g = s->grid;

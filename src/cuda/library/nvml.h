@@ -27,7 +27,8 @@ typedef struct at_nvml_constants {
 #define AT_NVML_CONSTANTS_INIT \
   { ATTUNE_NOT_KNOWN, ATTUNE_NOT_KNOWN, ATTUNE_NOT_KNOWN }
 
-/* What it knows goes into *out, the rest stays. The constants are the GPU's; one thread at a time. */
+/* Fills in the fields of *out that NVML reports and leaves the others. The constants are the GPU's; one thread
+ * at a time. */
 void at_nvml_telemetry(void *handle, at_nvml_constants *constants, attune_telemetry *out);
 
 /* The clock of the multiprocessors; 0: not known. True: hardware or heat slows it down, not a mere power cap. */

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-/* What attune uses of them, functions and constants, is the same in 12.4 and 13.1; an unknown later one may differ. */
+/* The functions and constants that attune uses are equal in 12.4 and 13.1; an unknown later one may differ. */
 enum { MAJOR_LEAST = 12, MINOR_LEAST_OF_12 = 4, MAJOR_MOST = 13 };
 
 /* The loader's own search first, then the toolkit that attune was built with, then where NVIDIA installs it. */

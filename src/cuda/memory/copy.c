@@ -66,7 +66,7 @@ attune_status at_cuda_copy(attune_stream *stream, void *destination, const void 
   return status;
 }
 
-/* What is not memory of a device goes as copy_bytes does it. */
+/* Copies other memory than a device's like copy_bytes. */
 attune_status at_cuda_copy_between(attune_stream *stream, void *destination, const attune_device *to,
                                    const void *source, const attune_device *from, size_t bytes) {
   two_ends ends = {to ? to->ordinal : -1, from ? from->ordinal : -1};

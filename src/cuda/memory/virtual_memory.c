@@ -28,7 +28,7 @@ typedef struct driver_calls {
   CUresult (*receive)(CUmemGenericAllocationHandle *out, void *shared, CUmemAllocationHandleType type);
 } driver_calls;
 
-/* What the handle of a stretch of mapped memory points to. */
+/* Target of the handle of a stretch of mapped memory. */
 struct at_cuda_page {
   at_cuda_page *next, *previous; /* of the device; a page of another process is in no list */
   CUdeviceptr address;
@@ -196,7 +196,7 @@ static attune_status detach(attune_device *device, at_cuda_page *page) {
   return check(device, result, "cuMemUnmap");
 }
 
-/* What was made before a step failed is taken back. */
+/* Undoes its earlier steps if one fails. */
 attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes, uint64_t *out_handle) {
   at_cuda_scope scope;
   *out_handle = 0;

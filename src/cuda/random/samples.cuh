@@ -207,7 +207,7 @@ static __device__ __forceinline__ void block64(const at_random_call &call, at_u6
   }
 }
 
-/* What one Philox block gives, as words of the output. */
+/* Output of one Philox block, in words. */
 template <bool BY_TABLE>
 static __device__ __forceinline__ void block_out(const at_random_call &call, const char *table, at_u64 seed,
                                                  const at_philox_keys &keys, at_u64 index, at_u32 *out) {

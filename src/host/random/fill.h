@@ -20,7 +20,7 @@ extern const at_fill_isa at_fill_avx2;   /* AVX2, FMA, F16C */
 extern const at_fill_isa at_fill_avx512; /* those, and AVX-512 F, BW, DQ, VL */
 #endif
 
-/* What this CPU runs fastest, and all that it runs, ended by NULL. */
+/* The fastest on this CPU, and all that run on it, ended by NULL. */
 const at_fill_isa *at_fill_best(void);
 void at_fill_all(const at_fill_isa *out[4]);
 

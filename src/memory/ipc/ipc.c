@@ -169,7 +169,7 @@ static attune_status reserve_pages(opened *made, const at_ipc_answer *answer) {
   return status;
 }
 
-/* What one answer brings, which must be the pages that come next. */
+/* Pages of one answer, which must be the next ones. */
 static attune_status take_pages(opened *made, int socket, at_ipc_question *question) {
   at_ipc_answer answer;
   int descriptors[AT_IPC_BATCH];

@@ -30,11 +30,11 @@ bool at_allocation_watch_note(at_allocation_watch *out, attune_device *device, c
   at_block *block = block_around(allocator, (uintptr_t)address);
   bool held = false;
   if (block && block->segment->heap->pool->id[1] == 0) {
-    at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
-    at_stream_cache_lock(front); /* the fast path reads `plain` with it */
+    at_stream_cache *cache = atomic_load_explicit(&block->cache, memory_order_relaxed);
+    at_stream_cache_lock(cache); /* the fast path reads `plain` with it */
     held = at_block_get_state(block) == AT_BLOCK_LIVE;
     if (held) block->plain = false;
-    at_stream_cache_unlock(front);
+    at_stream_cache_unlock(cache);
   }
   if (held && block->tag == 0) block->tag = atomic_fetch_add(&tags, 1) + 1;
   if (held) *out = (at_allocation_watch){.base = at_block_address(block), .tag = block->tag};

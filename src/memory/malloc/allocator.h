@@ -2,25 +2,25 @@
  * allocator.h: the caching allocator of one device, as its parts see it.
  *
  * A segment is memory of the device, cut into blocks in order of address. A heap has the segments of one pool for one
- * stream. A stream cache, the heap's front, keeps the blocks that the stream freed last by exact size, so that the
- * usual alloc and free take only the front's lock. A front without a block of the size is emptied into its heap, where
+ * stream. The heap's stream cache keeps the blocks that the stream freed last by exact size, so that the
+ * usual alloc and free take only the cache's lock. A cache without a block of the size is emptied into its heap, where
  * neighbours merge and best fit searches: the delay loses nothing.
  *
  *   attune_alloc(stream, bytes)           attune_free(pointer): address table -> block
- *      |                                     | LIVE, of the common pool, unused by other streams: into its front's bins
+ *      |                                     | LIVE, of the common pool, unused by other streams: into its cache's bins
  *      v                                     | else PENDING until the events of its other streams, then CACHED
- *   at_stream_cache  bins by exact size:  512: [FRONT]->[FRONT]   1024: [FRONT]   ...              front->lock
+ *   at_stream_cache  bins by exact size:  512: [BINNED]->[BINNED]   1024: [BINNED]   ...           cache->lock
  *      |  no block of this size: all bins go to the heap
  *      v
  *   at_heap          trees[small, large] of CACHED blocks: best fit, the rest of the block stays     allocator->lock
  *      |
- *   at_segment       [ LIVE | CACHED | LIVE | FRONT | PENDING | CACHED ]   neighbours merge when CACHED
+ *   at_segment       [ LIVE | CACHED | LIVE | BINNED | PENDING | CACHED ]   neighbours merge when CACHED
  *      |  nothing fits: the program's callbacks, then free segments of closed streams and of orphaned pools
  *      v
  *   the device       a new segment: 2 MiB for small requests, larger ones for large; from 10 MiB on their own size.
  *                    Out of memory: oversize segments go back, pools with use_on_oom lend, all free segments go back.
  *
- * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held during calls of the device that
+ * Locks, in order: allocator->lock, then cache->lock, then the table's. No lock is held during calls of the device that
  * allocate or free memory, or while a function of the program runs. */
 #ifndef AT_MEMORY_ALLOCATOR_H
 #define AT_MEMORY_ALLOCATOR_H
@@ -58,7 +58,7 @@ typedef struct at_block at_block;
 typedef enum at_block_state {
   AT_BLOCK_SPARE,   /* no memory: kept for the next block */
   AT_BLOCK_LIVE,    /* the program's */
-  AT_BLOCK_FRONT,   /* free, in its front's bins */
+  AT_BLOCK_BINNED,  /* free, in its cache's bins */
   AT_BLOCK_CACHED,  /* free, in its heap's tree */
   AT_BLOCK_PENDING, /* freed, but another stream may still use it */
   AT_BLOCK_LEAVING, /* on its way back to the device */
@@ -68,21 +68,21 @@ typedef enum at_block_state {
 /* A stream that uses a block; after the free the wait for it. For a pool without a holder: a stream whose
  * work may use what is free of it. */
 typedef struct at_use {
-  struct at_use *next; /* of the block; while waiting, of the front */
-  at_stream_cache *front;
+  struct at_use *next; /* of the block; while waiting, of the cache */
+  at_stream_cache *cache;
   at_block *block;          /* NULL: `pool` waits */
   struct attune_pool *pool; /* NULL: `block` waits */
-  attune_event *event;      /* NULL: the front is closing; done once it is closed */
+  attune_event *event;      /* NULL: the cache is closing; done once it is closed */
 } at_use;
 
-/* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's
- * lock, or with the allocator's while it is not LIVE or FRONT. */
+/* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its cache's
+ * lock, or with the allocator's while it is not LIVE or BINNED. */
 struct at_block {
   at_entry entry;
-  _Atomic(at_stream_cache *) front; /* the stream that it belongs to */
+  _Atomic(at_stream_cache *) cache; /* the stream that it belongs to */
   atomic_int state;                 /* at_block_state */
-  bool small, plain;                /* from a small segment; of the front's common pool, so the front may have it */
-  size_t rounded;                   /* the request it serves, rounded: the size that the front's bins know it by */
+  bool small, plain;                /* from a small segment; of the cache's common pool, so the cache may have it */
+  size_t rounded;                   /* the request it serves, rounded: the size that the cache's bins know it by */
   size_t requested;
   uint64_t recorded; /* its record in the history; 0: none */
   uint64_t tag;      /* allocation_watch.c's; 0: its end is not watched. Guarded by the allocator's lock */
@@ -122,7 +122,7 @@ struct at_segment {
 struct at_heap {
   at_heap *next; /* of the pool */
   struct attune_pool *pool;
-  at_stream_cache *front;
+  at_stream_cache *cache;
   at_tree trees[2]; /* large, small */
   at_segment *segments;
   size_t large_bytes; /* of large segments */
@@ -154,12 +154,12 @@ enum {
   AT_STREAM_CACHE_CAPTURE = 1, /* a capture of attune_graph is under way on the device */
   AT_STREAM_CACHE_POOL = 2,    /* the stream uses a pool of the program's */
   AT_STREAM_CACHE_SLOW = 4,    /* history, poison, nvtx, no cache, an allocator of the program's */
-  AT_STREAM_CACHE_FORKED = 8,  /* this is a child of fork, and the front not yet looked at */
+  AT_STREAM_CACHE_FORKED = 8,  /* this is a child of fork, and the cache not yet looked at */
   AT_STREAM_CACHE_FOREIGN =
       16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
 
-/* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by
+/* Counters of what the program holds; [pool] is 0 large, 1 small. Written with the cache's lock held, read by
  * anybody. */
 enum { AT_COUNT_ALLOCATIONS, AT_COUNT_BYTES, AT_COUNT_REQUESTED, AT_COUNTS };
 typedef struct at_stream_cache_counter {
@@ -178,7 +178,7 @@ typedef enum at_stream_cache_life {
   AT_STREAM_CACHE_CLOSED
 } at_stream_cache_life;
 
-/* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next
+/* The allocator's state for one stream. Never freed: a closed one, whose stream is gone and done, serves the next
  * stream. */
 struct at_stream_cache {
   atomic_int lock;        /* guards bins, used, counters */
@@ -220,8 +220,8 @@ struct at_allocator {
   uint64_t limit;       /* UINT64_MAX: none */
   attune_allocator own; /* the program's, when has_own */
   bool has_own;
-  at_stream_cache *fronts;
-  uint64_t front_count, pool_count, graph_count;
+  at_stream_cache *caches;
+  uint64_t cache_count, pool_count, graph_count;
   attune_pool common; /* and the list of all pools */
   int captures;
   at_block *deferred;      /* freed while a capture was under way: their events are recorded after it */
@@ -280,15 +280,15 @@ attune_status at_allocator_enter(at_allocator **out, attune_device *device);
 /* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
  * held. */
 attune_status at_allocator_check(at_allocator *allocator);
-/* Sets or clears a reason for the slow path on every front. Lock held. */
+/* Sets or clears a reason for the slow path on every cache. Lock held. */
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on);
-/* The flags that a new front starts with. Lock held. */
+/* The flags that a new cache starts with. Lock held. */
 unsigned at_allocator_flags(const at_allocator *allocator);
 /* As attune_memory_get_backend names it. Lock held. */
 const char *at_allocator_backend(const at_allocator *allocator);
 /* Whether the driver has an allocator of its own for the device, in stream order. */
 bool at_async_possible(attune_device *device);
-/* What follows from new settings. Lock held. */
+/* Applies new settings. Lock held. */
 void at_allocator_apply(at_allocator *allocator);
 /* True when the allocator has no memory of the device. Lock held. */
 bool at_allocator_is_empty(at_allocator *allocator);
@@ -296,7 +296,7 @@ bool at_allocator_is_empty(at_allocator *allocator);
 /* malloc_slow.c */
 size_t at_allocator_round(const at_memory_options *options, size_t bytes);
 /* The slow path of attune_alloc. */
-attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_cache *front, size_t bytes);
+attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_cache *cache, size_t bytes);
 
 /* blocks.c. Lock held. */
 at_block *at_block_new(at_allocator *allocator);
@@ -321,12 +321,12 @@ bool at_block_may_serve(const at_memory_options *options, const at_block *block,
 
 /* stream_cache.c */
 at_stream_cache *at_stream_cache_of(attune_stream *stream); /* made at first use; NULL with a message */
-void at_stream_cache_flush(at_allocator *allocator, at_stream_cache *front); /* Lock held. */
+void at_stream_cache_flush(at_allocator *allocator, at_stream_cache *cache); /* Lock held. */
 void at_stream_cache_flush_all(at_allocator *allocator);                     /* Lock held. */
 at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool,
-                    at_stream_cache *front); /* Lock held. NULL: no memory */
-/* Lock held; takes the front's. */
-void at_stream_cache_count_alloc(at_stream_cache *front, bool small, size_t size, size_t requested);
+                    at_stream_cache *cache); /* Lock held. NULL: no memory */
+/* Lock held; takes the cache's. */
+void at_stream_cache_count_alloc(at_stream_cache *cache, bool small, size_t size, size_t requested);
 
 /* A graph replays into its pool's memory whenever it likes, also into what is free between its pieces of work: nothing
  * of it goes while a graph holds it. */
@@ -337,7 +337,7 @@ static inline bool at_pool_is_held(const attune_pool *pool) {
 /* segments.c. Lock held; given up and taken again while the device is asked. */
 typedef struct at_request {
   attune_stream *stream;
-  at_stream_cache *front;
+  at_stream_cache *cache;
   attune_pool *pool;
   at_heap *heap;
   size_t bytes, size; /* asked; rounded */
@@ -418,14 +418,14 @@ void at_pools_forget(at_allocator *allocator);
 void at_memory_catch_up(at_allocator *allocator, bool all);
 
 /* segments.c, with what stream caches keep. */
-/* Gives all that is free back, of the fronts too; returns how many bytes went. */
+/* Gives all that is free back, of the caches too; returns how many bytes went. */
 uint64_t at_memory_release(at_allocator *allocator);
 /* The same until `bytes` are gone, what was used least recently first. */
 uint64_t at_memory_release_oldest(at_allocator *allocator, uint64_t bytes);
 
 /* pending.c. Lock held. */
-/* Waits for what the front's stream was given so far; `use` becomes the allocator's. */
-void at_pending_wait(at_allocator *allocator, at_stream_cache *front, at_use *use);
+/* Waits for what the cache's stream was given so far; `use` becomes the allocator's. */
+void at_pending_wait(at_allocator *allocator, at_stream_cache *cache, at_use *use);
 /* A block that the program freed and other streams use: waits for them. */
 void at_pending_add(at_allocator *allocator, at_block *block);
 /* A freed block that nothing waits for becomes free for new requests. */
@@ -448,18 +448,18 @@ bool at_reserve_refused(void); /* whether the calling thread's latest at_reserve
 void at_unreserve(at_allocator *allocator, size_t bytes);
 
 /* statistics.c. Lock held. */
-/* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path
+/* Ends the epoch: what the caches counted since the last one goes into the peaks. Before anything that the slow path
  * counts. */
 void at_statistics_epoch(at_allocator *allocator);
 
 /* observers.c. Tells the program of a request that failed. Lock not held. */
 void at_observers_tell(at_allocator *allocator, const attune_memory_failure *failure);
 
-/* history.h's, of the allocator; `front` may be NULL. Lock held. */
+/* history.h's, of the allocator; `cache` may be NULL. Lock held. */
 static inline uint64_t at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes,
-                                      const at_stream_cache *front) {
+                                      const at_stream_cache *cache) {
   if (AT_LIKELY(!allocator->history)) return 0;
-  return at_history_note(allocator->history, action, address, bytes, front ? front->id : 0);
+  return at_history_note(allocator->history, action, address, bytes, cache ? cache->id : 0);
 }
 
 /* poison.c. Lock held, except for the check. */

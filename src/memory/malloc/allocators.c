@@ -54,7 +54,7 @@ at_allocator *at_allocator_of(attune_device *device) {
   return allocator;
 }
 
-/* What follows from the settings. */
+/* Applies the settings. */
 void at_allocator_apply(at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   atomic_store(&allocator->plain_rounding, !options->any_division);
@@ -89,11 +89,11 @@ unsigned at_allocator_flags(const at_allocator *allocator) {
 }
 
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on) {
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next) {
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) {
     if (on)
-      atomic_fetch_or(&front->flags, flag);
+      atomic_fetch_or(&cache->flags, flag);
     else
-      atomic_fetch_and(&front->flags, ~flag);
+      atomic_fetch_and(&cache->flags, ~flag);
   }
 }
 

@@ -124,7 +124,7 @@ at_block *at_block_cut(at_allocator *allocator, at_block *block, size_t size) {
   if (rest->next) rest->next->previous = rest;
   block->next = rest;
   block->size = size;
-  atomic_store_explicit(&rest->front, atomic_load_explicit(&block->front, memory_order_relaxed), memory_order_relaxed);
+  atomic_store_explicit(&rest->cache, atomic_load_explicit(&block->cache, memory_order_relaxed), memory_order_relaxed);
   at_block_set_state(rest, at_block_get_state(block));
   at_address_table_insert(&rest->entry, at_block_address(block) + size);
   return rest;

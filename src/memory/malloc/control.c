@@ -48,7 +48,7 @@ attune_status attune_memory_set_fraction(attune_device *device, double fraction)
   return leave(allocator, ATTUNE_OK);
 }
 
-/* What decides where memory comes from can change only while there is none. */
+/* The source of memory can change only while there is no memory. */
 static attune_status check_change(at_allocator *allocator, const at_memory_options *next) {
   const at_memory_options *now = &allocator->options;
   const char *name = allocator->device->name;

@@ -48,7 +48,7 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
   block->plain = request->pool == &allocator->common;
   block->size = reserved;
   block->segment = segment;
-  atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+  atomic_store_explicit(&block->cache, request->cache, memory_order_relaxed);
   at_block_set_state(block, AT_BLOCK_UNMAPPED);
   at_address_table_insert(&block->entry, (uintptr_t)base);
   at_figure_add(allocator->segments, small, 1);
@@ -169,7 +169,7 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
   count_mapped(segment, bytes, 0);
   at_figure_add(allocator->reserved_bytes, segment->small, bytes);
   allocator->device_allocs++;
-  (void)at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->cache);
   if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
@@ -235,7 +235,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
     at_figure_sub(allocator->reserved_bytes, block->small, block->size);
     allocator->device_frees++;
     (void)at_history_add(allocator, AT_ACTION_SEGMENT_UNMAP, at_block_address(block), block->size,
-                         segment->heap->front);
+                         segment->heap->cache);
     become_unmapped(allocator, block);
   }
   return bytes;

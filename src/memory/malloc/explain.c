@@ -17,12 +17,12 @@ static attune_status explain_free(const at_block *block, uintptr_t address, cons
                     (void *)address, name, block->size);
 }
 
-/* The fast path changes it with the front's lock alone. */
+/* The fast path changes it with the cache's lock alone. */
 static size_t requested_of(at_block *block) {
-  at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
-  at_stream_cache_lock(front);
+  at_stream_cache *cache = atomic_load_explicit(&block->cache, memory_order_relaxed);
+  at_stream_cache_lock(cache);
   const size_t requested = block->requested;
-  at_stream_cache_unlock(front);
+  at_stream_cache_unlock(cache);
   return requested;
 }
 

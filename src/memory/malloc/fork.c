@@ -30,7 +30,7 @@ static void before(void *unused) {
     at_allocator *allocator = list[i];
     if (!allocator) continue;
     pthread_mutex_lock(&allocator->lock);
-    for (at_stream_cache *front = allocator->fronts; front; front = front->next) at_stream_cache_lock(front);
+    for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) at_stream_cache_lock(cache);
   }
   at_address_table_lock();
 }
@@ -41,10 +41,10 @@ static void after(void *unused, bool child) {
   for (int i = DEVICES_MOST; i-- > 0;) {
     at_allocator *allocator = list[i];
     if (!allocator) continue;
-    for (at_stream_cache *front = allocator->fronts; front; front = front->next) {
-      if (child) atomic_fetch_or(&front->flags, AT_STREAM_CACHE_FORKED);
-      if (child) front->told = 0; /* by threads that are not there */
-      at_stream_cache_unlock(front);
+    for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) {
+      if (child) atomic_fetch_or(&cache->flags, AT_STREAM_CACHE_FORKED);
+      if (child) cache->told = 0; /* by threads that are not there */
+      at_stream_cache_unlock(cache);
     }
     pthread_mutex_unlock(&allocator->lock);
   }

@@ -8,7 +8,7 @@
 #define AT_IPC_BATCH 32 /* descriptors in one answer; the system takes 253 */
 #define AT_IPC_NAME_BYTES 16
 
-/* What attune_memory_handle.base has for pages; of a plain segment it is the backend's. */
+/* Contents of attune_memory_handle.base for pages; of a plain segment they are the backend's. */
 typedef struct at_ipc_ticket {
   char magic[8]; /* AT_IPC_MAGIC */
   uint32_t version;

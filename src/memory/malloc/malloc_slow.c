@@ -22,25 +22,25 @@ size_t at_allocator_round(const at_memory_options *options, size_t bytes) {
 /* Which pool serves the stream now. */
 static attune_status route(at_allocator *allocator, at_request *request) {
   attune_stream *stream = request->stream;
-  at_stream_cache *front = request->front;
+  at_stream_cache *cache = request->cache;
   request->pool = &allocator->common;
-  if (front->depth > 0) request->pool = front->pools[front->depth - 1];
+  if (cache->depth > 0) request->pool = cache->pools[cache->depth - 1];
   if (stream->capture && stream->capture->pool)
     request->pool = stream->capture->pool;
-  else if (front->capture_pool)
-    request->pool = front->capture_pool;
+  else if (cache->capture_pool)
+    request->pool = cache->capture_pool;
   else if (at_stream_capturing(stream))
     return at_fail(
         ATTUNE_CAPTURING,
         "memory cannot be allocated while the program captures the stream; allocate it before, or use attune_graph");
-  request->heap = at_heap_of(allocator, request->pool, front);
+  request->heap = at_heap_of(allocator, request->pool, cache);
   return request->heap ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a pool");
 }
 
 /* Best fit, with all that is free by now. */
 static at_block *take_cached(at_allocator *allocator, const at_request *request) {
   at_memory_catch_up(allocator, false);
-  if (request->pool == &allocator->common) at_stream_cache_flush(allocator, request->front);
+  if (request->pool == &allocator->common) at_stream_cache_flush(allocator, request->cache);
   return at_heap_take(allocator, request->heap, request->size);
 }
 
@@ -74,7 +74,7 @@ static at_block *take_from_other_pools(at_allocator *allocator, const at_request
   for (attune_pool *pool = allocator->common.next; pool; pool = pool->next) {
     if (!pool->use_on_oom) continue;
     for (at_heap *heap = pool->heaps; heap; heap = heap->next) {
-      at_block *block = heap->front == request->front ? at_heap_take(allocator, heap, request->size) : NULL;
+      at_block *block = heap->cache == request->cache ? at_heap_take(allocator, heap, request->size) : NULL;
       if (block) return block;
     }
   }
@@ -111,7 +111,7 @@ static attune_status find_block(at_allocator *allocator, const at_request *reque
   return *out ? ATTUNE_OK : add_or_make_room(allocator, request, out);
 }
 
-/* What is more than all of the device's memory is not tried: it would cost the cache and get nothing. */
+/* A request larger than the device's memory is not tried: it would empty the cache in vain. */
 static bool can_ever_fit(const at_allocator *allocator, const at_request *request) {
   if (request->bytes > PTRDIFF_MAX / 4) return false;
   if (allocator->has_own || request->pool->own_allocator) return true;
@@ -121,8 +121,8 @@ static bool can_ever_fit(const at_allocator *allocator, const at_request *reques
 
 static uint64_t held_now(const at_allocator *allocator, int which) {
   uint64_t sum = 0;
-  for (const at_stream_cache *front = allocator->fronts; front; front = front->next)
-    sum += AT_LOAD(front->counters[which][0].current) + AT_LOAD(front->counters[which][1].current);
+  for (const at_stream_cache *cache = allocator->caches; cache; cache = cache->next)
+    sum += AT_LOAD(cache->counters[which][0].current) + AT_LOAD(cache->counters[which][1].current);
   return sum;
 }
 
@@ -130,7 +130,7 @@ static uint64_t held_now(const at_allocator *allocator, int which) {
 static attune_status fail_request(at_allocator *allocator, const at_request *request, attune_memory_failure *out) {
   uint64_t held = held_now(allocator, AT_COUNT_BYTES), reserved = allocator->reserved, limit = allocator->limit;
   uint64_t waiting = allocator->pending_bytes[0].current, available = 0, total = 0;
-  uint64_t front = request->front->id;
+  uint64_t cache = request->cache->id;
   const char *kind = request->pool == &allocator->common ? "the common pool"
                      : request->pool->id[1]              ? "a graph's pool"
                                                          : "a pool of the program";
@@ -152,7 +152,7 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                                  .limit_bytes = limit,
                                  .free_bytes = available,
                                  .total_bytes = total};
-  (void)at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->cache);
   if (!can_ever_fit(allocator, request))
     return at_fail(ATTUNE_OUT_OF_MEMORY,
                    "bytes is %zu, more than the %llu in total on %s; no cached memory was returned for it",
@@ -161,28 +161,28 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
     return at_fail(ATTUNE_OUT_OF_MEMORY,
                    "the program's allocator of %s has no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes "
                    "for attune%s",
-                   device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved,
+                   device->name, request->bytes, (unsigned long long)cache, kind, keeps, (unsigned long long)reserved,
                    text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
                  "them freed but in use by other streams%s; the device has %llu of %llu free",
-                 request->bytes, device->name, (unsigned long long)front, kind, keeps, (unsigned long long)held,
+                 request->bytes, device->name, (unsigned long long)cache, kind, keeps, (unsigned long long)held,
                  (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
                  (unsigned long long)available, (unsigned long long)total);
 }
 
-/* What was taken for the request alone has the size that was asked for: there is no more. */
+/* A segment for this request alone has exactly the requested size. */
 static void hand_out(at_allocator *allocator, const at_request *request, at_block *block) {
   block->rounded = block->segment->exact ? block->size : request->size;
   block->requested = request->bytes;
   block->uses = NULL;
-  at_stream_cache_count_alloc(request->front, block->small, block->size, request->bytes);
+  at_stream_cache_count_alloc(request->cache, block->small, block->size, request->bytes);
   if (block->size >= allocator->options.max_split) {
     at_figure_add_one(&allocator->oversize_allocations, 1);
     block->plain = false; /* so that the slow path sees its end too */
   }
   at_annotate_block(allocator, block);
-  block->recorded = at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), block->rounded, request->front);
+  block->recorded = at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), block->rounded, request->cache);
   at_block_set_state(block, AT_BLOCK_LIVE);
 }
 
@@ -199,16 +199,16 @@ static attune_status check_poison(at_allocator *allocator, const at_request *req
 }
 
 /* A stream of the parent has no thread in the child: its memory must not be handed out as if its work would be done. */
-static attune_status check_front(at_stream_cache *front) {
-  if (!(atomic_load(&front->flags) & AT_STREAM_CACHE_FORKED)) return ATTUNE_OK;
-  attune_status status = front->stream->device->backend.stream->synchronize(front->stream);
-  if (status == ATTUNE_OK) atomic_fetch_and(&front->flags, ~(unsigned)AT_STREAM_CACHE_FORKED);
+static attune_status check_cache(at_stream_cache *cache) {
+  if (!(atomic_load(&cache->flags) & AT_STREAM_CACHE_FORKED)) return ATTUNE_OK;
+  attune_status status = cache->stream->device->backend.stream->synchronize(cache->stream);
+  if (status == ATTUNE_OK) atomic_fetch_and(&cache->flags, ~(unsigned)AT_STREAM_CACHE_FORKED);
   return status;
 }
 
-attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_cache *front, size_t bytes) {
-  at_allocator *allocator = front->allocator;
-  at_request request = {.stream = stream, .front = front, .pool = &allocator->common, .bytes = bytes};
+attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_cache *cache, size_t bytes) {
+  at_allocator *allocator = cache->allocator;
+  at_request request = {.stream = stream, .cache = cache, .pool = &allocator->common, .bytes = bytes};
   attune_memory_failure failure;
   bool failed = false;
   (void)at_reserve_refused(); /* of an earlier request */
@@ -218,7 +218,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_stream_ca
   const at_message kept = at_message_keep(); /* room is made for what did not fit at first */
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
-  if (status == ATTUNE_OK) status = check_front(front);
+  if (status == ATTUNE_OK) status = check_cache(cache);
   if (status == ATTUNE_OK) status = route(allocator, &request);
   if (status == ATTUNE_OK) {
     at_statistics_epoch(allocator);

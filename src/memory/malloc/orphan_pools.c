@@ -50,15 +50,15 @@ void at_pools_release_abandoned(at_allocator *allocator) {
 
 /* ---- until no work uses it ---- */
 
-static bool is_captured(at_stream_cache *front) {
-  return front && front->life == AT_STREAM_CACHE_OPEN && at_stream_capturing(front->stream);
+static bool is_captured(at_stream_cache *cache) {
+  return cache && cache->life == AT_STREAM_CACHE_OPEN && at_stream_capturing(cache->stream);
 }
 
 /* A stream without work in flight needs no event. */
-static bool is_busy(at_stream_cache *front) {
-  if (!front || front->life == AT_STREAM_CACHE_CLOSED) return false;
-  return front->life != AT_STREAM_CACHE_OPEN ||
-         front->stream->device->backend.stream->query(front->stream) != ATTUNE_OK;
+static bool is_busy(at_stream_cache *cache) {
+  if (!cache || cache->life == AT_STREAM_CACHE_CLOSED) return false;
+  return cache->life != AT_STREAM_CACHE_OPEN ||
+         cache->stream->device->backend.stream->query(cache->stream) != ATTUNE_OK;
 }
 
 /* One event for each stream that the pool's blocks were freed on, and one for that of the latest replay: replays of
@@ -67,14 +67,14 @@ static bool record_events(at_allocator *allocator, attune_pool *pool) {
   at_stream_cache *replayed = atomic_load(&pool->replayed);
   if (is_captured(replayed)) return false;
   for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-    if (is_captured(heap->front)) return false;
+    if (is_captured(heap->cache)) return false;
   for (const at_heap *heap = pool->heaps;; heap = heap->next) {
-    at_stream_cache *front = heap ? heap->front : replayed;
-    if (is_busy(front)) {
+    at_stream_cache *cache = heap ? heap->cache : replayed;
+    if (is_busy(cache)) {
       at_use *use = malloc(sizeof *use);
       if (!use) return false; /* the events recorded so far are waited for in vain, no more */
       *use = (at_use){.pool = pool};
-      at_pending_wait(allocator, front, use);
+      at_pending_wait(allocator, cache, use);
     }
     if (!heap) return true;
   }
@@ -111,10 +111,10 @@ static bool fits_plain(const at_allocator *allocator, const at_request *request,
  * replays run elsewhere. */
 static bool is_in_order(const attune_pool *pool, const at_request *request) {
   const at_stream_cache *replayed = atomic_load(&((attune_pool *)(uintptr_t)pool)->replayed);
-  if (pool->references > 0 || request->stream->capture || request->front->capture_pool) return false;
-  if (replayed && replayed != request->front) return false;
+  if (pool->references > 0 || request->stream->capture || request->cache->capture_pool) return false;
+  if (replayed && replayed != request->cache) return false;
   for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-    if (heap->front != request->front) return false;
+    if (heap->cache != request->cache) return false;
   return true;
 }
 
@@ -153,7 +153,7 @@ static void take_over(at_allocator *allocator, const at_request *request, at_seg
       at_block_set_state(block, AT_BLOCK_LEAVING);
     }
     block->plain = request->pool == &allocator->common;
-    atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+    atomic_store_explicit(&block->cache, request->cache, memory_order_relaxed);
   }
   at_segment_move(segment, request);
   for (at_block *block = segment->first; block; block = block->next) {

@@ -26,8 +26,8 @@ static void keep_event(at_allocator *allocator, attune_event *event) {
 
 void at_pending_complete(at_allocator *allocator, at_block *block) {
   attune_pool *pool = block->segment->heap->pool;
-  at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
-  (void)at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, front);
+  at_stream_cache *cache = atomic_load_explicit(&block->cache, memory_order_relaxed);
+  (void)at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, cache);
   if (allocator->options.poison && !block->segment->exact) at_poison_fill(block); /* an exact one goes back */
   at_annotate_block_gone(allocator, block);
   (void)at_block_cache(allocator, block);
@@ -49,15 +49,15 @@ static void leave_pending(at_allocator *allocator, at_block *block) {
   at_pending_complete(allocator, block);
 }
 
-void at_pending_wait(at_allocator *allocator, at_stream_cache *front, at_use *use) {
-  attune_event *event = front->life == AT_STREAM_CACHE_OPEN ? take_event(allocator) : NULL;
-  if (event && attune_event_record(event, front->stream) != ATTUNE_OK) {
+void at_pending_wait(at_allocator *allocator, at_stream_cache *cache, at_use *use) {
+  attune_event *event = cache->life == AT_STREAM_CACHE_OPEN ? take_event(allocator) : NULL;
+  if (event && attune_event_record(event, cache->stream) != ATTUNE_OK) {
     keep_event(allocator, event);
     event = NULL; /* then the block waits for the end of the stream: nothing less is known to be enough */
   }
-  *use = (at_use){.front = front, .block = use->block, .pool = use->pool, .event = event};
-  *front->waiting_end = use;
-  front->waiting_end = &use->next;
+  *use = (at_use){.cache = cache, .block = use->block, .pool = use->pool, .event = event};
+  *cache->waiting_end = use;
+  cache->waiting_end = &use->next;
   if (use->block)
     use->block->waits++;
   else
@@ -66,7 +66,7 @@ void at_pending_wait(at_allocator *allocator, at_stream_cache *front, at_use *us
 
 static bool is_captured(const at_use *uses) {
   for (const at_use *use = uses; use; use = use->next)
-    if (use->front->life == AT_STREAM_CACHE_OPEN && at_stream_capturing(use->front->stream)) return true;
+    if (use->cache->life == AT_STREAM_CACHE_OPEN && at_stream_capturing(use->cache->stream)) return true;
   return false;
 }
 
@@ -75,10 +75,10 @@ static void record_events(at_allocator *allocator, at_block *block) {
   block->uses = NULL;
   while (use) {
     at_use *next = use->next;
-    if (use->front->life == AT_STREAM_CACHE_CLOSED)
+    if (use->cache->life == AT_STREAM_CACHE_CLOSED)
       free(use);
     else
-      at_pending_wait(allocator, use->front, use);
+      at_pending_wait(allocator, use->cache, use);
     use = next;
   }
   if (block->waits == 0) leave_pending(allocator, block);
@@ -111,14 +111,14 @@ void at_pending_record_deferred(at_allocator *allocator) {
 }
 
 static bool is_done(const at_use *use) {
-  if (use->front->life == AT_STREAM_CACHE_CLOSED) return true;
+  if (use->cache->life == AT_STREAM_CACHE_CLOSED) return true;
   return use->event && attune_event_query(use->event) == ATTUNE_OK;
 }
 
-static void finish(at_allocator *allocator, at_stream_cache *front) {
-  at_use *use = front->waiting;
-  front->waiting = use->next;
-  if (!front->waiting) front->waiting_end = &front->waiting;
+static void finish(at_allocator *allocator, at_stream_cache *cache) {
+  at_use *use = cache->waiting;
+  cache->waiting = use->next;
+  if (!cache->waiting) cache->waiting_end = &cache->waiting;
   keep_event(allocator, use->event);
   at_block *block = use->block;
   attune_pool *pool = use->pool;
@@ -130,16 +130,16 @@ static void finish(at_allocator *allocator, at_stream_cache *front) {
 }
 
 static bool anything_waits(const at_allocator *allocator) {
-  for (const at_stream_cache *front = allocator->fronts; front; front = front->next)
-    if (front->waiting) return true;
+  for (const at_stream_cache *cache = allocator->caches; cache; cache = cache->next)
+    if (cache->waiting) return true;
   return false;
 }
 
 /* A query that is not ready leaves a message; the caller's thread keeps the one it had. */
 static void process(at_allocator *allocator) {
   const at_message kept = at_message_keep();
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next)
-    while (front->waiting && is_done(front->waiting)) finish(allocator, front);
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next)
+    while (cache->waiting && is_done(cache->waiting)) finish(allocator, cache);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -157,8 +157,8 @@ void at_pending_finish(at_allocator *allocator, bool all) {
 }
 
 void at_pending_forget(at_allocator *allocator) {
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next)
-    while (front->waiting) finish(allocator, front);
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next)
+    while (cache->waiting) finish(allocator, cache);
   at_block *block = allocator->deferred;
   allocator->deferred = NULL;
   while (block) {

@@ -8,20 +8,20 @@
 #include <string.h>
 
 bool at_poison_waits(const at_block *block) {
-  const at_stream_cache *front = atomic_load_explicit(&((at_block *)(uintptr_t)block)->front, memory_order_relaxed);
-  if (!front->allocator->options.poison || front->life == AT_STREAM_CACHE_CLOSED) return false;
-  if (front->life == AT_STREAM_CACHE_CLOSING) return true;
-  if (!at_stream_capturing(front->stream)) return false;
-  const at_capture *capture = front->stream->capture;
+  const at_stream_cache *cache = atomic_load_explicit(&((at_block *)(uintptr_t)block)->cache, memory_order_relaxed);
+  if (!cache->allocator->options.poison || cache->life == AT_STREAM_CACHE_CLOSED) return false;
+  if (cache->life == AT_STREAM_CACHE_CLOSING) return true;
+  if (!at_stream_capturing(cache->stream)) return false;
+  const at_capture *capture = cache->stream->capture;
   return !capture || capture->pool != block->segment->heap->pool;
 }
 
 /* After the block's own stream is done with it. Memory of a stream that is gone is idle: the host writes it at once. */
 void at_poison_fill(at_block *block) {
-  at_stream_cache *front = atomic_load_explicit(&block->front, memory_order_relaxed);
-  attune_device *device = front->allocator->device;
-  if (front->life == AT_STREAM_CACHE_OPEN)
-    (void)device->backend.memory->fill(front->stream, at_block_pointer(block), AT_POISON, block->size);
+  at_stream_cache *cache = atomic_load_explicit(&block->cache, memory_order_relaxed);
+  attune_device *device = cache->allocator->device;
+  if (cache->life == AT_STREAM_CACHE_OPEN)
+    (void)device->backend.memory->fill(cache->stream, at_block_pointer(block), AT_POISON, block->size);
   else if (device->backend.kind == ATTUNE_DEVICE_HOST)
     memset(at_block_pointer(block), AT_POISON, block->size);
 }

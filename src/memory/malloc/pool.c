@@ -76,9 +76,9 @@ void at_pool_release(attune_pool *pool) {
 
 attune_status at_pool_replay(attune_pool *pool, attune_stream *stream) {
   if (!pool) return ATTUNE_OK;
-  at_stream_cache *front = at_stream_cache_of(stream);
-  if (AT_UNLIKELY(!front)) return ATTUNE_OUT_OF_MEMORY;
-  if (AT_LOAD(pool->replayed) != front) AT_STORE(pool->replayed, front);
+  at_stream_cache *cache = at_stream_cache_of(stream);
+  if (AT_UNLIKELY(!cache)) return ATTUNE_OUT_OF_MEMORY;
+  if (AT_LOAD(pool->replayed) != cache) AT_STORE(pool->replayed, cache);
   return ATTUNE_OK;
 }
 
@@ -94,24 +94,24 @@ static attune_status check_pair(const attune_pool *pool, const attune_stream *st
                     stream->device->name);
 }
 
-static void set_flag(at_stream_cache *front, unsigned flag, bool on) {
+static void set_flag(at_stream_cache *cache, unsigned flag, bool on) {
   if (on)
-    atomic_fetch_or(&front->flags, flag);
+    atomic_fetch_or(&cache->flags, flag);
   else
-    atomic_fetch_and(&front->flags, ~flag);
+    atomic_fetch_and(&cache->flags, ~flag);
 }
 
 attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
   AT_TRY(check_pair(pool, stream));
-  at_stream_cache *front = at_stream_cache_of(stream);
-  if (!front) return ATTUNE_OUT_OF_MEMORY;
-  at_allocator *allocator = front->allocator;
+  at_stream_cache *cache = at_stream_cache_of(stream);
+  if (!cache) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = cache->allocator;
   pthread_mutex_lock(&allocator->lock);
-  bool fits = front->depth < AT_POOL_DEPTH;
+  bool fits = cache->depth < AT_POOL_DEPTH;
   if (fits) {
-    front->pools[front->depth++] = pool;
+    cache->pools[cache->depth++] = pool;
     pool->references++;
-    set_flag(front, AT_STREAM_CACHE_POOL, true);
+    set_flag(cache, AT_STREAM_CACHE_POOL, true);
   }
   pthread_mutex_unlock(&allocator->lock);
   if (fits) return ATTUNE_OK;
@@ -121,14 +121,14 @@ attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
 
 attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   AT_TRY(check_pair(pool, stream));
-  at_stream_cache *front = at_stream_cache_of(stream);
-  if (!front) return ATTUNE_OUT_OF_MEMORY;
-  at_allocator *allocator = front->allocator;
+  at_stream_cache *cache = at_stream_cache_of(stream);
+  if (!cache) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = cache->allocator;
   pthread_mutex_lock(&allocator->lock);
-  int depth = front->depth;
-  bool begun = depth > 0 && front->pools[depth - 1] == pool;
+  int depth = cache->depth;
+  bool begun = depth > 0 && cache->pools[depth - 1] == pool;
   if (begun) {
-    if (--front->depth == 0) set_flag(front, AT_STREAM_CACHE_POOL, false);
+    if (--cache->depth == 0) set_flag(cache, AT_STREAM_CACHE_POOL, false);
     at_pool_drop(allocator, pool);
   }
   pthread_mutex_unlock(&allocator->lock);
@@ -139,17 +139,17 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
 
 /* The pool is held by the graph too, but a failed capture may let go of it first. */
 attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) {
-  at_stream_cache *front = at_stream_cache_of(stream);
-  if (!front) return ATTUNE_OUT_OF_MEMORY;
-  at_allocator *allocator = front->allocator;
+  at_stream_cache *cache = at_stream_cache_of(stream);
+  if (!cache) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = cache->allocator;
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
-  if (status == ATTUNE_OK && front->capturing)
+  if (status == ATTUNE_OK && cache->capturing)
     status = at_fail(ATTUNE_CAPTURING, "the stream is already being captured; end that capture first");
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, false);
-    front->capturing = true;
-    front->capture_pool = pool;
+    cache->capturing = true;
+    cache->capture_pool = pool;
     if (pool) pool->references++;
     if (allocator->captures++ == 0) at_allocator_flag(allocator, AT_STREAM_CACHE_CAPTURE, true);
   }
@@ -158,14 +158,14 @@ attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) 
 }
 
 void at_memory_capture_end(attune_stream *stream) {
-  at_stream_cache *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
-  if (!front) return;
-  at_allocator *allocator = front->allocator;
+  at_stream_cache *cache = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  if (!cache) return;
+  at_allocator *allocator = cache->allocator;
   pthread_mutex_lock(&allocator->lock);
-  if (front->capturing) {
-    attune_pool *pool = front->capture_pool;
-    front->capturing = false;
-    front->capture_pool = NULL;
+  if (cache->capturing) {
+    attune_pool *pool = cache->capture_pool;
+    cache->capturing = false;
+    cache->capture_pool = NULL;
     const bool last = --allocator->captures == 0;
     if (last) {
       at_allocator_flag(allocator, AT_STREAM_CACHE_CAPTURE, false);

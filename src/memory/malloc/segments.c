@@ -80,7 +80,7 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   block->plain = request->pool == &allocator->common && !segment->exact;
   block->size = segment->bytes;
   block->segment = segment;
-  atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+  atomic_store_explicit(&block->cache, request->cache, memory_order_relaxed);
   at_block_set_state(block, AT_BLOCK_LEAVING);
   segment->first = block;
   link_segment(request->heap, segment);
@@ -90,7 +90,7 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   at_figure_add(allocator->reserved_bytes, segment->small, segment->bytes);
   allocator->device_allocs++;
   if (segment->bytes >= allocator->options.max_split) at_figure_add_one(&allocator->oversize_segments, 1);
-  (void)at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->cache);
 }
 
 /* Lock held, but not while the device is asked. */
@@ -161,12 +161,12 @@ static bool is_whole(const at_block *block) {
 at_block *at_segment_adopt(at_allocator *allocator, const at_request *request) {
   bool small = request->size <= AT_SMALL_REQUEST;
   for (at_heap *heap = request->pool->heaps; heap; heap = heap->next) {
-    if (heap->front->life != AT_STREAM_CACHE_CLOSED) continue;
+    if (heap->cache->life != AT_STREAM_CACHE_CLOSED) continue;
     at_block *block = at_tree_find(&heap->trees[small], request->size);
     if (!block || !is_whole(block) || !at_block_may_serve(&allocator->options, block, request->size)) continue;
     at_block_uncache(allocator, block);
     at_block_set_state(block, AT_BLOCK_LEAVING);
-    atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+    atomic_store_explicit(&block->cache, request->cache, memory_order_relaxed);
     at_segment_move(block->segment, request);
     at_block_trim(allocator, block, request->size);
     return block;
@@ -216,21 +216,21 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
 
 /* Lock held. From now until the segment is gone its stream stays open. */
 static void begin_telling(const at_allocator *allocator, at_segment *segment) {
-  at_stream_cache *front = segment->heap->front;
-  if (front->life != AT_STREAM_CACHE_OPEN || !own_allocator(allocator, segment->heap->pool)) return;
-  segment->told = front->stream;
-  front->told++;
+  at_stream_cache *cache = segment->heap->cache;
+  if (cache->life != AT_STREAM_CACHE_OPEN || !own_allocator(allocator, segment->heap->pool)) return;
+  segment->told = cache->stream;
+  cache->told++;
 }
 
 static void end_telling(const at_segment *segment) {
-  segment->heap->front->told -= segment->told != NULL;
+  segment->heap->cache->told -= segment->told != NULL;
 }
 
 /* In the order of its stream, which cannot close while the lock is held; the driver only notes it. */
 static bool give_async(at_segment *segment) {
-  const at_stream_cache *front = segment->heap->front;
-  if (!segment->async || front->life != AT_STREAM_CACHE_OPEN) return false;
-  return front->stream->device->backend.async->free(front->stream, segment->base) == ATTUNE_OK;
+  const at_stream_cache *cache = segment->heap->cache;
+  if (!segment->async || cache->life != AT_STREAM_CACHE_OPEN) return false;
+  return cache->stream->device->backend.async->free(cache->stream, segment->base) == ATTUNE_OK;
 }
 
 static uint64_t give_back(at_allocator *allocator, at_segment *list) {
@@ -255,7 +255,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     at_unreserve(allocator, list->bytes);
     allocator->device_frees++;
     if (list->bytes >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_segments, 1);
-    (void)at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
+    (void)at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->cache);
     bytes += list->bytes;
     list->heap->pool->leaving--;
     end_telling(list);

@@ -51,17 +51,17 @@ static void drop_uses(at_pinned_block *block) {
 /* True when the stream is done with what it was given until the free, as far as is known. A stream that is gone is
  * done; one being captured gets its event later. Lock held. */
 static bool is_reached(at_pinned_use *use) {
-  at_allocator *allocator = use->front->allocator;
+  at_allocator *allocator = use->stream_cache->allocator;
   pthread_mutex_lock(&allocator->lock);
-  attune_stream *stream = use->front->life == AT_STREAM_CACHE_OPEN ? use->front->stream : NULL;
-  bool closed = use->front->life == AT_STREAM_CACHE_CLOSED;
+  attune_stream *stream = use->stream_cache->life == AT_STREAM_CACHE_OPEN ? use->stream_cache->stream : NULL;
+  bool closed = use->stream_cache->life == AT_STREAM_CACHE_CLOSED;
   if (stream && !use->recorded && allocator->captures == 0 && !at_stream_capturing(stream))
     use->recorded = attune_event_record(use->event, stream) == ATTUNE_OK;
   pthread_mutex_unlock(&allocator->lock);
   return closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
 }
 
-/* What is reached goes; true when nothing is left. On a lost device nothing ever is. Lock held. */
+/* Drops the uses that are over; true when none is left. On a lost device none is ever over. Lock held. */
 static bool is_done(at_pinned_block *block) {
   for (at_pinned_use **link = &block->uses; *link;) {
     at_pinned_use *use = *link;
@@ -80,7 +80,7 @@ static void note(at_pinned_cache *cache, at_action action, const at_pinned_block
   (void)at_history_note(cache->history, action, at_pinned_address(block), block->size, 0);
 }
 
-/* What the settings say is too large to be kept. Lock held. */
+/* False: too large to be cached, by the settings. Lock held. */
 static bool is_kept(const at_pinned_block *block) {
   return block->cut || block->size <= at_pinned_form_of(block->device).most_kept;
 }
@@ -277,14 +277,14 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
     status = AT_INVALID("%p is pinned for %s, stream is of %s; should be of the same device", pointer,
                         block->device->name, stream->device->name);
   for (const at_pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
-    known |= use->front == user;
+    known |= use->stream_cache == user;
   if (status == ATTUNE_OK && !known) {
     at_pinned_use *use = calloc(1, sizeof *use);
     attune_event_options options = {.no_timing = 1};
     status = use ? attune_event_create(&use->event, stream->device, &options) : ATTUNE_OUT_OF_MEMORY;
     if (status == ATTUNE_OK) {
       use->event->unwatched = true;
-      use->front = user;
+      use->stream_cache = user;
       use->next = block->uses;
       block->uses = use;
     } else {
@@ -300,9 +300,9 @@ static void note_free(const at_pinned_block *block, void *pointer) {
   attune_stream *after[32];
   int count = 0;
   for (const at_pinned_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next) {
-    at_allocator *allocator = use->front->allocator;
+    at_allocator *allocator = use->stream_cache->allocator;
     pthread_mutex_lock(&allocator->lock);
-    if (use->front->life == AT_STREAM_CACHE_OPEN) after[count++] = use->front->stream;
+    if (use->stream_cache->life == AT_STREAM_CACHE_OPEN) after[count++] = use->stream_cache->stream;
     pthread_mutex_unlock(&allocator->lock);
   }
   at_instrument_free("attune_pinned_free", NULL, pointer, block->size, after, count);

@@ -11,7 +11,7 @@
 
 typedef struct at_pinned_use {
   struct at_pinned_use *next;
-  at_stream_cache *front;
+  at_stream_cache *stream_cache;
   attune_event *event;
   bool recorded; /* after the free; not in a capture, whose end it then waits for */
 } at_pinned_use;

@@ -25,16 +25,16 @@ void at_annotate_block(at_allocator *allocator, const at_block *block) {
 
 /* What the block's own stream was given before the free may run still, and is no use after free: it is waited for, but
  * in a capture. Other streams are done. A failure shows itself to the device's next user. */
-static void wait_for_work(at_allocator *allocator, const at_stream_cache *front) {
-  if (front->life != AT_STREAM_CACHE_OPEN || at_stream_capturing(front->stream)) return;
+static void wait_for_work(at_allocator *allocator, const at_stream_cache *cache) {
+  if (cache->life != AT_STREAM_CACHE_OPEN || at_stream_capturing(cache->stream)) return;
   const at_message kept = at_message_keep();
-  if (allocator->device->backend.stream->synchronize(front->stream) != ATTUNE_OK)
+  if (allocator->device->backend.stream->synchronize(cache->stream) != ATTUNE_OK)
     (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void at_annotate_block_gone(at_allocator *allocator, const at_block *block) {
   void *note = block->segment->note;
   if (!note) return;
-  wait_for_work(allocator, atomic_load_explicit(&block->front, memory_order_relaxed));
+  wait_for_work(allocator, atomic_load_explicit(&block->cache, memory_order_relaxed));
   allocator->device->backend.notes->forget_block(allocator->device, note, at_block_pointer(block));
 }

@@ -55,7 +55,7 @@ static void write_stretch(const at_segment *segment, const stretch *blocks, int 
                                     .allocated = blocks->allocated,
                                     .active = blocks->active,
                                     .requested = blocks->requested,
-                                    .stream = segment->heap->front->id,
+                                    .stream = segment->heap->cache->id,
                                     .pool = {pool->id[0], pool->id[1]},
                                     .type = segment->small ? "small" : "large",
                                     .expandable = at_segment_expandable(segment)};
@@ -72,14 +72,14 @@ static void see_blocks(at_segment *segment) {
   }
 }
 
-/* What the program holds changes with the front's lock alone: all of them are held for the moment that the snapshot is
+/* What the program holds changes with the cache's lock alone: all of them are held for the moment that the snapshot is
  * of. It is written without them. */
 static void see_all(at_allocator *allocator) {
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next) at_stream_cache_lock(front);
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) at_stream_cache_lock(cache);
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
     for (at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (at_segment *segment = heap->segments; segment; segment = segment->next) see_blocks(segment);
-  for (at_stream_cache *front = allocator->fronts; front; front = front->next) at_stream_cache_unlock(front);
+  for (at_stream_cache *cache = allocator->caches; cache; cache = cache->next) at_stream_cache_unlock(cache);
 }
 
 /* only: of that pool; NULL: of all. */

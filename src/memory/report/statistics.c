@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * statistics.c: the counters. What programs hold is counted by the fronts, without a shared line of the cache. Their
- * sums are exact; for the peaks time is cut into epochs, each ended by a slow path: a front keeps its most in the
- * epoch, and the sum of those, at least the true peak and exact for one stream, counts. */
+ * statistics.c: the counters. What programs hold is counted by the stream caches, without a shared cache line. Their
+ * sums are exact; for the peaks time is cut into epochs, each ended by a slow path: a stream cache keeps the epoch's
+ * peak, and the sum of those, at least the true peak and exact for one stream, counts. */
 #include "src/base/struct_size.h"
 #include "src/memory/malloc/stream_cache.h"
 
 #include <string.h>
 
-/* Sums over the fronts, by place in a figure's array. */
+/* Sums over the stream caches, by place in a figure's array. */
 typedef struct sums {
   uint64_t current[3], total[3], high[3];
 } sums;
@@ -15,11 +15,11 @@ typedef struct sums {
 static void sum_up(const at_allocator *allocator, int which, sums *out) {
   uint64_t epoch = AT_LOAD(allocator->epoch);
   *out = (sums){{0}, {0}, {0}};
-  for (const at_stream_cache *front = allocator->fronts; front; front = front->next) {
-    bool fresh = AT_LOAD(front->epoch) == epoch;
+  for (const at_stream_cache *cache = allocator->caches; cache; cache = cache->next) {
+    bool fresh = AT_LOAD(cache->epoch) == epoch;
     uint64_t both = 0;
     for (int small = 0; small < 2; small++) {
-      const at_stream_cache_counter *counter = &front->counters[which][small];
+      const at_stream_cache_counter *counter = &cache->counters[which][small];
       int place = small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE;
       uint64_t current = AT_LOAD(counter->current);
       both += current;
@@ -27,7 +27,7 @@ static void sum_up(const at_allocator *allocator, int which, sums *out) {
       out->total[place] += AT_LOAD(counter->total);
       out->high[place] += fresh ? AT_LOAD(counter->high) : current;
     }
-    out->high[ATTUNE_MEMORY_ALL] += fresh ? AT_LOAD(front->high_all[which]) : both;
+    out->high[ATTUNE_MEMORY_ALL] += fresh ? AT_LOAD(cache->high_all[which]) : both;
   }
   out->current[ATTUNE_MEMORY_ALL] = out->current[ATTUNE_MEMORY_SMALL] + out->current[ATTUNE_MEMORY_LARGE];
   out->total[ATTUNE_MEMORY_ALL] = out->total[ATTUNE_MEMORY_SMALL] + out->total[ATTUNE_MEMORY_LARGE];
@@ -79,7 +79,7 @@ static void subtract(attune_memory_figure out[3], const attune_memory_figure bas
   }
 }
 
-/* Also empties the fronts: free blocks are then where the figures count them. Lock held. */
+/* Also empties the stream caches: free blocks are then where the figures count them. Lock held. */
 static void gather(at_allocator *allocator, attune_memory_statistics *out) {
   at_statistics_epoch(allocator);
   at_stream_cache_flush_all(allocator);
@@ -117,7 +117,7 @@ attune_status attune_memory_get_statistics(attune_device *device, attune_memory_
   return AT_GIVE(out, &full);
 }
 
-/* Blocks in fronts would be handed out unseen by the new peak, so they leave. */
+/* Blocks in stream caches would be handed out unseen by the new peak, so they leave. */
 attune_status attune_memory_reset_peaks(attune_device *device) {
   at_allocator *allocator = NULL;
   attune_memory_statistics now;

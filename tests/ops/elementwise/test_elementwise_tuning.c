@@ -90,14 +90,14 @@ static attune_status verify(const char *problem, fault f, double *error) {
   static _Alignas(8) char room[AT_PROBLEM_BYTES];
   attune_dtype own[8];
   at_configuration configuration = {"isa=portable,threads=1,block=64"};
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   OK(at_elementwise_parse(problem, room));
   const at_elementwise *p = at_elementwise_of(room);
   for (int i = 0; i < p->output_count; i++) own[i] = (attune_dtype)p->dtypes[i];
   dtypes = own;
   wrong = RIGHT;
-  OK(at_numerical_check_create(&verifier, &at_elementwise_op, room, stream, data));
+  OK(at_numerical_check_create(&check, &at_elementwise_op, room, stream, data));
   const at_implementation *interpreter = NULL;
   for (size_t i = 0; i < (size_t)at_elementwise_op.implementation_count; i++)
     if (strcmp(at_elementwise_op.implementations[i]->name, "host_interpreter") == 0)
@@ -105,10 +105,10 @@ static attune_status verify(const char *problem, fault f, double *error) {
   OK(at_plan_create(&plan, &at_elementwise_op, interpreter, &configuration, room, host));
   wrong = f;
   *error = 0;
-  const attune_status status = at_numerical_check_run(verifier, plan, error);
+  const attune_status status = at_numerical_check_run(check, plan, error);
   wrong = RIGHT;
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
   return status;
 }
 

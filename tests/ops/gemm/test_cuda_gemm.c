@@ -40,11 +40,11 @@ static int refused; /* candidates that verification turned away */
  * here too. One thing is allowed beside: with C some kernels, cuBLAS's default too, round alpha A B to D's type and add
  * that to memory. */
 static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_gemm *g, const char *who) {
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   double error = 0.0;
-  OK(at_numerical_check_create(&verifier, &at_gemm_op, g, m->stream, data));
-  const attune_status status = at_numerical_check_run(verifier, plan, &error);
-  at_numerical_check_destroy(verifier);
+  OK(at_numerical_check_create(&check, &at_gemm_op, g, m->stream, data));
+  const attune_status status = at_numerical_check_run(check, plan, &error);
+  at_numerical_check_destroy(check);
   if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA)
     fail_msg("%s, %s: %s", m->o->c.name, who, attune_last_message());
   if (status != ATTUNE_OK) print_message("refused, %s: %s\n", m->o->c.name, attune_last_message());

@@ -375,20 +375,20 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
     const shape s = next(i);
     static at_configuration list[ROOM];
     at_gemm g;
-    at_numerical_check *verifier = NULL;
+    at_numerical_check *check = NULL;
     set_problem(&g, &s);
     if (!implementation->supports(implementation, &g, device)) continue;
-    OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
+    OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
     assert_true(implementation->configurations(implementation, &g, device, list, ROOM) > 0);
     at_plan *plan = NULL;
     double error = 0.0;
     OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &g, device));
-    const attune_status status = at_numerical_check_run(verifier, plan, &error);
+    const attune_status status = at_numerical_check_run(check, plan, &error);
     if (status != ATTUNE_OK)
       fail_msg("%s \"%s\" %lldx%lldx%lld: %s", implementation->name, list[0].text, (long long)g.m, (long long)g.n,
                (long long)g.k, attune_last_message());
     at_plan_destroy(plan);
-    at_numerical_check_destroy(verifier);
+    at_numerical_check_destroy(check);
   }
 }
 

@@ -88,11 +88,11 @@ static void problem_of(int index, char kind[32], char out[AT_PROBLEM_CHARS]) {
 }
 
 /* False: this plan does not run here, or is wrong on ordinary data already. */
-static bool lost_by(at_numerical_check *verifier, const at_gemm *g, const at_implementation *implementation,
+static bool lost_by(at_numerical_check *check, const at_gemm *g, const at_implementation *implementation,
                     const at_configuration *configuration, uint32_t *lost) {
   at_plan *plan = NULL;
   if (at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device) != ATTUNE_OK) return false;
-  const attune_status status = at_numerical_check_lost(verifier, plan, lost);
+  const attune_status status = at_numerical_check_lost(check, plan, lost);
   at_plan_destroy(plan);
   if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA) fail_msg("%s: %s", configuration->text, attune_last_message());
   return status == ATTUNE_OK;
@@ -101,10 +101,10 @@ static bool lost_by(at_numerical_check *verifier, const at_gemm *g, const at_imp
 static void sweep_problem(const char *kind, const char *text) {
   static at_configuration configurations[MOST];
   at_gemm g;
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   uint32_t base_lost = 0;
   OK(at_gemm_parse(text, &g));
-  OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
+  OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
   const at_implementation *base = at_registry_default(&at_gemm_op, &g, device);
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *implementation = at_gemm_op.implementations[i];
@@ -113,12 +113,12 @@ static void sweep_problem(const char *kind, const char *text) {
     const int step = count > TRIED ? count / TRIED : 1; /* the best guesses, and some of the others */
     for (int j = 0; j < count; j += j + 1 < TRIED / 2 ? 1 : step) {
       uint32_t lost = 0;
-      if (!lost_by(verifier, &g, implementation, &configurations[j], &lost)) continue;
+      if (!lost_by(check, &g, implementation, &configurations[j], &lost)) continue;
       if (implementation == base) base_lost |= lost;
       count_plan(kind, implementation, &configurations[j], text, lost, base_lost);
     }
   }
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 TEST(what_is_lost_by_whom) {
@@ -147,7 +147,7 @@ TEST(winners_keep_what_the_default_keeps) {
   OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     at_gemm g;
-    at_numerical_check *verifier = NULL;
+    at_numerical_check *check = NULL;
     attune_decision decision;
     at_configuration configuration, first = {""};
     uint32_t lost = 0, base_lost = 0;
@@ -159,17 +159,16 @@ TEST(winners_keep_what_the_default_keeps) {
     assert_non_null(winner);
     at_copy_text(configuration.text, sizeof configuration.text, decision.configuration);
     assert_int_equal(base->configurations(base, &g, device, &first, 1), 1);
-    OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
-    if (!lost_by(verifier, &g, base, &first, &base_lost))
-      print_message("%s: the default is out of tolerance\n", texts[i]);
-    if (!lost_by(verifier, &g, winner, &configuration, &lost)) fail_msg("%s: %s", texts[i], attune_last_message());
-    at_numerical_check_rules(verifier, base_lost, rules, sizeof rules);
+    OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
+    if (!lost_by(check, &g, base, &first, &base_lost)) print_message("%s: the default is out of tolerance\n", texts[i]);
+    if (!lost_by(check, &g, winner, &configuration, &lost)) fail_msg("%s: %s", texts[i], attune_last_message());
+    at_numerical_check_rules(check, base_lost, rules, sizeof rules);
     print_message("%s: %s %s%s%s; rejected %d\n", texts[i], decision.implementation, decision.configuration,
                   *rules ? "; the default " : "", rules, decision.rejected);
-    at_numerical_check_rules(verifier, lost & ~base_lost, rules, sizeof rules);
+    at_numerical_check_rules(check, lost & ~base_lost, rules, sizeof rules);
     if (winner != base && *rules)
       fail_msg("%s: the winner %s %s %s", texts[i], winner->name, configuration.text, rules);
-    at_numerical_check_destroy(verifier);
+    at_numerical_check_destroy(check);
   }
   attune_tuner_destroy(tuner);
 }

@@ -59,17 +59,17 @@ static void problem_of(int index, char out[AT_PROBLEM_CHARS]) {
 static int plans;
 
 /* What one plan loses; it must be nothing. */
-static void sweep_plan(at_numerical_check *verifier, const char *text, const at_gemm *g,
+static void sweep_plan(at_numerical_check *check, const char *text, const at_gemm *g,
                        const at_implementation *implementation, const at_configuration *configuration) {
   at_plan *plan = NULL;
   uint32_t lost = 0;
   char rules[400];
   OK(at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device));
-  if (at_numerical_check_lost(verifier, plan, &lost) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+  if (at_numerical_check_lost(check, plan, &lost) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
   at_plan_destroy(plan);
   plans++;
   if (!lost) return;
-  at_numerical_check_rules(verifier, lost, rules, sizeof rules);
+  at_numerical_check_rules(check, lost, rules, sizeof rules);
   fail_msg("%s: %s %s %s", text, implementation->name, configuration->text, rules);
 }
 
@@ -92,22 +92,22 @@ static void sweep_problem(const char *text) {
   static at_configuration configurations[MOST];
   static const char *const kernels[] = {"avx2", "portable"};
   at_gemm g;
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   OK(at_gemm_parse(text, &g));
-  OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
+  OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *implementation = at_gemm_op.implementations[i];
     if (strcmp(implementation->backend, "host") != 0 || !implementation->supports(implementation, &g, device)) continue;
     const int count = implementation->configurations(implementation, &g, device, configurations, MOST);
     for (int j = 0; j < count; j++) {
       at_configuration other;
-      sweep_plan(verifier, text, &g, implementation, &configurations[j]);
+      sweep_plan(check, text, &g, implementation, &configurations[j]);
       for (size_t k = 0; k < AT_COUNT(kernels); k++)
         if (with_kernel(&other, &configurations[j], kernels[k], &g, implementation))
-          sweep_plan(verifier, text, &g, implementation, &other);
+          sweep_plan(check, text, &g, implementation, &other);
     }
   }
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 TEST(nothing_is_lost) {
@@ -153,17 +153,17 @@ static const at_implementation raw = {.name = "raw",
 
 static attune_status verify_raw(const char *text, int library) {
   at_gemm g;
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   at_configuration configuration = {""};
   double error = 0.0;
   snprintf(configuration.text, sizeof configuration.text, "library=%lld", (long long)library);
   OK(at_gemm_parse(text, &g));
-  OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
+  OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
   OK(at_plan_create(&plan, &at_gemm_op, &raw, &configuration, &g, device));
-  const attune_status status = at_numerical_check_run(verifier, plan, &error);
+  const attune_status status = at_numerical_check_run(check, plan, &error);
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
   return status;
 }
 
@@ -244,10 +244,10 @@ TEST(it_is_known_beforehand) {
     }
     static const char large[] = "gemm f64 tt 513x530x515 strict";
     OK(at_gemm_parse(large, &g));
-    at_numerical_check *verifier = NULL;
-    OK(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data));
-    sweep_plan(verifier, large, &g, cblas, &stored);
-    at_numerical_check_destroy(verifier);
+    at_numerical_check *check = NULL;
+    OK(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data));
+    sweep_plan(check, large, &g, cblas, &stored);
+    at_numerical_check_destroy(check);
   }
 }
 

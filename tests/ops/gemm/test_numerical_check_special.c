@@ -189,22 +189,22 @@ static at_gemm problem_of(const char *text) {
 static attune_status check_with(const char *text, const at_implementation *implementation, fault how,
                                 char *default_lost, size_t size) {
   const at_gemm g = problem_of(text);
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   at_configuration configuration = {""};
   double error = 0.0;
   snprintf(configuration.text, sizeof configuration.text, "fault=%d", (int)how);
-  OK(at_numerical_check_create(&verifier, &op, &g, stream, data));
+  OK(at_numerical_check_create(&check, &op, &g, stream, data));
   OK(at_plan_create(&plan, &op, implementation, &configuration, &g, device));
   launches = 0;
-  const attune_status status = at_numerical_check_run(verifier, plan, &error);
-  if (default_lost) at_numerical_check_rules(verifier, at_numerical_check_default_lost(verifier), default_lost, size);
+  const attune_status status = at_numerical_check_run(check, plan, &error);
+  if (default_lost) at_numerical_check_rules(check, at_numerical_check_default_lost(check), default_lost, size);
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
   return status;
 }
 
-static attune_status check(const char *text, fault how) {
+static attune_status run_check(const char *text, fault how) {
   return check_with(text, &fake, how, NULL, 0);
 }
 
@@ -233,7 +233,7 @@ TEST(each_loss_is_caught) {
         snprintf(text, sizeof text, "%s%s", PROBLEMS[i], USES[use]);
         const at_gemm g = problem_of(text);
         if ((FAULT[how].needs_c && g.c == AT_C_NONE) || (how == READS_GAPS && g.lda == at_gemm_rows_a(&g))) continue;
-        if (check(text, (fault)how) != ATTUNE_BAD_DATA) fail_msg("%s: %s: not caught", text, FAULT[how].name);
+        if (run_check(text, (fault)how) != ATTUNE_BAD_DATA) fail_msg("%s: %s: not caught", text, FAULT[how].name);
         const char *message = attune_last_message();
         if (!strstr(message, FAULT[how].words) && !(FAULT[how].or_words && strstr(message, FAULT[how].or_words)))
           fail_msg("%s: %s: %s", text, FAULT[how].name, message);
@@ -247,14 +247,14 @@ TEST(what_is_right_passes) {
       "gemm f64 nn 30x40x9x2 strict beta ldc=60 stride_c=30", "gemm f64 nn 3x4x2x3 strict beta stride_c=2"};
   default_fault = NONE;
   for (size_t i = 0; i < AT_COUNT(entangled); i++) {
-    if (check(entangled[i], NONE) != ATTUNE_OK) fail_msg("%s: %s", entangled[i], attune_last_message());
-    assert_int_equal(check(entangled[i], NAN_ALPHA_IS_1), ATTUNE_BAD_DATA);
+    if (run_check(entangled[i], NONE) != ATTUNE_OK) fail_msg("%s: %s", entangled[i], attune_last_message());
+    assert_int_equal(run_check(entangled[i], NAN_ALPHA_IS_1), ATTUNE_BAD_DATA);
   }
   for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++)
     for (size_t use = 0; use < AT_COUNT(USES); use++) {
       char text[AT_PROBLEM_CHARS];
       snprintf(text, sizeof text, "%s%s", PROBLEMS[i], USES[use]);
-      if (check(text, NONE) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+      if (run_check(text, NONE) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
     }
 }
 
@@ -278,34 +278,34 @@ TEST(the_default_is_the_measure) {
 /* A large problem takes few launches more, and a default that wins takes none. */
 TEST(it_costs_little) {
   default_fault = NONE;
-  OK(check("gemm f32 nn 96x80x3 strict", NONE));
+  OK(run_check("gemm f32 nn 96x80x3 strict", NONE));
   assert_in_range(launches, 1, 9);
-  OK(check("gemm f32 nn 96x80x3 strict beta", NONE));
+  OK(run_check("gemm f32 nn 96x80x3 strict beta", NONE));
   assert_in_range(launches, 1, 14);
   OK(check_with("gemm f32 nn 96x80x3 strict", &standard, NONE, NULL, 0));
   assert_int_equal(launches, 2); /* usual scalars, others */
 }
 
 /* A wrong one leaves nothing behind for the next. */
-TEST(one_verifier_many_plans) {
+TEST(one_check_many_plans) {
   static const fault order[] = {NONE, CLEARS_NAN_A, NONE, READS_C, NONE, FLUSHES_C, CLEARS_INF_B, NONE};
   static const char *const texts[] = {"gemm f64 nn 27x33x10 strict beta", "gemm f64 nn 3x5x10 strict beta=inplace"};
   for (size_t t = 0; t < AT_COUNT(texts); t++) {
     const at_gemm g = problem_of(texts[t]);
-    at_numerical_check *verifier = NULL;
-    OK(at_numerical_check_create(&verifier, &op, &g, stream, data));
+    at_numerical_check *check = NULL;
+    OK(at_numerical_check_create(&check, &op, &g, stream, data));
     for (size_t i = 0; i < AT_COUNT(order); i++) {
       at_configuration configuration = {""};
       at_plan *plan = NULL;
       double error = 0.0;
       snprintf(configuration.text, sizeof configuration.text, "fault=%d", (int)order[i]);
       OK(at_plan_create(&plan, &op, &fake, &configuration, &g, device));
-      const attune_status status = at_numerical_check_run(verifier, plan, &error);
+      const attune_status status = at_numerical_check_run(check, plan, &error);
       if ((status == ATTUNE_OK) != (order[i] == NONE)) fail_msg("plan %zu: %s", i, attune_last_message());
       if (order[i] == NONE) assert_true(error >= 0.0 && error <= 1.0);
       at_plan_destroy(plan);
     }
-    at_numerical_check_destroy(verifier);
+    at_numerical_check_destroy(check);
   }
 }
 

@@ -89,8 +89,8 @@ static int drop_all(void **state) {
     for (at_segment *segment = heap->segments; segment; segment = segment->next)
       for (at_block *block = segment->first, *next; block; block = next) {
         next = block->next;
-        if (at_block_get_state(block) == AT_BLOCK_LIVE && heap->front->stream)
-          (void)attune_free(at_block_pointer(block), heap->front->stream);
+        if (at_block_get_state(block) == AT_BLOCK_LIVE && heap->cache->stream)
+          (void)attune_free(at_block_pointer(block), heap->cache->stream);
       }
   return begin(state);
 }

@@ -71,7 +71,7 @@ TEST(freed_twice) {
   void *p = take(first, 5000);
   void *guard = take(first, 512); /* what is freed keeps its place */
   OK(attune_free(p, first));
-  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front's bin */
+  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the cache's bin */
   says("was already freed, and is cached");
   REFUSED(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");
   REFUSED(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was already freed");

@@ -96,7 +96,7 @@ static int look_for_threads(void) {
   return 0;
 }
 
-static int recents(void) {
+static int call_cache(void) {
   return fork_beside(call_once, look_for_threads);
 }
 
@@ -147,7 +147,7 @@ static int added_twice(void) {
   return count_in_child(3);
 }
 
-static const part parts[] = {{"lease", lease}, {"recents", recents}, {"added_twice", added_twice}};
+static const part parts[] = {{"lease", lease}, {"call_cache", call_cache}, {"added_twice", added_twice}};
 
 TEST(the_first_lease_waits) {
   char folder[] = "/tmp/attune-fork-begun-XXXXXX";
@@ -159,7 +159,7 @@ TEST(the_first_lease_waits) {
 }
 
 TEST(the_first_call_waits) {
-  assert_int_equal(run_part("recents"), 0);
+  assert_int_equal(run_part("call_cache"), 0);
 }
 
 TEST(a_watch_is_added_once) {

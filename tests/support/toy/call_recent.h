@@ -7,7 +7,7 @@
 
 static inline const at_plan *at_call_recent(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                             const at_call_signature *asked) {
-  const at_plan *plan = at_call_guessed(tuner, stream, from, asked);
+  const at_plan *plan = at_call_by_hint(tuner, stream, from, asked);
   return AT_LIKELY(plan != NULL) ? plan : at_call_searched(tuner, stream, from, asked);
 }
 

@@ -112,17 +112,17 @@ static at_gemm problem_of(at_gemm_c c, bool deterministic) {
   return g;
 }
 
-static attune_status check(const at_gemm *g, fault how, double *error) {
-  at_numerical_check *verifier = NULL;
+static attune_status run_check(const at_gemm *g, fault how, double *error) {
+  at_numerical_check *check = NULL;
   const at_configuration configuration = {"way=one"};
   at_plan *plan = NULL;
-  assert_int_equal(at_numerical_check_create(&verifier, &at_gemm_op, g, stream, data), ATTUNE_OK);
+  assert_int_equal(at_numerical_check_create(&check, &at_gemm_op, g, stream, data), ATTUNE_OK);
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &fake, &configuration, g, device), ATTUNE_OK);
   plan->caller_flags = (int)how;
   runs = 0;
-  const attune_status status = at_numerical_check_run(verifier, plan, error);
+  const attune_status status = at_numerical_check_run(check, plan, error);
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
   return status;
 }
 
@@ -138,7 +138,7 @@ TEST(each_fault_is_caught) {
       if (how == OTHER_BITS || !possible((at_gemm_c)c, (fault)how)) continue;
       const at_gemm g = problem_of((at_gemm_c)c, false);
       double error = 0.0;
-      const attune_status status = check(&g, (fault)how, &error),
+      const attune_status status = run_check(&g, (fault)how, &error),
                           expected = how == FAILS ? ATTUNE_DEVICE_ERROR : ATTUNE_BAD_DATA;
       if (status != expected) fail_msg("use of C %d, %s: %s", c, NAMES[how], attune_status_string(status));
       if (how == FAILS)
@@ -157,7 +157,7 @@ TEST(messages_say_what_is_wrong) {
   const at_gemm g = problem_of(AT_C_SEPARATE, false);
   for (size_t i = 0; i < AT_COUNT(faults); i++) {
     double error = 0.0;
-    assert_int_equal(check(&g, faults[i].how, &error), ATTUNE_BAD_DATA);
+    assert_int_equal(run_check(&g, faults[i].how, &error), ATTUNE_BAD_DATA);
     if (!strstr(attune_last_message(), faults[i].words))
       fail_msg("%s: %s", NAMES[faults[i].how], attune_last_message());
   }
@@ -170,7 +170,7 @@ TEST(what_is_right_passes) {
         at_gemm g = problem_of((at_gemm_c)c, deterministic != 0);
         g.alignment = (uint8_t)alignment;
         double error = -1.0;
-        if (check(&g, RIGHT, &error) != ATTUNE_OK)
+        if (run_check(&g, RIGHT, &error) != ATTUNE_OK)
           fail_msg("use of C %d, align %d: %s", c, alignment, attune_last_message());
         assert_true(error >= 0.0 && error <= 1.0);
         if (!deterministic) once = runs; /* special values too; three more for the same bits */
@@ -182,32 +182,32 @@ TEST(what_is_right_passes) {
 TEST(other_bits_are_refused_where_asked) {
   double error = 0.0;
   at_gemm g = problem_of(AT_C_NONE, false);
-  assert_int_equal(check(&g, OTHER_BITS, &error), ATTUNE_OK);
+  assert_int_equal(run_check(&g, OTHER_BITS, &error), ATTUNE_OK);
   g = problem_of(AT_C_NONE, true);
-  FAILS_SAYING(check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA, "bits");
+  FAILS_SAYING(run_check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA, "bits");
   g = problem_of(AT_C_INPLACE, true);
-  assert_int_equal(check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA);
+  assert_int_equal(run_check(&g, OTHER_BITS, &error), ATTUNE_BAD_DATA);
 }
 
-/* A verifier serves many plans: a wrong one leaves nothing behind for the next. */
-TEST(one_verifier_many_plans) {
+/* A check serves many plans: a wrong one leaves nothing behind for the next. */
+TEST(one_check_many_plans) {
   const at_gemm g = problem_of(AT_C_INPLACE, false);
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   const at_configuration configuration = {""};
   static const fault order[] = {RIGHT, RIGHT,     ONE_WRONG, RIGHT, LEAVES_ONE, RIGHT, FAILS,    RIGHT, BEHIND_D,
                                 RIGHT, CHANGES_A, CHANGES_B, RIGHT, IN_GAP,     RIGHT, BEFORE_D, RIGHT};
-  assert_int_equal(at_numerical_check_create(&verifier, &at_gemm_op, &g, stream, data), ATTUNE_OK);
+  assert_int_equal(at_numerical_check_create(&check, &at_gemm_op, &g, stream, data), ATTUNE_OK);
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &fake, &configuration, &g, device), ATTUNE_OK);
   for (size_t i = 0; i < AT_COUNT(order); i++) {
     double error = 0.0;
     plan->caller_flags = (int)order[i];
-    const attune_status status = at_numerical_check_run(verifier, plan, &error);
+    const attune_status status = at_numerical_check_run(check, plan, &error);
     if ((status == ATTUNE_OK) != (order[i] == RIGHT))
       fail_msg("plan %zu, %s: %s", i, NAMES[order[i]], attune_last_message());
   }
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 /* Large operands are fetched less often: what is wrong with them is found all the same. */
@@ -231,22 +231,22 @@ TEST(large_operands) {
                      .alignment = 8};
   const at_configuration configuration = {"way=one"};
   at_op op = at_gemm_op;
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   double error = 0.0;
   op.specials = NULL; /* they take long */
-  OK(at_numerical_check_create(&verifier, &op, &g, stream, data));
+  OK(at_numerical_check_create(&check, &op, &g, stream, data));
   OK(at_plan_create(&plan, &op, &fake, &configuration, &g, device));
   for (size_t i = 0; i < AT_COUNT(faults); i++) {
     plan->caller_flags = (int)RIGHT;
-    OK(at_numerical_check_run(verifier, plan, &error));
+    OK(at_numerical_check_run(check, plan, &error));
     plan->caller_flags = (int)faults[i].how;
-    assert_int_equal(at_numerical_check_run(verifier, plan, &error), ATTUNE_BAD_DATA);
+    assert_int_equal(at_numerical_check_run(check, plan, &error), ATTUNE_BAD_DATA);
     if (!strstr(attune_last_message(), faults[i].words))
       fail_msg("%s: %s", NAMES[faults[i].how], attune_last_message());
   }
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 int main(void) {

@@ -18,19 +18,19 @@ FIXTURE(fresh) {
   return 0;
 }
 
-static attune_status check(const char *problem, const char *fault) {
+static attune_status run_check(const char *problem, const char *fault) {
   const at_key key = toy_key(problem, device);
   at_configuration configuration = {"ns=1"};
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   double error = 0.0;
   if (fault) assert_true(at_configuration_put_text(&configuration, "fault", fault));
-  OK(at_numerical_check_create(&verifier, &toy_op, key.words + 1, stream, data));
+  OK(at_numerical_check_create(&check, &toy_op, key.words + 1, stream, data));
   OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &configuration, key.words + 1, device));
-  const attune_status status = at_numerical_check_run(verifier, plan, &error);
+  const attune_status status = at_numerical_check_run(check, plan, &error);
   assert_true(status != ATTUNE_OK || error <= 1.0);
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
   return status;
 }
 
@@ -42,7 +42,7 @@ static const char *const PROBLEMS[] = {TOY_PROBLEM,
                                        TOY("f32 50x1") " align=4"};
 
 TEST(what_is_right_passes) {
-  for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++) OK(check(PROBLEMS[i], NULL));
+  for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++) OK(run_check(PROBLEMS[i], NULL));
 }
 
 TEST(each_fault_is_caught) {
@@ -54,7 +54,7 @@ TEST(each_fault_is_caught) {
               {"skips", "loses NaN of X"}};
   for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++)
     for (size_t r = 0; r < AT_COUNT(rows); r++) {
-      const attune_status status = check(PROBLEMS[i], rows[r].fault);
+      const attune_status status = run_check(PROBLEMS[i], rows[r].fault);
       if (status != ATTUNE_BAD_DATA) fail_msg("%s: %s: %s", PROBLEMS[i], rows[r].fault, attune_status_string(status));
       if (!strstr(attune_last_message(), rows[r].words))
         fail_msg("%s: %s: %s", PROBLEMS[i], rows[r].fault, attune_last_message());
@@ -62,8 +62,8 @@ TEST(each_fault_is_caught) {
 }
 
 TEST(other_bits_are_refused_where_asked) {
-  OK(check(TOY("f32 9x7"), "bits"));
-  FAILS_SAYING(check(TOY("f32 9x7") " deterministic", "bits"), ATTUNE_BAD_DATA, "different bits");
+  OK(run_check(TOY("f32 9x7"), "bits"));
+  FAILS_SAYING(run_check(TOY("f32 9x7") " deterministic", "bits"), ATTUNE_BAD_DATA, "different bits");
 }
 
 /* ---- integers that are what they were poisoned with ---- */
@@ -100,8 +100,8 @@ TEST(an_integer_that_is_not_written_is_found) {
   for (size_t i = 0; i < AT_COUNT(taps); i++) {
     char problem[AT_PROBLEM_CHARS];
     snprintf(problem, sizeof problem, "toy f32 3x4 strict taps=%s", taps[i]);
-    OK(check(problem, NULL));
-    if (check(problem, "leaves") != ATTUNE_BAD_DATA) fail_msg("taps=%s: an unwritten n was not found", taps[i]);
+    OK(run_check(problem, NULL));
+    if (run_check(problem, "leaves") != ATTUNE_BAD_DATA) fail_msg("taps=%s: an unwritten n was not found", taps[i]);
   }
 }
 
@@ -125,25 +125,25 @@ static attune_status look(void **out, const void *problem, attune_device *on, at
 
 TEST(buffers_hold_what_their_ranges_say) {
   toy_reference_type.create = look;
-  OK(check(TOY("f32 40x30"), NULL));
+  OK(run_check(TOY("f32 40x30"), NULL));
 }
 
 TEST(plans_see_both_scalars_and_special_ones) {
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_numerical_check *verifier = NULL;
+  at_numerical_check *check = NULL;
   at_plan *plan = NULL;
   uint32_t lost = 0;
   char words[128];
   const at_configuration configuration = {"ns=1,fault=nan"};
-  OK(at_numerical_check_create(&verifier, &toy_op, key.words + 1, stream, data));
+  OK(at_numerical_check_create(&check, &toy_op, key.words + 1, stream, data));
   OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &configuration, key.words + 1, device));
   toy_launches = 0;
-  OK(at_numerical_check_lost(verifier, plan, &lost));
+  OK(at_numerical_check_lost(check, plan, &lost));
   assert_int_equal(toy_launches, 4); /* usual scalars, others, special values of x, of scale */
-  at_numerical_check_rules(verifier, lost, words, sizeof words);
+  at_numerical_check_rules(check, lost, words, sizeof words);
   assert_string_equal(words, "loses NaN of X, loses NaN of scale");
   at_plan_destroy(plan);
-  at_numerical_check_destroy(verifier);
+  at_numerical_check_destroy(check);
 }
 
 int main(void) {

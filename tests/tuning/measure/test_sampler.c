@@ -12,7 +12,7 @@
 #include "tuning/search/candidates.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 
 static at_plan *plan_of(const at_key *key, const char *configuration) {
   at_configuration text;
@@ -25,21 +25,21 @@ static at_plan *plan_of(const at_key *key, const char *configuration) {
 /* The medians of rounds of a 40 us and a 160 us plan: each near its own time, never below it, and four times apart. */
 TEST(known_costs) {
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_sampler profile;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
-  assert_false(profile.cold || profile.graph);
+  at_sampler sampler;
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  assert_false(sampler.cold || sampler.graph);
   at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
-  at_timing_target subjects[2], *both[] = {&subjects[0], &subjects[1]};
-  for (int i = 0; i < 2; i++) OK(at_sampler_try(&profile, &subjects[i], plans[i], HUGE_VAL));
-  assert_true(subjects[0].once_ns >= 160000.0 && subjects[1].once_ns >= 40000.0);
-  at_sampler_calibrate(&profile, 40000.0);
-  assert_true(profile.calls >= 1);
+  at_timing_target targets[2], *both[] = {&targets[0], &targets[1]};
+  for (int i = 0; i < 2; i++) OK(at_sampler_try(&sampler, &targets[i], plans[i], HUGE_VAL));
+  assert_true(targets[0].once_ns >= 160000.0 && targets[1].once_ns >= 40000.0);
+  at_sampler_calibrate(&sampler, 40000.0);
+  assert_true(sampler.calls >= 1);
   double fast[15], ratios[15];
-  for (int i = 0; i < 2; i++) OK(at_sampler_ready(&profile, &subjects[i]));
+  for (int i = 0; i < 2; i++) OK(at_sampler_ready(&sampler, &targets[i]));
   for (int round = 0; round < 15; round++) {
     double ns[2];
     bool good = false;
-    OK(at_sampler_round(&profile, both, 2, ns, &good));
+    OK(at_sampler_round(&sampler, both, 2, ns, &good));
     assert_true(ns[0] >= 160000.0 && ns[1] >= 40000.0);
     ratios[round] = ns[0] / ns[1];
     fast[round] = ns[1];
@@ -48,10 +48,10 @@ TEST(known_costs) {
   if (!(fabs(ratio - 4.0) < 0.01)) fail_msg("160 us and 40 us are measured as %g to 1", ratio);
   assert_true(at_median(fast, 15) < 41000.0);
   for (int i = 0; i < 2; i++) {
-    at_sampler_forget(&profile, &subjects[i]);
+    at_sampler_forget(&sampler, &targets[i]);
     at_plan_destroy(plans[i]);
   }
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
 }
 
 /* A plan's first call after another's takes 100 us longer, as one whose threads sleep and whose data is elsewhere. */
@@ -66,31 +66,31 @@ TEST(samples_start_awake) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   static const double own_ns[] = {20000.0, 40000.0, 80000.0};
   static const char *const texts[] = {"ns=20000", "ns=40000", "ns=80000"};
-  at_sampler profile;
+  at_sampler sampler;
   at_plan *plans[3];
-  at_timing_target subjects[3], *all[3];
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  at_timing_target targets[3], *all[3];
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   for (int i = 0; i < 3; i++) {
     plans[i] = plan_of(&key, texts[i]);
-    all[i] = &subjects[i];
-    OK(at_sampler_try(&profile, &subjects[i], plans[i], HUGE_VAL));
+    all[i] = &targets[i];
+    OK(at_sampler_try(&sampler, &targets[i], plans[i], HUGE_VAL));
   }
-  at_sampler_calibrate(&profile, 20000.0);
-  for (int i = 0; i < 3; i++) OK(at_sampler_ready(&profile, &subjects[i]));
+  at_sampler_calibrate(&sampler, 20000.0);
+  for (int i = 0; i < 3; i++) OK(at_sampler_ready(&sampler, &targets[i]));
   toy_pass = pass_after_waking;
   for (int round = 0; round < 5; round++) {
     double ns[3];
     bool good = false;
-    OK(at_sampler_round(&profile, all, 3, ns, &good));
+    OK(at_sampler_round(&sampler, all, 3, ns, &good));
     for (int i = 0; i < 3; i++)
       if (!(ns[i] < 1.02 * own_ns[i])) fail_msg("%s takes %g ns a call", texts[i], ns[i]);
   }
   toy_pass = toy_pass_virtual;
   for (int i = 0; i < 3; i++) {
-    at_sampler_forget(&profile, &subjects[i]);
+    at_sampler_forget(&sampler, &targets[i]);
     at_plan_destroy(plans[i]);
   }
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
 }
 
 /* Launches that take as long as the host needs for a device's first ones. */
@@ -106,10 +106,10 @@ TEST(calls_are_by_a_sample) {
   at_copy_text(text.text, sizeof text.text, "ns=8000");
   int calls[2];
   for (int slow = 0; slow < 2; slow++) {
-    at_sampler profile;
-    at_race race = {.profile = &profile, .steady = true};
+    at_sampler sampler;
+    at_race race = {.sampler = &sampler, .steady = true};
     double once_ns = 0.0;
-    OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+    OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
     assert_non_null(at_race_add(&race, &toy_spin_implementation, &text));
     slow_launches = slow ? 6 : 0;
     toy_pass = pass_slowly_at_first;
@@ -117,9 +117,9 @@ TEST(calls_are_by_a_sample) {
     toy_pass = toy_pass_virtual;
     assert_true(slow_launches <= 0);
     if (!(once_ns >= 8000.0 && once_ns < 8400.0)) fail_msg("a call is taken to need %g ns", once_ns);
-    calls[slow] = profile.calls;
+    calls[slow] = sampler.calls;
     at_race_free(&race);
-    at_sampler_close(&profile);
+    at_sampler_close(&sampler);
   }
   assert_in_range(calls[1], calls[0] * 9 / 10, calls[0] * 11 / 10);
 }
@@ -142,7 +142,7 @@ TEST(what_is_too_large_is_told) {
   const at_backend_memory *usual = device->backend.memory;
   const uint64_t all = device->properties.memory_bytes;
   at_backend_memory stub = *usual;
-  at_sampler profile;
+  at_sampler sampler;
   device->properties.memory_bytes = UINT64_C(20000000000);
   free_now = UINT64_C(10000000000);
   stub.info = little_free;
@@ -156,55 +156,55 @@ TEST(what_is_too_large_is_told) {
   free_now = 0; /* not known */
   OK(at_operand_room(device, 3000000000));
   device->properties.memory_bytes = 1000;
-  FAILS(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
-  at_sampler_close(&profile);
+  FAILS(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
+  at_sampler_close(&sampler);
   device->backend.memory = usual;
   device->properties.memory_bytes = all;
 }
 
 TEST(a_failing_plan_fails_here) {
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_sampler profile;
-  at_timing_target subject;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  at_sampler sampler;
+  at_timing_target target;
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   at_plan *plan = plan_of(&key, "ns=1,fault=launch");
-  assert_int_equal(at_sampler_try(&profile, &subject, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(at_sampler_try(&sampler, &target, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
   at_plan_destroy(plan);
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
 }
 
 /* The longer the work, the fewer calls a sample; always at least one. */
 TEST(calls_of_a_sample) {
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_sampler profile;
+  at_sampler sampler;
   int before = 1 << 30;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   static const double ns[] = {0.0, 10.0, 1e3, 1e5, 1e7, 1e10};
   for (size_t i = 0; i < AT_COUNT(ns); i++) {
-    at_sampler_calibrate(&profile, ns[i]);
-    assert_true(profile.calls >= 1 && profile.calls <= before);
-    before = profile.calls;
+    at_sampler_calibrate(&sampler, ns[i]);
+    assert_true(sampler.calls >= 1 && sampler.calls <= before);
+    before = sampler.calls;
   }
   assert_int_equal(before, 1);
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
 }
 
 /* Cold inputs rotate over more than the last-level cache, as far as copies go; hot ones do not. */
 TEST(cold_operands_rotate) {
   const at_key key = toy_key(TOY("f32 512x512"), device);
-  at_sampler profile;
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
-  assert_true(profile.cold);
-  const size_t bytes = profile.operands->set_bytes * (size_t)profile.operands->copies;
-  assert_true(profile.operands->copies > 1 && profile.operands->copies <= AT_MAX_COPIES);
-  assert_true(bytes > 2 * device->properties.cache_bytes || profile.operands->copies == AT_MAX_COPIES ||
+  at_sampler sampler;
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  assert_true(sampler.cold);
+  const size_t bytes = sampler.operands->set_bytes * (size_t)sampler.operands->copies;
+  assert_true(sampler.operands->copies > 1 && sampler.operands->copies <= AT_MAX_COPIES);
+  assert_true(bytes > 2 * device->properties.cache_bytes || sampler.operands->copies == AT_MAX_COPIES ||
               bytes > device->properties.memory_bytes / 8);
-  for (int i = 1; i < profile.operands->copies; i++)
-    assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
-  at_sampler_close(&profile);
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
-  assert_int_equal(profile.operands->copies, 1);
-  at_sampler_close(&profile);
+  for (int i = 1; i < sampler.operands->copies; i++)
+    assert_ptr_not_equal(sampler.operands->pointers[i][0], sampler.operands->pointers[i - 1][0]);
+  at_sampler_close(&sampler);
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  assert_int_equal(sampler.operands->copies, 1);
+  at_sampler_close(&sampler);
 }
 
 static bool is_aligned_exactly(const void *pointer, size_t alignment) {
@@ -234,7 +234,7 @@ TEST(guarded_operands_have_their_alignment_class) {
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++) {
     const at_key key = class_key(i);
     at_operand_set *set = NULL;
-    OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+    OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), timer->random, 3,
                              SIZE_MAX, true));
     assert_int_equal(set->copies, 1);
     for (int j = 0; j < set->buffer_count; j++) {
@@ -280,7 +280,7 @@ TEST(operands_move_between_placements) {
     for (int cuda = 0; cuda < 2; cuda++) {
       const at_key key = class_key(i);
       at_operand_set *set = NULL;
-      OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+      OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), timer->random, 3,
                                SIZE_MAX, false));
       assert_true(set->copies == 3 && set->slack >= 4096);
       if (cuda) set->stream = &on_gpu;
@@ -313,8 +313,8 @@ TEST(operands_move_between_placements) {
 int main(void) {
   toy_reset();
   virtual_clock_start();
-  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK) return 1;
   const int failed = RUN_TESTS(NULL, NULL);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return failed;
 }

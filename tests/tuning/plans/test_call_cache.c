@@ -143,25 +143,25 @@ TEST(many_problems_are_remembered) {
   attune_tuner_destroy(tuner);
 }
 
-/* Problems of one array, or of pages of their own, do not take each other's guess. */
-TEST(neighbours_have_guesses_of_their_own) {
+/* Problems of one array, or of pages of their own, do not take each other's hint. */
+TEST(neighbours_have_hints_of_their_own) {
   static const size_t steps[] = {sizeof(attune_gemm_problem), 144, 152, 192, 256, 1024, 4096, 65536, 1 << 20};
-  static at_call_cache recents;
+  static at_call_cache cache;
   enum { PROBLEMS = 64 };
   for (size_t s = 0; s < AT_COUNT(steps); s++)
     for (size_t from = 0; from < 4096; from += 8) {
       uint64_t taken[AT_CALL_CACHE_HINTS / 64] = {0};
       for (size_t i = 0; i < PROBLEMS; i++) {
         const uintptr_t address = 0x7f3ac5e00000 + from + i * steps[s];
-        const size_t guess = (size_t)(at_call_cache_hint(&recents, (const void *)address) - recents.guesses);
-        if (taken[guess / 64] >> guess % 64 & 1) fail_msg("%zu of %zu bytes: guess %zu again", i, steps[s], guess);
-        taken[guess / 64] |= UINT64_C(1) << guess % 64;
+        const size_t hint = (size_t)(at_call_cache_hint(&cache, (const void *)address) - cache.hints);
+        if (taken[hint / 64] >> hint % 64 & 1) fail_msg("%zu of %zu bytes: hint %zu again", i, steps[s], hint);
+        taken[hint / 64] |= UINT64_C(1) << hint % 64;
       }
     }
 }
 
 /* Two problems asked from one address, and from one each, and two plans: each call counts once, at what it ran. */
-TEST(wrong_guesses_count_right) {
+TEST(wrong_hints_count_right) {
   enum { ROUNDS = 50 };
   attune_tuner *tuner = open_tuner();
   _Alignas(128) double d[9];

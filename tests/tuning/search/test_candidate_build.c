@@ -28,61 +28,61 @@ static void make(const at_implementation *self, const void *what, attune_device 
 static const at_implementation one = {.name = "one", .prepare_many = make}, two = {.name = "two", .prepare_many = make};
 
 TEST(a_thread_makes_all) {
-  static at_candidate_build making;
+  static at_candidate_build build;
   const at_configuration a[] = {{"a=1"}, {"a=2"}}, b[] = {{"b=1"}};
   made_count = 0;
-  assert_int_equal(at_candidate_build_add(&making, &one, a, 2), 2);
-  assert_int_equal(at_candidate_build_add(&making, &two, b, 1), 1);
+  assert_int_equal(at_candidate_build_add(&build, &one, a, 2), 2);
+  assert_int_equal(at_candidate_build_add(&build, &two, b, 1), 1);
   pthread_mutex_lock(&lock);
-  at_candidate_build_start(&making, &problem, NULL);
-  assert_false(at_candidate_build_done(&making));
+  at_candidate_build_start(&build, &problem, NULL);
+  assert_false(at_candidate_build_done(&build));
   pthread_mutex_unlock(&lock);
-  at_candidate_build_wait(&making);
-  assert_true(at_candidate_build_done(&making));
-  assert_int_equal(at_candidate_build_made(&making), 3);
+  at_candidate_build_wait(&build);
+  assert_true(at_candidate_build_done(&build));
+  assert_int_equal(at_candidate_build_made(&build), 3);
   assert_int_equal(made_count, 3);
   assert_string_equal(made[0], "a=1");
   assert_string_equal(made[1], "a=2");
   assert_string_equal(made[2], "b=1");
   assert_false(pthread_equal(maker, pthread_self()));
-  at_candidate_build_wait(&making);
+  at_candidate_build_wait(&build);
 }
 
 /* What was left is not begun; what was under way is made, and counted from the first on. */
 TEST(what_is_left_is_not_made) {
-  static at_candidate_build making;
+  static at_candidate_build build;
   const at_configuration a[] = {{"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, {"a=5"}};
   made_count = 0;
-  making.at_once = 2;
-  assert_int_equal(at_candidate_build_add(&making, &one, a, 5), 5);
+  build.at_once = 2;
+  assert_int_equal(at_candidate_build_add(&build, &one, a, 5), 5);
   pthread_mutex_lock(&lock);
-  at_candidate_build_start(&making, &problem, NULL);
-  assert_int_equal(at_candidate_build_made(&making), 0);
-  assert_false(at_candidate_build_left(&making));
-  at_candidate_build_leave(&making);
-  assert_true(at_candidate_build_left(&making));
+  at_candidate_build_start(&build, &problem, NULL);
+  assert_int_equal(at_candidate_build_made(&build), 0);
+  assert_false(at_candidate_build_left(&build));
+  at_candidate_build_leave(&build);
+  assert_true(at_candidate_build_left(&build));
   pthread_mutex_unlock(&lock);
-  at_candidate_build_wait(&making);
-  assert_false(at_candidate_build_done(&making));
+  at_candidate_build_wait(&build);
+  assert_false(at_candidate_build_done(&build));
   assert_in_range(made_count, 0, 2);
-  assert_int_equal(at_candidate_build_made(&making), made_count);
+  assert_int_equal(at_candidate_build_made(&build), made_count);
 }
 
 TEST(nothing_to_make_is_done) {
-  static at_candidate_build making;
-  at_candidate_build_start(&making, &problem, NULL);
-  assert_true(at_candidate_build_done(&making));
-  at_candidate_build_wait(&making);
+  static at_candidate_build build;
+  at_candidate_build_start(&build, &problem, NULL);
+  assert_true(at_candidate_build_done(&build));
+  at_candidate_build_wait(&build);
 }
 
 TEST(it_takes_what_there_is_room_for) {
-  static at_candidate_build making;
+  static at_candidate_build build;
   static at_configuration many[AT_CANDIDATE_BUILD_ROOM];
-  assert_int_equal(at_candidate_build_add(&making, &one, many, 0), 0);
-  assert_int_equal(at_candidate_build_add(&making, &one, many, AT_CANDIDATE_BUILD_ROOM - 1),
+  assert_int_equal(at_candidate_build_add(&build, &one, many, 0), 0);
+  assert_int_equal(at_candidate_build_add(&build, &one, many, AT_CANDIDATE_BUILD_ROOM - 1),
                    AT_CANDIDATE_BUILD_ROOM - 1);
-  assert_int_equal(at_candidate_build_add(&making, &two, many, 5), 1);
-  assert_int_equal(making.count, AT_CANDIDATE_BUILD_ROOM);
+  assert_int_equal(at_candidate_build_add(&build, &two, many, 5), 1);
+  assert_int_equal(build.count, AT_CANDIDATE_BUILD_ROOM);
 }
 
 int main(void) {

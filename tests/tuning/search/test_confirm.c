@@ -12,7 +12,7 @@
 #include "tuning/search/search.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 static at_search_result result;
 
 /* One that is fast at first, and after so much work without a nap slow: as a team is on CPUs that a quota gives in
@@ -77,7 +77,7 @@ static attune_status search(const char *const *spins, const char *burst, int64_t
   toy_spins = spins;
   bursting = burst;
   slow_by = by;
-  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
+  return at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
 }
 
 static double claimed(void) {
@@ -284,11 +284,11 @@ TEST(rest_waits_for_threads) {
 
 FIXTURE(open_all) {
   toy_reset();
-  return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK;
+  return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK;
 }
 
 FIXTURE(close_all) {
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return 0;
 }
 

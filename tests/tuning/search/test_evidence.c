@@ -142,12 +142,12 @@ TEST(noise_is_told_and_retried) {
   assert_int_equal(toy_searches, sure);
 }
 
-static void put_samples(at_candidate *contender, double ns, double noise, int count) {
-  contender->count = count;
-  contender->state = AT_SCREENED;
-  for (int i = 0; i < count; i++) contender->place[i] = (unsigned char)i;
+static void put_samples(at_candidate *candidate, double ns, double noise, int count) {
+  candidate->count = count;
+  candidate->state = AT_SCREENED;
+  for (int i = 0; i < count; i++) candidate->place[i] = (unsigned char)i;
   for (int i = 0; i < count; i++)
-    contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
+    candidate->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
 /* A runner-up far ahead in its median with a huge spread leaves the choice open; one that is settled does not. */
@@ -162,7 +162,7 @@ TEST(a_noisy_runner_up_leaves_it_open) {
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     static at_candidate base, other;
     at_candidate *both[] = {&base, &other};
-    at_race race = {.contenders = both, .count = 2};
+    at_race race = {.candidates = both, .count = 2};
     at_candidate *could = NULL;
     put_samples(&base, 100.0, rows[i].base_noise, rows[i].count);
     put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);

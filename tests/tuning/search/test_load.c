@@ -157,16 +157,16 @@ TEST(own_threads_are_no_others) {
 
 /* ---- which samples count ---- */
 
-static void put_samples(at_candidate *contender, double ns, double rough_ns, int rough, int count) {
-  memset(contender, 0, sizeof *contender);
+static void put_samples(at_candidate *candidate, double ns, double rough_ns, int rough, int count) {
+  memset(candidate, 0, sizeof *candidate);
   for (int i = 0; i < count; i++) {
-    contender->rough[i] = i < rough;
-    contender->taken[i] = i < rough ? 0.5f + 0.01f * (float)i : 0.01f;
-    contender->samples[i] = i < rough ? rough_ns * (1.0 + i) : ns;
-    contender->place[i] = (unsigned char)i;
+    candidate->rough[i] = i < rough;
+    candidate->taken[i] = i < rough ? 0.5f + 0.01f * (float)i : 0.01f;
+    candidate->samples[i] = i < rough ? rough_ns * (1.0 + i) : ns;
+    candidate->place[i] = (unsigned char)i;
   }
-  contender->state = AT_SCREENED;
-  contender->count = count;
+  candidate->state = AT_SCREENED;
+  candidate->count = count;
 }
 
 /* Clean pairs alone decide, however few of many they are; where there are less than four, those that others took least

@@ -185,17 +185,17 @@ TEST(a_device_measures_others_meanwhile) {
   static const char *const spins[] = {"ns=150000,i=1", "ns=50000", "ns=150000,i=2", NULL};
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   toy_spins = spins;
   toy_spin_implementation.prepare_many = note_maker;
   for (int on_device = 0; on_device < 2; on_device++) {
     made_count = prepared_count = calls = 0;
     if (on_device) device->properties.kind = ATTUNE_DEVICE_CUDA;
     missing = on_device ? 3 : 0;
-    OK(at_timer_create(&profiler, device));
+    OK(at_timer_create(&timer, device));
     const attune_status status =
-        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
-    at_timer_destroy(profiler);
+        at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
+    at_timer_destroy(timer);
     device->properties.kind = ATTUNE_DEVICE_HOST;
     OK(status);
     assert_string_equal(result.decision.configuration, "ns=50000");
@@ -237,7 +237,7 @@ static attune_status prepare_default(at_plan *plan) {
 TEST(a_device_makes_the_rest_of_the_defaults_beside) {
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   searcher = pthread_self();
   toy_spins = NULL;
   toy_base_implementation.configurations = offer_defaults;
@@ -246,10 +246,10 @@ TEST(a_device_makes_the_rest_of_the_defaults_beside) {
   toy_base_implementation.prepare = prepare_default;
   missing = 2;
   device->properties.kind = ATTUNE_DEVICE_CUDA;
-  OK(at_timer_create(&profiler, device));
+  OK(at_timer_create(&timer, device));
   const attune_status status =
-      at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
-  at_timer_destroy(profiler);
+      at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL);
+  at_timer_destroy(timer);
   device->properties.kind = ATTUNE_DEVICE_HOST;
   OK(status);
   assert_string_equal(result.decision.configuration, "ns=50000");
@@ -297,7 +297,7 @@ static attune_status measured(void *user) {
 
 static double search_beside(at_search_result *result, const char *const *spins, double budget_ms, double most_ms) {
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   toy_spins = spins;
   toy_spin_implementation.prepare_many = make_in_parts;
   prepared_count = measurements = 0;
@@ -310,13 +310,13 @@ static double search_beside(at_search_result *result, const char *const *spins, 
   searcher = pthread_self();
   device->properties.kind = ATTUNE_DEVICE_CUDA;
   OK(attune_set_threads(2));
-  OK(at_timer_create(&profiler, device));
-  profiler->between = measured;
+  OK(at_timer_create(&timer, device));
+  timer->between = measured;
   const int64_t start_ns = at_now_ns();
-  const attune_status status = at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER,
-                                         budget_ms * 1e6, most_ms * 1e6, NULL);
+  const attune_status status =
+      at_search(result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, most_ms * 1e6, NULL);
   const double took_ms = (double)(at_now_ns() - start_ns) * 1e-6;
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   wanted_naps = 0;
   device->properties.kind = ATTUNE_DEVICE_HOST;
   OK(attune_set_threads(0));
@@ -392,14 +392,14 @@ TEST(making_tells_nobody) {
   static const char *const spins[] = {"ns=50000", NULL};
   static at_search_result result;
   const at_key key = toy_key(TOY_PROBLEM, device);
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   toy_spins = spins;
-  OK(at_timer_create(&profiler, device));
+  OK(at_timer_create(&timer, device));
   (void)at_fail(ATTUNE_NOT_FOUND, "what was before");
-  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
+  OK(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
   assert_string_equal(attune_last_message(), "what was before");
   assert_int_equal(calls, 1);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
 }
 
 FIXTURE(open_all) {

@@ -13,7 +13,7 @@
 #include "tuning/search/search.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 static at_search_result result;
 
 FIXTURE(fresh) {
@@ -24,7 +24,7 @@ FIXTURE(fresh) {
 static attune_status search(const char *const *spins, double budget_ms) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   toy_spins = spins;
-  return at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
+  return at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0, NULL);
 }
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {
@@ -155,11 +155,11 @@ TEST(a_launch_may_fail_at_any_time) {
   if (failed < 15) fail_msg("%d launches failed", failed);
 }
 
-static void put_samples(at_candidate *contender, double ns, double noise, int count) {
-  contender->count = count;
-  for (int i = 0; i < count; i++) contender->place[i] = (unsigned char)i;
+static void put_samples(at_candidate *candidate, double ns, double noise, int count) {
+  candidate->count = count;
+  for (int i = 0; i < count; i++) candidate->place[i] = (unsigned char)i;
   for (int i = 0; i < count; i++)
-    contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
+    candidate->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
 /* ---- many implementations ---- */
@@ -197,7 +197,7 @@ TEST(rounds_are_taken_at_many_placements) {
     const at_key key = toy_key(rows[i].problem, device);
     toy_reset();
     toy_spins = spins;
-    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0, NULL));
+    OK(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0, NULL));
     assert_string_equal(result.decision.configuration, "ns=60000");
     assert_true(toy_place_count >= 10);
     assert_int_equal(toy_least_aligned, rows[i].alignment);
@@ -266,7 +266,7 @@ static double gaussian(uint64_t *seed) {
 }
 
 /* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not.
- * `more` samples are taken there. How many of 200 such contenders beat the default. */
+ * `more` samples are taken there. How many of 200 such candidates beat the default. */
 static int wins_of_doubted(int more, bool stays) {
   enum { TRIALS = 200, PLACES = 12, SLOW_AT = 5 };
   static at_candidate base, other;
@@ -346,8 +346,8 @@ TEST(the_price_is_the_same_for_all) {
               {98e3, 1.0, 2.0, "threads=1", true},  {101e3, 1.0, 2.0, "threads=1", false}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     static at_candidate base, other;
-    at_candidate *contenders[] = {&base, &other};
-    at_race race = {.contenders = contenders, .count = 2};
+    at_candidate *candidates[] = {&base, &other};
+    at_race race = {.candidates = candidates, .count = 2};
     base.state = other.state = AT_SCREENED;
     at_copy_text(base.configuration.text, sizeof base.configuration.text, "threads=2");
     at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
@@ -489,8 +489,8 @@ TEST(a_bare_default_and_no_time) {
 /* Of two that are as fast within the noise the first in order wins, whichever measured a hair better. */
 TEST(equals_are_decided_by_order) {
   static at_candidate base, first, second;
-  at_candidate *contenders[] = {&base, &first, &second};
-  at_race race = {.contenders = contenders, .count = 3};
+  at_candidate *candidates[] = {&base, &first, &second};
+  at_race race = {.candidates = candidates, .count = 3};
   base.state = first.state = second.state = AT_SCREENED;
   put_samples(&base, 100.0, 0.0, 11);
   put_samples(&first, 50.0, 0.0, 11);
@@ -685,10 +685,10 @@ TEST(a_hard_limit_holds_within_steps) {
     toy_spins = spins;
     toy_reference_type.create = slow_reference;
     trusted_ms = rows[i].trusted_ms;
-    profiler->verify_ratio = 0.0;
+    timer->verify_ratio = 0.0;
     const int64_t start_ns = at_now_ns();
-    const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0,
-                                           rows[i].most_ms * 1e6, NULL);
+    const attune_status status =
+        at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, rows[i].most_ms * 1e6, NULL);
     const double over_ms = (double)(at_now_ns() - start_ns) * 1e-6 - rows[i].most_ms,
                  most_ms = rows[i].call_ms > 500.0 ? rows[i].call_ms : 500.0;
     toy_reference_type.create = toy_reference_create;
@@ -699,9 +699,9 @@ TEST(a_hard_limit_holds_within_steps) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK) return 1;
   virtual_clock_start();
   const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return failed;
 }

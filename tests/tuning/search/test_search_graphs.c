@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_search_graphs.c: a search on a device that replays graphs, as a GPU does, played by the host: a graph holds the
- * pointers it was captured with, so each placement has graphs of its own; all subjects of a round share the placement;
+ * pointers it was captured with, so each placement has graphs of its own; all targets of a round share the placement;
  * every graph is released. */
 #include "tests/support/check.h"
 
@@ -22,7 +22,7 @@ static attune_device *host, gpu;
 static attune_stream gpu_stream;
 static at_backend_graph graph_calls;
 static at_backend_stream stream_calls;
-static at_timer profiler;
+static at_timer timer;
 static at_search_result result;
 static toy_graph *recording;
 static int graphs_made, graphs_alive, capture_failures;
@@ -131,7 +131,7 @@ FIXTURE(fresh) {
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   toy_spin_implementation.neighbours = NULL;
-  profiler.favourite_count = 0;
+  timer.favourite_count = 0;
   graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads =
       coughs = cough_at = launch_failures = 0;
   launch_limit = 0;
@@ -144,7 +144,7 @@ FIXTURE(fresh) {
 static attune_status search_by(const char *const *spins, attune_measure measure) {
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   toy_spins = spins;
-  const attune_status status = at_search(&result, &profiler, &toy_op, key.words + 1, measure, 1000e6, 0.0, NULL);
+  const attune_status status = at_search(&result, &timer, &toy_op, key.words + 1, measure, 1000e6, 0.0, NULL);
   assert_int_equal(graphs_alive, 0);
   return status;
 }
@@ -179,14 +179,14 @@ TEST(a_round_has_one_placement) {
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   int changes = 0;
   toy_spins = spins;
-  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0, NULL));
+  OK(at_search(&result, &timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0, NULL));
   for (int i = 1; i < launch_count; i++) changes += launched[i] != launched[i - 1];
   assert_true(changes >= 4);
   if (changes > result.decision.samples + 8) fail_msg("%d changes in %d rounds", changes, result.decision.samples);
 }
 
-/* A contender that can no longer be captured drops out alone. */
-TEST(a_failing_capture_drops_its_contender) {
+/* A candidate that can no longer be captured drops out alone. */
+TEST(a_failing_capture_drops_its_candidate) {
   static const char *const spins[] = {"ns=9000,fault=capture", "ns=10000", NULL};
   search(spins);
   assert_true(capture_failures > 0);
@@ -338,8 +338,8 @@ TEST(what_was_good_is_tried_again) {
 /* As many as there is room for, the latest first, each once; of a race also those that are as good. */
 TEST(favourites_are_few) {
   at_candidate ones[3];
-  at_candidate *contenders[] = {&ones[0], &ones[1], &ones[2]};
-  const at_race race = {.contenders = contenders, .count = 3};
+  at_candidate *candidates[] = {&ones[0], &ones[1], &ones[2]};
+  const at_race race = {.candidates = candidates, .count = 3};
   toy_spin_implementation.neighbours = no_neighbours;
   for (int i = 0; i < AT_GOOD_CONFIGS + 4; i++) {
     for (int j = 0; j < 3; j++) {
@@ -347,16 +347,16 @@ TEST(favourites_are_few) {
       snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
       ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
     }
-    at_good_configs_note(&profiler, &race, &ones[0]);
-    assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
-    assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
+    at_good_configs_note(&timer, &race, &ones[0]);
+    assert_string_equal(timer.favourites[0].configuration.text, ones[0].configuration.text);
+    assert_string_equal(timer.favourites[1].configuration.text, ones[1].configuration.text);
     const int wanted = i + 1 + i / 2 + 1;
-    assert_int_equal(profiler.favourite_count, wanted < AT_GOOD_CONFIGS ? wanted : AT_GOOD_CONFIGS);
+    assert_int_equal(timer.favourite_count, wanted < AT_GOOD_CONFIGS ? wanted : AT_GOOD_CONFIGS);
   }
-  profiler.favourite_count = 0;
+  timer.favourite_count = 0;
   toy_spin_implementation.neighbours = NULL; /* its list is all it has */
-  at_good_configs_note(&profiler, &race, &ones[0]);
-  assert_int_equal(profiler.favourite_count, 0);
+  at_good_configs_note(&timer, &race, &ones[0]);
+  assert_int_equal(timer.favourite_count, 0);
 }
 
 static int samples_of(const char *configuration) {
@@ -419,17 +419,17 @@ static int make_gpu(void) {
   gpu.properties.cache_bytes = 1 << 14;
   gpu_stream = *attune_stream_default(host);
   gpu_stream.device = &gpu;
-  profiler = (at_timer){.device = &gpu, .stream = &gpu_stream};
+  timer = (at_timer){.device = &gpu, .stream = &gpu_stream};
   for (int i = 0; i <= AT_ROUND_TARGETS; i++)
-    if (attune_event_create(&profiler.events[i], &gpu, NULL) != ATTUNE_OK) return -1;
-  return at_random_create(&profiler.random, 7) == ATTUNE_OK ? 0 : -1;
+    if (attune_event_create(&timer.events[i], &gpu, NULL) != ATTUNE_OK) return -1;
+  return at_random_create(&timer.random, 7) == ATTUNE_OK ? 0 : -1;
 }
 
 int main(void) {
   virtual_clock_start();
   if (make_gpu() != 0) return 1;
   const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
-  for (int i = 0; i <= AT_ROUND_TARGETS; i++) attune_event_destroy(profiler.events[i]);
-  at_random_destroy(profiler.random);
+  for (int i = 0; i <= AT_ROUND_TARGETS; i++) attune_event_destroy(timer.events[i]);
+  at_random_destroy(timer.random);
   return failed;
 }

@@ -9,12 +9,12 @@
 #include "tuning/tuner/tuner.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 static at_search_result result;
 
 FIXTURE(fresh) {
   toy_reset();
-  profiler->settings = (attune_search_options){0};
+  timer->settings = (attune_search_options){0};
   return 0;
 }
 
@@ -23,8 +23,8 @@ static const char *const SPINS[] = {"ns=120000", "ns=60000", "ns=62000", "ns=640
 static void search(const char *settings) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   toy_spins = SPINS;
-  OK(at_search_settings_parse(&profiler->settings, settings, "t"));
-  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
+  OK(at_search_settings_parse(&timer->settings, settings, "t"));
+  OK(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0, NULL));
 }
 
 TEST(words_are_read) {
@@ -99,19 +99,19 @@ TEST(few_configurations_are_asked_for) {
 }
 
 static int launches_of(const char *settings) {
-  at_sampler profile;
-  at_timing_target subject;
+  at_sampler sampler;
+  at_timing_target target;
   at_plan *plan = NULL;
   const at_key key = toy_key(TOY_PROBLEM, device);
   const at_configuration one = {"ns=1000000"};
-  OK(at_search_settings_parse(&profiler->settings, settings, "t"));
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_search_settings_parse(&timer->settings, settings, "t"));
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &one, key.words + 1, device));
   toy_launches = 0;
-  OK(at_sampler_try(&profile, &subject, plan, 1e12));
+  OK(at_sampler_try(&sampler, &target, plan, 1e12));
   const int launches = toy_launches;
   at_plan_destroy(plan);
-  at_sampler_close(&profile);
+  at_sampler_close(&sampler);
   return launches;
 }
 
@@ -127,22 +127,21 @@ TEST(a_budget_ends_warm_ups) {
   static const double budgets[][2] = {{5e6, 0.0}, {5e6, 9e9}, {9e9, 5e6}, {0.0, 5e6}};
   toy_spins = SPINS;
   for (size_t i = 0; i < AT_COUNT(budgets); i++) {
-    OK(at_search_settings_parse(&profiler->settings, i % 2 ? "warmups:1000,warmup_ms:0" : "warmup_ms:9000", "t"));
+    OK(at_search_settings_parse(&timer->settings, i % 2 ? "warmups:1000,warmup_ms:0" : "warmup_ms:9000", "t"));
     const int64_t start_ns = at_now_ns();
-    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budgets[i][0], budgets[i][1],
-                 NULL));
+    OK(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budgets[i][0], budgets[i][1], NULL));
     const int64_t took_ns = at_now_ns() - start_ns;
     if (took_ns > 100000000) fail_msg("budget %zu: %.0f ms", i, (double)took_ns * 1e-6);
   }
 }
 
 static int copies_of(const char *settings) {
-  at_sampler profile;
+  at_sampler sampler;
   const at_key key = toy_key(TOY("f32 1000x700"), device);
-  OK(at_search_settings_parse(&profiler->settings, settings, "t"));
-  OK(at_sampler_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
-  const int copies = profile.operands->copies;
-  at_sampler_close(&profile);
+  OK(at_search_settings_parse(&timer->settings, settings, "t"));
+  OK(at_sampler_open(&sampler, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  const int copies = sampler.operands->copies;
+  at_sampler_close(&sampler);
   return copies;
 }
 
@@ -202,9 +201,9 @@ TEST(a_tuner_takes_them) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK) return 1;
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK) return 1;
   virtual_clock_runs = true;
   const int failed = RUN_TESTS_EACH(fresh, NULL, NULL, NULL);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return failed;
 }

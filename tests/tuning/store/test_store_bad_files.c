@@ -214,7 +214,11 @@ TEST(foreign_files) {
       "problem,implementation\nthis is a list, not a database, and longer than a header of a hundred bytes, "
       "so that SQLite looks at it\n";
   write_file(path_of("list.csv"), text, sizeof text - 1);
-  refused_unchanged(path_of("list.csv"), "list.csv");
+  refused_unchanged(path_of("list.csv"), "list.csv has 127 bytes and is not a tuning database");
+  char page[1024]; /* as long as a database may be */
+  memset(page, 'a', sizeof page);
+  write_file(path_of("text.db"), page, sizeof page);
+  refused_unchanged(path_of("text.db"), "text.db is not a tuning database (file is not a database); move it away");
   execute(path_of("other.db"), "CREATE TABLE mail (text); INSERT INTO mail VALUES ('hello');");
   assert_int_equal(chmod(path_of("other.db"), 0600), 0);
   refused_unchanged(path_of("other.db"), "another program's");

@@ -8,7 +8,7 @@
 #include "tuning/tuner/tuner.h"
 
 static attune_device *device;
-static at_timer *profiler;
+static at_timer *timer;
 static attune_recheck out;
 static attune_decision stored;
 
@@ -22,7 +22,7 @@ static attune_status recheck(const char *configuration, double claim) {
   stored.implementation_version = 1;
   stored.time_ns = 200e3 / claim;
   stored.default_time_ns = 200e3;
-  return at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
+  return at_revalidate(&out, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
 }
 
 static void expect(const char *configuration, double claim, attune_verdict verdict) {
@@ -74,7 +74,7 @@ TEST(the_default_is_prepared_once) {
   toy_base_implementation.prepare = prepare_counted, toy_base_implementation.destroy = destroy_counted;
   made = alive = 0;
   const attune_status status =
-      at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
+      at_revalidate(&out, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 60e6);
   toy_reset();
   OK(status);
   assert_int_equal(out.verdict, ATTUNE_VERDICT_HOLDS);
@@ -97,7 +97,7 @@ TEST(what_is_gone_is_not_found) {
   memset(&stored, 0, sizeof stored);
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_copy_text(stored.implementation, sizeof stored.implementation, "nobody");
-  assert_int_equal(at_revalidate(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 1e6),
+  assert_int_equal(at_revalidate(&out, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &stored, 1e6),
                    ATTUNE_NOT_FOUND);
 }
 
@@ -135,11 +135,11 @@ TEST(the_public_call) {
 
 FIXTURE(open_all) {
   toy_reset();
-  return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&profiler, device) != ATTUNE_OK;
+  return attune_device_get(&device, "host") != ATTUNE_OK || at_timer_create(&timer, device) != ATTUNE_OK;
 }
 
 FIXTURE(close_all) {
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
   return 0;
 }
 

@@ -462,18 +462,18 @@ static attune_status count_call(void *user) {
 
 /* A search offers the time to do so before each measurement, however many there are. */
 TEST(a_search_leaves_time_for_it) {
-  at_timer *profiler = NULL;
+  at_timer *timer = NULL;
   at_search_result result;
   int calls = 0;
   watch("ns=20000");
   const at_key key = toy_key(TOY_PROBLEM, device);
-  assert_int_equal(at_timer_create(&profiler, device), ATTUNE_OK);
-  profiler->between = count_call;
-  profiler->between_user = &calls;
-  assert_int_equal(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0, NULL),
+  assert_int_equal(at_timer_create(&timer, device), ATTUNE_OK);
+  timer->between = count_call;
+  timer->between_user = &calls;
+  assert_int_equal(at_search(&result, timer, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0, NULL),
                    ATTUNE_OK);
   assert_true(calls >= result.decision.candidates + result.decision.samples);
-  at_timer_destroy(profiler);
+  at_timer_destroy(timer);
 }
 
 /* --- two databases, one device --- */

@@ -17,6 +17,7 @@ typedef struct bench_options {
   bench_words workloads, suites, programs, commands;
   const char *build, *against, *save, *label, *filter; /* NULL: not given */
   int rounds, samples;
+  int looks;     /* how often unsure cases may be judged, each time after more rounds */
   double time_s; /* 0: no bound */
   double hang_s;
   bool cold, graph, list;

@@ -31,7 +31,7 @@ static bool is_judged(const bench_report *r, size_t i) {
 }
 
 static int rounds_needed(const bench_report *r, size_t cases) {
-  return gate_judge_least_rounds(&r->options->rule, cases, GATE_LOOKS);
+  return gate_judge_least_rounds(&r->options->rule, cases, r->options->looks);
 }
 
 static counts count(const bench_report *r) {
@@ -195,7 +195,7 @@ static int write_reports(const bench_report *r) {
   return code;
 }
 
-/* What was interrupted tells what it can. */
+/* An interrupted run reports what it has. */
 static int code_of(const bench_report *r) {
   const size_t count_of_cases = r->outcome->count;
   if (!r->outcome->judged) return count(r).failed ? CLI_FAILED : CLI_DONE;

@@ -56,7 +56,7 @@ static char *check_there(const char *option, const char *path) {
   return gate_say("%s \"%s\": %s; should be the folder of a build", option, path, strerror(errno));
 }
 
-/* What {build} stands for, to be freed. */
+/* Replacement of {build}, to be freed. */
 static char *folder_of(const char *build) {
   if (is_folder(build)) return gate_copy(build);
   char *copy = gate_copy(build), *folder = gate_copy(dirname(copy));
@@ -206,7 +206,7 @@ static int add_library(void *user, const attune_library *library) {
   return 0;
 }
 
-/* What attune's own cases and programs depend on besides the machine. Not attune's version: that is what is
+/* The dependencies of attune's own cases and programs besides the machine. Not attune's version: that is what is
  * compared. */
 static void add_device(json_t *fingerprint, const bench_options *o) {
   attune_device *device = NULL;

@@ -88,7 +88,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_AGAINST: o->against = argument; return 0;
   case 'o': o->save = argument; return 0;
   case CLI_OPTION_LABEL: o->label = argument; return 0;
-  case CLI_OPTION_ROUNDS: o->rounds = (int)cli_whole("rounds", argument, 1, ROUNDS_MOST, "", state); return 0;
+  case CLI_OPTION_ROUNDS: /* this many, for unsure cases too */
+    o->rounds = (int)cli_whole("rounds", argument, 1, ROUNDS_MOST, "", state);
+    o->looks = 1;
+    return 0;
   case CLI_OPTION_SAMPLES: o->samples = (int)cli_whole("samples", argument, 1, SAMPLES_MOST, "", state); return 0;
   case CLI_OPTION_TIME: o->time_s = cli_positive("time", argument, "seconds", 1e9, state); return 0;
   case CLI_OPTION_HANG: o->hang_s = cli_positive("hang", argument, "seconds", 1e9, state); return 0;
@@ -179,7 +182,7 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
                      .seed = (uint64_t)gate_now_ns(),
                      .limits = *limits,
                      .file = b->file,
-                     .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, PAIR_S, ENOUGH},
+                     .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, o->looks, PAIR_S, ENOUGH},
                      .tell = draw,
                      .user = (void *)(uintptr_t)b};
   return s;
@@ -303,7 +306,8 @@ static char *command_line(int argc, char **argv) {
 int cmd_bench(int argc, char **argv) {
   int fd = -1;
   const bool worker = bench_is_worker(&argc, argv, &fd);
-  bench_options o = {.rounds = ROUNDS, .samples = SAMPLES, .hang_s = HANG_S, .rule = gate_rule_default};
+  bench_options o = {
+      .rounds = ROUNDS, .looks = GATE_LOOKS, .samples = SAMPLES, .hang_s = HANG_S, .rule = gate_rule_default};
   bench_words *const words[] = {&o.workloads, &o.suites, &o.programs, &o.commands};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     words[i]->at = cli_alloc((size_t)argc + 1, sizeof(char *));

@@ -48,7 +48,7 @@ static void print_side(const char *side, const gate_comparison *c, const gate_ru
   putchar('\n');
 }
 
-/* What a run that was imported cannot tell. */
+/* Notes on what an imported run lacks. */
 static void print_notes(const gate_comparison *c) {
   const gate_run *const runs[] = {c->base, c->head};
   for (int i = 0; i < 2; i++) {

@@ -43,7 +43,7 @@ static bool put_runs(FILE *out, const gate_page *page) {
   return true;
 }
 
-/* What a run that was imported cannot tell. */
+/* Notes on what an imported run lacks. */
 static void put_note(FILE *out, const gate_run *run, const gate_rule *rule) {
   char *note = gate_import_note(run, rule->floor, rule->floor_count > 0);
   if (note) fputs("<p>", out), gate_put(out, GATE_XML, note, 0), fputs(".</p>\n", out);
@@ -97,7 +97,7 @@ static bool put_script(FILE *out, const gate_page *page) {
   return fputs(report_plots_js, out) >= 0 && fputs(report_roofline_js, out) >= 0 && fputs(report_page_js, out) >= 0;
 }
 
-/* What stands in the template's slot of this name. */
+/* Contents of the template's slot of this name. */
 static bool put_slot(FILE *out, const gate_page *page, const char *name, size_t length) {
   static const struct {
     const char *name;

@@ -35,7 +35,7 @@ static double roof_share(const gate_page *page, const gate_case *c, double ns) {
   }
   const double by_bytes = c->bytes > 0 && bytes_s > 0 ? c->bytes / bytes_s : 0;
   const double by_flops = c->flops > 0 && flops_s > 0 ? c->flops / flops_s : 0;
-  /* What is faster than the memory works in a cache: the memory does not bound it. */
+  /* A case faster than the memory works in a cache: the memory does not bound it. */
   const bool cached = 1e9 * by_bytes > 1.05 * ns;
   const double least_s = by_bytes > by_flops && !(cached && by_flops > 0) ? by_bytes : by_flops;
   const double share = least_s * 1e9 / ns;

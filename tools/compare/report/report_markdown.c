@@ -112,7 +112,7 @@ static void put_machine(FILE *out, const gate_run *run) {
   free(text);
 }
 
-/* What a run that was imported cannot tell. */
+/* Notes on what an imported run lacks. */
 static void put_note(FILE *out, const gate_run *run, const gate_rule *rule) {
   char *note = gate_import_note(run, rule->floor, rule->floor_count > 0);
   if (note) fputs("- ", out), gate_put(out, GATE_MARKDOWN, note, 1000), fputc('\n', out);

@@ -25,7 +25,7 @@ typedef struct history_canvas {
   char *cells; /* HEIGHT x columns: see the marks */
 } history_canvas;
 
-/* What is in a cell; they add up. */
+/* Contents of a cell; they add up. */
 enum { TOP = 1, BOTTOM = 2, MEDIAN = 4, CHANGE = 8 };
 
 /* --- text of a width --- */

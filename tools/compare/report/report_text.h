@@ -74,7 +74,7 @@ void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run);
 /* Calls `put` for each entry that is not empty of a run's fingerprint. */
 void gate_each_fact(const gate_run *run, void (*put)(void *arg, const char *key, const char *value), void *arg);
 
-/* What is written reached its file. */
+/* True if all that was written reached the file. */
 bool gate_written(FILE *out);
 
 #endif

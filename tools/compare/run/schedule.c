@@ -74,10 +74,12 @@ static double spent_s(const gate_rounds *r) {
   return 1e-9 * (double)(gate_now_ns() - r->start_ns);
 }
 
-/* Without a bound from the user a pair has its own, once it has enough rounds for a verdict. */
+/* Without a bound or a number of rounds from the user a pair has a bound of its own, once it has enough rounds for a
+ * verdict. */
 static bool out_of_time(const gate_rounds *r, int round) {
   const gate_judging *j = &r->schedule.judging;
-  const bool enough = j->judge && round >= j->enough && round >= gate_judge_least_rounds(&j->rule, r->count, j->looks);
+  const bool enough =
+      j->judge && j->looks > 1 && round >= j->enough && round >= gate_judge_least_rounds(&j->rule, r->count, j->looks);
   const double all = r->schedule.time_s, pair = enough ? j->case_s * (double)r->count : 0;
   const double most = all > 0 ? all : pair;
   return most > 0 && spent_s(r) >= most;

@@ -138,7 +138,7 @@ FLAT double log_64(double x) {
   return x != x ? x : y;
 }
 
-/* What 1 + x loses is put back: ln(u) + (x - (u - 1)) / u. */
+/* Adds back the rounding error of 1 + x: ln(u) + (x - (u - 1)) / u. */
 FLAT double log1p_64(double x) {
   const double u = 1.0 + x, rest = (x - (u - 1.0)) / u, y = log_64(u);
   const bool special = (u == 0.0) | (u == __builtin_inf());
