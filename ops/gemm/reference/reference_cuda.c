@@ -21,15 +21,15 @@ static cudaDataType_t type_of(attune_dtype dtype) {
                                : CUDA_R_16BF;
 }
 
-/* f32 inputs as f64: converted on the host, packed. */
-static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, int64_t rows, int64_t cols,
+/* Inputs on the host, f32 or f64, as f64: packed. */
+static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, attune_dtype dtype, int64_t rows, int64_t cols,
                            int64_t ld, int64_t stride, int64_t batch) {
   const int64_t copies = stride ? batch : 1;
   const size_t one = (size_t)(rows * cols), bytes = one * (size_t)copies * sizeof(double);
   double *wide = at_alloc_touched(bytes);
   if (!wide) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   for (int64_t b = 0; b < copies; b++)
-    at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
+    at_reference_convert(wide + one * (size_t)b, host, dtype, (size_t)(stride * b), rows, cols, ld);
   *out = (device_matrix){NULL, rows, stride ? (long long)one : 0};
   attune_status status = attune_alloc(&out->data, stream, bytes);
   if (status == ATTUNE_OK) status = at_staging_put(stream, out->data, wide, bytes);
@@ -74,7 +74,7 @@ static attune_status fetch_result(at_reference *r, attune_stream *stream, const 
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream,
                                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
-  const bool from_f32 = g->dtype == ATTUNE_F32;
+  const bool from_host = g->dtype == ATTUNE_F32 || r->scaled;
   const attune_dtype result = r->narrow ? ATTUNE_F32 : ATTUNE_F64;
   device_matrix a = {pointers[0], g->lda, g->stride_a}, b = {pointers[1], g->ldb, g->stride_b};
   void *d = NULL;
@@ -83,19 +83,19 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
       g->ldb > INT32_MAX)
     return at_fail(ATTUNE_UNSUPPORTED, "a size or leading dimension is above 2^31 and cannot be verified on a GPU, so "
                                        "the problem is not tuned; its calls run the default");
-  if (from_f32) {
+  if (from_host) {
     a.data = b.data = NULL;
-    status = widen(&a, stream, r->a, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
+    status = widen(&a, stream, r->a, (attune_dtype)g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
     if (status == ATTUNE_OK)
-      status = widen(&b, stream, r->b, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
+      status = widen(&b, stream, r->b, (attune_dtype)g->dtype, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   }
   if (status == ATTUNE_OK)
     status = attune_alloc(&d, stream, (size_t)(g->m * g->n) * (size_t)g->batch * attune_dtype_size(result));
   if (status == ATTUNE_OK)
-    status = multiply(g, stream, &a, &b, from_f32 ? CUDA_R_64F : type_of((attune_dtype)g->dtype), d, type_of(result));
+    status = multiply(g, stream, &a, &b, from_host ? CUDA_R_64F : type_of((attune_dtype)g->dtype), d, type_of(result));
   if (status == ATTUNE_OK) status = fetch_result(r, stream, d);
   attune_free(d, stream);
-  if (from_f32) {
+  if (from_host) {
     attune_free(a.data, stream);
     attune_free(b.data, stream);
   }
