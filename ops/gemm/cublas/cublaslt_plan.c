@@ -44,6 +44,7 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
                              attune_stream *stream) {
   const at_lt_problem *p = &lt->problem;
   const at_gemm_operands *o = operands;
+  if (AT_UNLIKELY(at_gemm_8bit(p->gemm.dtype))) return at_lt_multiply_scaled(lt, o, workspace, stream);
   at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha), beta = at_gemm_scalar_of(&p->gemm, o->beta);
   const void *c = p->gemm.c == AT_C_SEPARATE ? o->c : o->d;
   return at_cublas_check(p->device,

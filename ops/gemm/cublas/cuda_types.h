@@ -5,6 +5,8 @@
 
 #include <cublas_v2.h>
 
+#include <math.h>
+
 #include "ops/gemm/problem/problem.h"
 
 static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
@@ -12,6 +14,10 @@ static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
   case ATTUNE_F64: return CUDA_R_64F;
   case ATTUNE_F16: return CUDA_R_16F;
   case ATTUNE_BF16: return CUDA_R_16BF;
+  case ATTUNE_I8: return CUDA_R_8I;
+  case ATTUNE_I32: return CUDA_R_32I;
+  case ATTUNE_F8E4M3: return CUDA_R_8F_E4M3;
+  case ATTUNE_F8E5M2: return CUDA_R_8F_E5M2;
   default: return CUDA_R_32F;
   }
 }
@@ -19,11 +25,13 @@ static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
 /* TF32 only where the contract is reduced. Halves are multiplied exactly and added up in f32 on every level. */
 static inline cublasComputeType_t at_gemm_compute_type(const at_gemm *g) {
   if (g->dtype == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
+  if (g->dtype == ATTUNE_I8) return CUBLAS_COMPUTE_32I;
   if (g->dtype == ATTUNE_F32 && g->accuracy == ATTUNE_REDUCED) return CUBLAS_COMPUTE_32F_FAST_TF32;
   return CUBLAS_COMPUTE_32F;
 }
 
 static inline cudaDataType_t at_gemm_scale_type(const at_gemm *g) {
+  if (g->dtype == ATTUNE_I8 && g->dtype_out == ATTUNE_I32) return CUDA_R_32I;
   return g->dtype == ATTUNE_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
@@ -35,12 +43,15 @@ static inline cublasOperation_t at_gemm_operation(uint8_t transpose) {
 typedef union at_gemm_scalar {
   float f32;
   double f64;
+  int32_t i32;
 } at_gemm_scalar;
 
 static inline at_gemm_scalar at_gemm_scalar_of(const at_gemm *g, double value) {
   at_gemm_scalar scalar;
   if (g->dtype == ATTUNE_F64)
     scalar.f64 = value;
+  else if (g->dtype_out == ATTUNE_I32)
+    scalar.i32 = value != value ? 0 : (int32_t)fmax(-2147483648.0, fmin(2147483647.0, value));
   else
     scalar.f32 = (float)value;
   return scalar;

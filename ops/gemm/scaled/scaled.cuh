@@ -65,18 +65,12 @@ template <int MANTISSA, int LEAST> AT_INLINE at_u8 at_to_f8(float x, float most)
   return (at_u8)(sign | ((bits >> (23 - MANTISSA)) - ((at_u32)(126 + LEAST) << MANTISSA)));
 }
 
+#if OUT == 3
 AT_INLINE float at_half(at_u16 x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
   return y;
 }
-
-#if OUT == 2 || OUT == 5
-#define OUT_BYTES 4
-#elif OUT == 3 || OUT == 4
-#define OUT_BYTES 2
-#else
-#define OUT_BYTES 1
 #endif
 
 /* C has D's type, or is bf16 where that is f8. */
@@ -118,7 +112,7 @@ template <int DTYPE, int SCALE, int ZERO>
 AT_INLINE void at_fill(at_word *tile, const at_side &s, const at_u8 *data, int line, int p, int k) {
   const int thread = (int)threadIdx.x;
   const bool deep = s.by_depth == 1; /* neighbours of a warp lie along k */
-#pragma unroll
+#pragma unroll 2 /* more, and the addresses take all registers */
   for (int i = 0; i < TILE * STEP / 256; i++) {
     const int at = thread + i * 256, l = deep ? at / STEP : at % TILE, q = deep ? at % STEP : at / TILE;
     at_word x = 0;
