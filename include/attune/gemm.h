@@ -105,8 +105,8 @@ typedef struct attune_gemm_scaling {
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
-  size_t size;            /* sizeof this struct, or 0 (types.h) */
-  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 (complex: on the host only), f8e4m3, f8e5m2, i8 */
+  size_t size;        /* sizeof this struct, or 0 (types.h) */
+  attune_dtype dtype; /* of A and B: f64, f32, f16, bf16, c64, c128 (complex: on the host only), f8e4m3, f8e5m2, i8 */
   attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs; 8-bit ones: see scaling */
   attune_layout layout;
   attune_transpose trans_a, trans_b;

@@ -374,10 +374,10 @@ static attune_status check_run_extras(const attune_plan *plan, const attune_gemm
   AT_TRY(at_gemm_check_epilogue_operands(&g->epilogue, o, (attune_dtype)g->dtype_out, &bits));
   AT_TRY(at_gemm_check_scaling_operands(&g->scaling, (attune_dtype)g->dtype_out, g->c != AT_C_NONE, swap, &run, &bits));
   if (!(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT))) return ATTUNE_OK;
-  return AT_INVALID(
-      "an operand of the epilogue or the scaling is aligned to %d bytes; should be aligned to %d, like the operands that "
-      "the plan was created with, or create one with these",
-      (int)(bits & -bits), (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  return AT_INVALID("an operand of the epilogue or the scaling is aligned to %d bytes; should be aligned to %d, like "
+                    "the operands that "
+                    "the plan was created with, or create one with these",
+                    (int)(bits & -bits), (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 /* Without a product: A and B are not read, whatever they point to. */

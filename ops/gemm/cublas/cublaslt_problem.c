@@ -74,8 +74,7 @@ static cublasStatus_t new_layout(cublasLtMatrixLayout_t *out, uint8_t dtype, int
 
 cublasStatus_t at_lt_set_operations(cublasLtMatmulDesc_t matmul, const at_gemm *g) {
   int32_t ta = (int32_t)at_gemm_operation(g->trans_a), tb = (int32_t)at_gemm_operation(g->trans_b);
-  cublasStatus_t status =
-      at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
+  cublasStatus_t status = at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
   if (status == CUBLAS_STATUS_SUCCESS)
     status = at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
   return status;
@@ -113,8 +112,9 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, 
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->a, g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->batch, g->stride_a);
   if (made == CUBLAS_STATUS_SUCCESS)
-    made = new_layout(&out->b, (uint8_t)at_gemm_dtype_b(g), at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->batch, g->stride_b);
-  if (made == CUBLAS_STATUS_SUCCESS) 
+    made = new_layout(&out->b, (uint8_t)at_gemm_dtype_b(g), at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->batch,
+                      g->stride_b);
+  if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->c, (uint8_t)at_gemm_dtype_c(g), g->m, g->n, ldc, g->batch, stride_c);
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->d, g->dtype_out, g->m, g->n, g->ldd, g->batch, g->stride_d);

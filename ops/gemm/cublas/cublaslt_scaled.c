@@ -4,7 +4,14 @@
 #include "ops/gemm/problem/scaling.h"
 
 /* Scale modes came with CUDA 12.8 and 12.9; a library without one refuses its number, and there is no candidate. */
-enum { MODE_TENSOR = 0, MODE_VECTOR = 3, MODE_1X128 = 4, MODE_128X128 = 5, ATTRIBUTE_MODE_A = 31, ATTRIBUTE_MODE_B = 32 };
+enum {
+  MODE_TENSOR = 0,
+  MODE_VECTOR = 3,
+  MODE_1X128 = 4,
+  MODE_128X128 = 5,
+  ATTRIBUTE_MODE_A = 31,
+  ATTRIBUTE_MODE_B = 32
+};
 
 static bool is_f8(unsigned dtype) {
   return dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
@@ -91,8 +98,8 @@ attune_status at_lt_multiply_scaled(const at_lt_plan *lt, const at_gemm_operands
   cublasLtMatmulDescOpaque_t matmul;
   const at_gemm_scalar alpha = at_gemm_scalar_of(g, o->alpha), beta = at_gemm_scalar_of(g, o->beta);
   const void *c = g->c == AT_C_SEPARATE ? o->c : at_gemm_dtype_c(g) == g->dtype_out ? o->d : o->a;
-  cublasStatus_t status = at_cublas.cublasLtMatmulDescInit_internal(&matmul, sizeof matmul, at_gemm_compute_type(g),
-                                                                    at_gemm_scale_type(g));
+  cublasStatus_t status =
+      at_cublas.cublasLtMatmulDescInit_internal(&matmul, sizeof matmul, at_gemm_compute_type(g), at_gemm_scale_type(g));
   if (status == CUBLAS_STATUS_SUCCESS) status = at_lt_set_operations(&matmul, g);
   if (status == CUBLAS_STATUS_SUCCESS) status = at_lt_set_scaling(&matmul, g, o);
   if (status == CUBLAS_STATUS_SUCCESS)

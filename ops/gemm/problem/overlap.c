@@ -22,7 +22,8 @@ static int extents_of(const at_gemm *g, const at_gemm_operands *o, at_extent out
   out[AT_GEMM_SPAN_A] = extent_of(o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
   out[AT_GEMM_SPAN_B] = extent_of(o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   if (g->c == AT_C_SEPARATE)
-    out[AT_GEMM_SPAN_C] = extent_of(o->c, attune_dtype_size(at_gemm_dtype_c(g)), g->m, g->n, g->ldc, g->stride_c, g->batch);
+    out[AT_GEMM_SPAN_C] =
+        extent_of(o->c, attune_dtype_size(at_gemm_dtype_c(g)), g->m, g->n, g->ldc, g->stride_c, g->batch);
   return g->c == AT_C_SEPARATE ? 4 : 3;
 }
 

@@ -190,7 +190,8 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
 }
 
 attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
-  static const uint8_t low_bits[] = {0, 7, 3, 1, 1, [ATTUNE_I32] = 3, [ATTUNE_C64] = 3, [ATTUNE_C128] = 7}; /* of a part: size - 1 */
+  static const uint8_t low_bits[] = {
+      0, 7, 3, 1, 1, [ATTUNE_I32] = 3, [ATTUNE_C64] = 3, [ATTUNE_C128] = 7}; /* of a part: size - 1 */
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
@@ -203,7 +204,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
     return fail_operands(p, o, products);
   uintptr_t all = inputs | outputs;
   if (AT_UNLIKELY(at_gemm_asks_epilogue(p))) AT_TRY(at_gemm_check_epilogue_operands(&p->epilogue, o, dtype_out, &all));
-  if (AT_UNLIKELY(at_gemm_8bit(p->dtype))) 
+  if (AT_UNLIKELY(at_gemm_8bit(p->dtype)))
     AT_TRY(at_gemm_check_scaling_operands(&p->scaling, dtype_out, reads_c, false, o, &all));
   use->alignment = at_alignment_of(all);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;

@@ -152,8 +152,8 @@ attune_status at_gemm_parse(const char *text, void *problem);
 /* `as` 1: as a row-major caller wrote it. */
 attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
-#define AT_GEMM_DTYPES                                                                                            \
-  (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_C64) | AT_DTYPE_BIT(ATTUNE_C128) | AT_DTYPE_BIT(ATTUNE_I8) |             \
+#define AT_GEMM_DTYPES                                                                                \
+  (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_C64) | AT_DTYPE_BIT(ATTUNE_C128) | AT_DTYPE_BIT(ATTUNE_I8) | \
    AT_DTYPE_BIT(ATTUNE_F8E4M3) | AT_DTYPE_BIT(ATTUNE_F8E5M2))
 #define AT_GEMM_DTYPES_OUT (AT_GEMM_DTYPES | AT_DTYPE_BIT(ATTUNE_I32))
 extern const char *const at_gemm_columns[];

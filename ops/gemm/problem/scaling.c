@@ -77,8 +77,7 @@ attune_status at_gemm_check_scaling(const attune_gemm_problem *p, attune_dtype o
   AT_TRY(check_values(s));
   AT_TRY(p->dtype == ATTUNE_I8 ? check_i8(p, out) : check_f8(p, out));
   if (s->scale_d && out != ATTUNE_I8 && !is_f8(out))
-    return AT_INVALID("problem.scaling.scale_d is 1, but D is %s; should be 0, or D of 8 bits",
-                      attune_dtype_name(out));
+    return AT_INVALID("problem.scaling.scale_d is 1, but D is %s; should be 0, or D of 8 bits", attune_dtype_name(out));
   if (at_gemm_batch(p) > 1 && (s->scale_a > ATTUNE_SCALE_TENSOR || s->scale_b > ATTUNE_SCALE_TENSOR))
     return AT_INVALID("problem.scaling.scale_%c is %s, but problem.batch is %lld; a batch has scales of its tensors "
                       "only",
@@ -193,8 +192,7 @@ void at_gemm_add_scaling_buffers(const at_gemm *g, at_buffer *out, int *count) {
 bool at_gemm_put_scaling(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   const attune_gemm_scaling s = swap ? swapped(g->scaling) : g->scaling;
   bool ok = true;
-  if (s.dtype_b)
-    ok = at_append(out, size, at, " dtype_b=%s", attune_dtype_name((attune_dtype)s.dtype_b));
+  if (s.dtype_b) ok = at_append(out, size, at, " dtype_b=%s", attune_dtype_name((attune_dtype)s.dtype_b));
   if (s.scale_a) ok = ok && at_append(out, size, at, " scale_a=%s", modes[s.scale_a]);
   if (s.scale_b) ok = ok && at_append(out, size, at, " scale_b=%s", modes[s.scale_b]);
   if (s.scale_d) ok = ok && at_append(out, size, at, " scale_d");

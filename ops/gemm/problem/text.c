@@ -168,7 +168,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
       {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
-       "more, or broadcast), workspace=; of 8-bit types " AT_GEMM_SCALING_WORDS "; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
+       "more, or broadcast), workspace=; of 8-bit types " AT_GEMM_SCALING_WORDS
+       "; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
        read_option, true}};
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};

@@ -225,8 +225,8 @@ static attune_status keep_c(at_reference *r) {
   for (int64_t b = 0; b < g->batch; b++)
     for (int64_t j = 0; j < g->n; j++)
       for (int64_t i = 0; i < rows; i++)
-        r->added[(b * g->n + j) * rows + i] =
-            at_reference_value(r->c, at_gemm_part(at_gemm_dtype_c(g)), (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
+        r->added[(b * g->n + j) * rows + i] = at_reference_value(r->c, at_gemm_part(at_gemm_dtype_c(g)),
+                                                                 (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
   return ATTUNE_OK;
 }
 

@@ -24,9 +24,9 @@ typedef struct at_reference {
   uint64_t gaps;                    /* of an in-place D, as it was */
   int64_t place[AT_SPECIAL_PLACES]; /* where special values are planted along k */
   int places;
-  double *a_at, *b_at;   /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
-  bool scaled; /* of 8-bit elements: g is the problem of what they and their scales are in f64, which A and B hold */
-  at_gemm asked;            /* then, the problem itself */
+  double *a_at, *b_at; /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
+  bool scaled;   /* of 8-bit elements: g is the problem of what they and their scales are in f64, which A and B hold */
+  at_gemm asked; /* then, the problem itself */
   double *wide_a, *wide_b, scale_d;
   const void *a, *b, *c; /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];

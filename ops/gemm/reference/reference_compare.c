@@ -16,7 +16,7 @@ typedef struct comparison {
   at_gemm_scalars s;          /* in the accumulation's precision; beta 0 without C */
   double worst[MOST_THREADS]; /* by rank */
   double amax[MOST_THREADS][2];
-  int64_t until_ns;           /* the caller's limit */
+  int64_t until_ns; /* the caller's limit */
 } comparison;
 
 /* Part `part` of a complex number times another one. */
@@ -91,9 +91,8 @@ static void compare_share(void *arg, const at_team *team) {
     if (c->until_ns != AT_NO_LIMIT && at_now_ns() >= c->until_ns) break;
     const int64_t b = column / g->n, j = column % g->n;
     const double here = !gap_untouched(c, b, j) ? INFINITY
-                        : c->r->scaled
-                            ? at_reference_scaled_column(c->r, c->s, c->output, b, j, c->amax[team->rank])
-                            : compare_column(c, b, j);
+                        : c->r->scaled ? at_reference_scaled_column(c->r, c->s, c->output, b, j, c->amax[team->rank])
+                                       : compare_column(c, b, j);
     if (here > worst) worst = here;
   }
   c->worst[team->rank] = worst;

@@ -22,8 +22,8 @@ static cudaDataType_t type_of(attune_dtype dtype) {
 }
 
 /* Inputs on the host, f32 or f64, as f64: packed. */
-static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, attune_dtype dtype, int64_t rows, int64_t cols,
-                           int64_t ld, int64_t stride, int64_t batch) {
+static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, attune_dtype dtype,
+                           int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch) {
   const int64_t copies = stride ? batch : 1;
   const size_t one = (size_t)(rows * cols), bytes = one * (size_t)copies * sizeof(double);
   double *wide = at_alloc_touched(bytes);
@@ -85,9 +85,11 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
                                        "the problem is not tuned; its calls run the default");
   if (from_host) {
     a.data = b.data = NULL;
-    status = widen(&a, stream, r->a, (attune_dtype)g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
+    status = widen(&a, stream, r->a, (attune_dtype)g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a,
+                   g->batch);
     if (status == ATTUNE_OK)
-      status = widen(&b, stream, r->b, (attune_dtype)g->dtype, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
+      status = widen(&b, stream, r->b, (attune_dtype)g->dtype, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb,
+                     g->stride_b, g->batch);
   }
   if (status == ATTUNE_OK)
     status = attune_alloc(&d, stream, (size_t)(g->m * g->n) * (size_t)g->batch * attune_dtype_size(result));

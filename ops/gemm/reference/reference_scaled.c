@@ -133,9 +133,10 @@ double at_reference_scaled_column(const at_reference *r, at_gemm_scalars s, cons
                  slack = r->gamma * (fabs(s.alpha) * norms + fabs(addend)) + 0x1p-126;
     const double expected = fmax(-round.most, fmin(dtype == ATTUNE_I8 ? 127.0 : round.most, r->scale_d * v)),
                  value = at_reference_value(output, dtype, (size_t)(g->stride_d * b + g->ldd * j + i));
-    double fraction = fabs(value - expected) / (round.u * fabs(expected) + twice * fabs(product) +
-                                                      fabs(r->scale_d) * slack + round.least);
-    if (dtype == ATTUNE_F16 && isinf(value) && fabs(expected) > 65504.0) fraction = value * expected > 0.0 ? 0.0 : INFINITY;
+    double fraction = fabs(value - expected) /
+                      (round.u * fabs(expected) + twice * fabs(product) + fabs(r->scale_d) * slack + round.least);
+    if (dtype == ATTUNE_F16 && isinf(value) && fabs(expected) > 65504.0)
+      fraction = value * expected > 0.0 ? 0.0 : INFINITY;
     if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
     amax[0] = fmax(amax[0], fabs(v));
     amax[1] = fmax(amax[1], slack);

@@ -11,10 +11,10 @@
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
-#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                     \
-  WORD("kernel", kernel, NULL, at_blocked_isa_names, 0, "the instruction set")                                 \
-  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")                                          \
-  NUMBER("mc", mc, NULL, 1, 1 << 20, 0, "rows of the packed blocks; rounded up to whole tiles")                \
+#define TUNABLES(NUMBER, PAIR, WORD, TEXT)                                                                         \
+  WORD("kernel", kernel, NULL, at_blocked_isa_names, 0, "the instruction set")                                     \
+  NUMBER("threads", threads, NULL, 1, 4096, 0, "threads in the team")                                              \
+  NUMBER("mc", mc, NULL, 1, 1 << 20, 0, "rows of the packed blocks; rounded up to whole tiles")                    \
   NUMBER("kc", kc, NULL, AT_SCALE_BLOCK, 1 << 20, 0, "depth of the packed blocks, in words: an f8 or two i8 each") \
   NUMBER("nc", nc, NULL, 1, 1 << 20, 0, "columns of the packed blocks; rounded up to whole tiles")
 
@@ -77,8 +77,8 @@ static void pack_i16(const side *s, uint32_t *out, int64_t line, int64_t lines, 
   if (s->by_line == 1) {
     for (int64_t q = 0; q < depth / 2; q++)
       for (int64_t r = 0; r < lines; r++)
-        out[q * width + r] = half_word(s, from + 2 * q * s->by_depth + r) |
-                             half_word(s, from + (2 * q + 1) * s->by_depth + r) << 16;
+        out[q * width + r] =
+            half_word(s, from + 2 * q * s->by_depth + r) | half_word(s, from + (2 * q + 1) * s->by_depth + r) << 16;
   } else {
     for (int64_t r = 0; r < lines; r++)
       for (int64_t q = 0; q < depth / 2; q++) {
@@ -155,8 +155,8 @@ static float finish(const job *w, const uint32_t *sums, int64_t batch, int64_t i
       if (exact)
         at_scaled_put_i32(&w->end, batch, i + x, j + y, sum);
       else
-        most = at_scaled_put(&w->end, batch, i + x, j + y, i8 ? (double)(int32_t)sum : (double)at_f32_of_bits(sum),
-                             most);
+        most =
+            at_scaled_put(&w->end, batch, i + x, j + y, i8 ? (double)(int32_t)sum : (double)at_f32_of_bits(sum), most);
     }
   return most;
 }
@@ -211,9 +211,11 @@ static void run_job(const at_gemm *g, const at_gemm_operands *o, const state *s)
 /* ---- the implementation ---- */
 
 static const at_scaled_tile *tile_of(int kernel) {
-  static const at_scaled_tile *const tiles[] = {&at_scaled_tile_portable,
+  static const at_scaled_tile *const tiles[] = {
+    &at_scaled_tile_portable,
 #if defined(__x86_64__)
-                                                &at_scaled_tile_avx2, &at_scaled_tile_avx512
+    &at_scaled_tile_avx2,
+    &at_scaled_tile_avx512
 #endif
   };
   if (!at_blocked_isa_find(at_blocked_isa_names[kernel])) return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scaled_cuda.c: the implementation of scaled.cuh: any product of 8-bit elements on any GPU, where no library has it. */
+ * scaled_cuda.c: the implementation of scaled.cuh: any product of 8-bit elements on any GPU. */
 #include "ops/gemm/scaled/scaled_cuda.h"
 
 #include <stdlib.h>
@@ -38,9 +38,11 @@ attune_status at_scaled_text(const at_gemm *g, char **out) {
   const struct {
     const char *name;
     int value;
-  } defines[] = {{"IN_A", g->dtype},      {"IN_B", (int)at_gemm_dtype_b(g)}, {"OUT", g->dtype_out},
-                 {"SCALE_A", s.scale_a},  {"SCALE_B", s.scale_b},            {"SCALE_D", s.scale_d},
-                 {"AMAX", s.amax_d},      {"ZERO_A", s.zero_a},              {"ZERO_B", s.zero_b}};
+  } defines[] = {{"IN_A", g->dtype},     {"IN_B", (int)at_gemm_dtype_b(g)},
+                 {"OUT", g->dtype_out},  {"SCALE_A", s.scale_a},
+                 {"SCALE_B", s.scale_b}, {"SCALE_D", s.scale_d},
+                 {"AMAX", s.amax_d},     {"ZERO_A", s.zero_a},
+                 {"ZERO_B", s.zero_b}};
   const size_t size = sizeof at_gemm_scaled_cuh + 512;
   size_t at = 0;
   bool fits = true;
@@ -107,8 +109,7 @@ static scaled_arguments arguments_of(const at_gemm *g, const at_gemm_operands *o
 static attune_status launch_kernel(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o,
                                    attune_stream *stream) {
   const scaled_arguments a = arguments_of(g, o);
-  const double tiles =
-      (double)((g->m + TILE - 1) / TILE) * (double)((g->n + TILE - 1) / TILE) * (double)g->batch;
+  const double tiles = (double)((g->m + TILE - 1) / TILE) * (double)((g->n + TILE - 1) / TILE) * (double)g->batch;
   const unsigned blocks = tiles < (double)MOST_BLOCKS ? (unsigned)tiles : MOST_BLOCKS;
   at_cuda_scope scope;
   AT_TRY(at_cuda_enter(&scope, stream->device));
@@ -116,7 +117,8 @@ static attune_status launch_kernel(at_jit_kernel *kernel, const at_gemm *g, cons
   if (g->scaling.amax_d)
     status = at_cuda_check(stream->device, cudaMemsetAsync(o->amax_d, 0, sizeof(float), (cudaStream_t)stream->native),
                            "cudaMemsetAsync");
-  if (status == ATTUNE_OK) status = at_jit_launch(kernel, &(at_jit_config){.grid = {blocks}, .block = {THREADS}}, &a, stream);
+  if (status == ATTUNE_OK)
+    status = at_jit_launch(kernel, &(at_jit_config){.grid = {blocks}, .block = {THREADS}}, &a, stream);
   at_cuda_leave(&scope);
   return status;
 }

@@ -57,4 +57,4 @@ static void tile_i16(int64_t steps, const void *a_panel, const void *b_panel, vo
     for (int v = 0; v < VECTORS; v++) store_i32(sums + j * ld + v * LANES, sum[j][v]);
 }
 
-const at_scaled_tile TILE(NAME) = {NAME_OF(NAME), VECTORS * LANES, COLUMNS, tile_f32, tile_i16};
+const at_scaled_tile TILE(NAME) = {NAME_OF(NAME), VECTORS *LANES, COLUMNS, tile_f32, tile_i16};

@@ -60,7 +60,7 @@ void at_scaled_put_i32(const at_scaled_end *end, int64_t batch, int64_t i, int64
 void at_scaled_raise(float *amax, float most) {
   uint32_t now = __atomic_load_n((uint32_t *)(void *)amax, __ATOMIC_RELAXED);
   const uint32_t bits = at_bits_of_f32(most);
-  while (bits > now && !__atomic_compare_exchange_n((uint32_t *)(void *)amax, &now, bits, true, __ATOMIC_RELAXED,
-                                                    __ATOMIC_RELAXED)) {
+  while (bits > now &&
+         !__atomic_compare_exchange_n((uint32_t *)(void *)amax, &now, bits, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }

@@ -38,7 +38,7 @@ static inline int32_t at_scaled_integer(double x) {
 typedef struct at_scaled_end {
   const at_gemm *g;
   const at_gemm_operands *o;
-  double alpha, beta, scale_d; /* alpha: times the scales of tensors */
+  double alpha, beta, scale_d;    /* alpha: times the scales of tensors */
   const float *scale_a, *scale_b; /* of vectors; else NULL */
 } at_scaled_end;
 at_scaled_end at_scaled_end_of(const at_gemm *g, const at_gemm_operands *o);

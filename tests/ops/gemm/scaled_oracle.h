@@ -37,8 +37,8 @@ static inline uint64_t scaled_draw(uint64_t *state, uint64_t count) {
 
 static inline double scaled_f8(unsigned byte, int mantissa, int bias, bool infinities) {
   const int exponent = (int)(byte & 0x7f) >> mantissa, fraction = (int)(byte & ((1u << mantissa) - 1));
-  double x = exponent ? ldexp(fraction + (1 << mantissa), exponent - bias - mantissa)
-                      : ldexp(fraction, 1 - bias - mantissa);
+  double x =
+      exponent ? ldexp(fraction + (1 << mantissa), exponent - bias - mantissa) : ldexp(fraction, 1 - bias - mantissa);
   if (infinities && exponent == 31) x = fraction ? (double)NAN : (double)INFINITY;
   if (!infinities && (byte & 0x7f) == 0x7f) x = (double)NAN;
   return byte & 0x80 ? -x : x;
@@ -137,7 +137,8 @@ static inline void scaled_fill(void *data, size_t count, attune_dtype dtype, boo
     if (dtype == ATTUNE_I8) ((uint8_t *)data)[i] = (uint8_t)x;
     if (dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2) {
       ((uint8_t *)data)[i] = (uint8_t)((x & 0x80) | (x >> 8) % 0x40);
-      if (special && x >> 58 == 0) ((uint8_t *)data)[i] = (uint8_t)(0x7c + (x >> 20 & 3)); /* NaN, and e5m2's infinity */
+      if (special && x >> 58 == 0)
+        ((uint8_t *)data)[i] = (uint8_t)(0x7c + (x >> 20 & 3)); /* NaN, and e5m2's infinity */
     }
     if (dtype == ATTUNE_F32) ((float *)data)[i] = (float)((double)(x >> 40) * 0x1p-22 - 2.0);
     if (dtype == ATTUNE_BF16) ((uint16_t *)data)[i] = (uint16_t)((x & 0x8000) | 0x3e00u | (x >> 20 & 0x1ff));
@@ -269,9 +270,10 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
     sum += term;
     size += fabs(term);
   }
-  const double outside = c->o.alpha == 0.0 ? 0.0
-                                           : c->o.alpha * (s.scale_a < ATTUNE_SCALE_1X128 ? scaled_a_at(c, i, 0) : 1.0) *
-                                                 (s.scale_b < ATTUNE_SCALE_1X128 ? scaled_b_at(c, j, 0) : 1.0);
+  const double outside = c->o.alpha == 0.0
+                             ? 0.0
+                             : c->o.alpha * (s.scale_a < ATTUNE_SCALE_1X128 ? scaled_a_at(c, i, 0) : 1.0) *
+                                   (s.scale_b < ATTUNE_SCALE_1X128 ? scaled_b_at(c, j, 0) : 1.0);
   const int64_t at = batch * p->stride_c + scaled_at(p, p->ldc, i, j);
   const double added = c->o.beta != 0.0 ? c->o.beta * scaled_value(c->o.c, at, scaled_c(p)) : 0.0;
   scaled_answer out = {.v = outside * sum + added};

@@ -66,8 +66,7 @@ static void close_mirror(mirror *m) {
 }
 
 static void check_mirror(const mirror *m, const char *who) {
-  for (int i = 0; i < m->c->blocks; i++)
-    OK(attune_copy(stream, m->c->block[i].raw, m->raw[i], m->c->block[i].bytes));
+  for (int i = 0; i < m->c->blocks; i++) OK(attune_copy(stream, m->c->block[i].raw, m->raw[i], m->c->block[i].bytes));
   if (attune_stream_synchronize(stream) != ATTUNE_OK) fail_msg("%s, %s: %s", m->c->name, who, attune_last_message());
   scaled_check(m->c, who);
 }

@@ -21,7 +21,8 @@ static void compile(const char *problem) {
     const attune_status status = at_kernel_compile(&code, &source, &architecture, &report);
     if (status == ATTUNE_UNSUPPORTED) continue;
     if (status != ATTUNE_OK) fail_msg("%s for %s: %s", problem, targets[i], attune_last_message());
-    if (!report || !strstr(report, "0 bytes spill stores")) fail_msg("%s for %s spills: %s", problem, targets[i], report);
+    if (!report || !strstr(report, "0 bytes spill stores"))
+      fail_msg("%s for %s spills: %s", problem, targets[i], report);
     at_kernel_code_free(&code);
     free(report);
     made++;
