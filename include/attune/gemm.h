@@ -85,7 +85,7 @@ typedef enum attune_scale {
 
 /* Products of f8e4m3, f8e5m2 and i8; zeros: no scales. With a' = scale_a (A - zero_a) and b' = scale_b (B - zero_b):
  *   V = alpha op(a') op(b') + beta C,   amax_d = max |V|,   D = scale_d V
- * - Scales of tensors and vectors multiply sums, those of blocks multiply elements.
+ * - Scales of tensors and vectors multiply sums, those of blocks elements, or sums over the block.
  * - f8: e5m2 with e5m2 is refused. D is f32, f16, bf16, e4m3, or e5m2 if an input is; for an 8-bit D, C is bf16. Sums
  *   are in f32; those of at most 128 products may have 14 bits, as the tensor cores of capability 9.0 have them.
  *   reduced: all of them.

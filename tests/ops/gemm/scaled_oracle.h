@@ -25,6 +25,7 @@ typedef struct scaled_case {
   scaled_block block[SCALED_BLOCKS];
   int blocks;
   bool special;
+  bool loose; /* what is not finite need not be of one kind: a library applies scales in an order of its own */
   double gamma;
   char name[256];
 } scaled_case;
@@ -310,6 +311,7 @@ static inline void scaled_check_element(const scaled_case *c, const char *who, i
     right = fabs(value - expected) <= u * fabs(expected) * 1.001 + fabs(scale_d) * e.slack + least * 1.001;
   if (dtype == ATTUNE_F16 && isinf(value) && fabs(expected) > 65500.0) right = value * expected > 0.0;
   if (dtype == ATTUNE_I8 && !isnan(expected) && expected > 127.0) right = value == 127.0;
+  if (c->loose && !isfinite(e.v * scale_d)) right = dtype == ATTUNE_I8 || !isfinite(value) || fabs(value) == most;
   if (!right)
     fail_msg("%s, %s: (%lld,%lld,%lld) is %g, not %g (slack %g)", c->name, who, (long long)i, (long long)j,
              (long long)batch, value, expected, fabs(scale_d) * e.slack);
@@ -351,6 +353,7 @@ static inline void scaled_check(const scaled_case *c, const char *who) {
   scaled_check_bytes(c, who);
   if (!p->scaling.amax_d) return;
   const double found = (double)*c->o.amax_d;
+  if (c->loose && isinf(amax)) return;
   if (!(isinf(amax) ? isinf(found) : fabs(found - amax) <= slack + 0x1p-22 * amax))
     fail_msg("%s, %s: amax is %g, not %g (slack %g)", c->name, who, found, amax, slack);
 }
