@@ -46,14 +46,9 @@ static void pack_f32_part(const side *s, float *out, int64_t line, int64_t lines
   const uint8_t *from = s->data + line * s->by_line + p * s->by_depth;
   float scales[AT_SCALED_ROWS_MOST];
   for (int64_t r = 0; r < lines; r++) scales[r] = s->scale ? s->scale[at_scale_at(s->layout, line + r, p)] : 1.0f;
-  if (s->by_line == 1) {
-    for (int64_t q = 0; q < steps; q++)
-      for (int64_t r = 0; r < lines; r++) out[q * width + r] = s->numbers[from[q * s->by_depth + r]] * scales[r];
-    return;
-  }
-  for (int64_t r = 0; r < lines; r++)
-    for (int64_t q = 0; q < steps; q++)
-      out[q * width + r] = s->numbers[from[r * s->by_line + q * s->by_depth]] * scales[r];
+  for (int64_t q = 0; q < steps; q++) /* so that what is written is contiguous */
+    for (int64_t r = 0; r < lines; r++)
+      out[q * width + r] = s->numbers[from[q * s->by_depth + r * s->by_line]] * scales[r];
 }
 
 static void pack_f32(const side *s, float *out, int64_t line, int64_t lines, int width, int64_t p, int64_t steps) {
@@ -74,18 +69,11 @@ static void pack_i16(const side *s, uint32_t *out, int64_t line, int64_t lines, 
   const int64_t steps = (depth + 1) / 2;
   const uint8_t *from = s->data + line * s->by_line + p * s->by_depth;
   if (lines < width) memset(out, 0, (size_t)(steps * width) * sizeof *out);
-  if (s->by_line == 1) {
-    for (int64_t q = 0; q < depth / 2; q++)
-      for (int64_t r = 0; r < lines; r++)
-        out[q * width + r] =
-            half_word(s, from + 2 * q * s->by_depth + r) | half_word(s, from + (2 * q + 1) * s->by_depth + r) << 16;
-  } else {
-    for (int64_t r = 0; r < lines; r++)
-      for (int64_t q = 0; q < depth / 2; q++) {
-        const uint8_t *x = from + r * s->by_line + 2 * q * s->by_depth;
-        out[q * width + r] = half_word(s, x) | half_word(s, x + s->by_depth) << 16;
-      }
-  }
+  for (int64_t q = 0; q < depth / 2; q++)
+    for (int64_t r = 0; r < lines; r++) {
+      const uint8_t *x = from + r * s->by_line + 2 * q * s->by_depth;
+      out[q * width + r] = half_word(s, x) | half_word(s, x + s->by_depth) << 16;
+    }
   for (int64_t r = 0; r < lines && depth % 2; r++)
     out[(steps - 1) * width + r] = half_word(s, from + r * s->by_line + (depth - 1) * s->by_depth);
 }
