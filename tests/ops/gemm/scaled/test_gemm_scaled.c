@@ -4,7 +4,7 @@
 #include "tests/support/check.h"
 
 #include "ops/gemm/problem/problem.h"
-#include "tests/ops/gemm/scaled_oracle.h"
+#include "tests/ops/gemm/scaled/scaled_oracle.h"
 #include "tuning/op/registry.h"
 
 enum { PROBLEMS = 10000, CONFIGURATIONS = 64 };

@@ -4,7 +4,7 @@
 #include "tests/support/check.h"
 
 #include "ops/gemm/problem/problem.h"
-#include "tests/ops/gemm/scaled_oracle.h"
+#include "tests/ops/gemm/scaled/scaled_oracle.h"
 #include "tests/support/gpu.h"
 #include "tuning/op/registry.h"
 
