@@ -58,6 +58,17 @@ module attune
     integer(c_int8_t) :: clamp = 0
   end type
 
+  type, bind(C), public :: attune_gemm_scaling
+    integer(c_int8_t) :: dtype_b = 0
+    integer(c_int8_t) :: scale_a = 0
+    integer(c_int8_t) :: scale_b = 0
+    integer(c_int8_t) :: scale_d = 0
+    integer(c_int8_t) :: amax_d = 0
+    integer(c_int8_t) :: zero_a = 0
+    integer(c_int8_t) :: zero_b = 0
+    integer(c_int8_t) :: reserved = 0
+  end type
+
   type, bind(C), public :: attune_gemm_problem
     integer(c_size_t) :: size = 0 ! as of version 0.1
     integer(c_int) :: dtype = attune_f32
@@ -79,7 +90,7 @@ module attune
     integer(c_int64_t) :: stride_d = 0
     type(attune_contract) :: contract
     type(attune_gemm_epilogue) :: epilogue
-    integer(c_int8_t) :: reserved(8) = 0
+    type(attune_gemm_scaling) :: scaling
     integer(c_int64_t) :: ld_aux = 0
     integer(c_int64_t) :: ld_residual = 0
     integer(c_int64_t) :: stride_aux = 0
@@ -102,6 +113,12 @@ module attune
     type(c_ptr) :: bias_gradient = c_null_ptr
     real(c_double) :: clamp_min = 0
     real(c_double) :: clamp_max = 0
+    type(c_ptr) :: scale_a = c_null_ptr
+    type(c_ptr) :: scale_b = c_null_ptr
+    type(c_ptr) :: scale_d = c_null_ptr
+    type(c_ptr) :: amax_d = c_null_ptr
+    type(c_ptr) :: zero_a = c_null_ptr
+    type(c_ptr) :: zero_b = c_null_ptr
   end type
 
   type, bind(C), public :: attune_tensor

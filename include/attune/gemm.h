@@ -73,12 +73,44 @@ typedef struct attune_gemm_epilogue {
   uint8_t clamp;         /* 1: to clamp_min ... clamp_max */
 } attune_gemm_epilogue;
 
+/* What multiplies a matrix of 8-bit elements: nothing; one f32; one f32 for each row of op(A), or column of op(B); one
+ * for each 128 elements along k of such a row or column; one for each 128 x 128 elements of op(A) or op(B). With L = k /
+ * 128, rounded up: the scale of element (i,p) of op(A), or (p,i) of op(B), is scale[i] of a vector, scale[i + (p / 128)
+ * rows] of 1 x 128, rows being m or n, and scale[p / 128 + (i / 128) L4] of 128 x 128, L4 being L rounded up to a
+ * multiple of 4. */
+typedef enum attune_scale {
+  ATTUNE_SCALE_NONE = 0,
+  ATTUNE_SCALE_TENSOR = 1,
+  ATTUNE_SCALE_VECTOR = 2,
+  ATTUNE_SCALE_1X128 = 3,
+  ATTUNE_SCALE_128X128 = 4
+} attune_scale;
+
+/* Products of f8e4m3, f8e5m2 and i8; zeros: no scales. With a' = scale_a (A - zero_a) and b' = scale_b (B - zero_b):
+ *   V = alpha op(a') op(b') + beta C,   amax_d = max |V|,   D = scale_d V
+ * - Scales of tensors and vectors multiply sums, those of blocks elements, or sums over the block.
+ * - f8: e5m2 with e5m2 is refused. D is f32, f16, bf16, e4m3, or e5m2 if an input is; for an 8-bit D, C is bf16. Sums
+ *   are in f32; those of at most 128 products may have 14 bits, as the tensor cores of capability 9.0 have them.
+ *   reduced: all of them.
+ * - i8: sums are exact in i32, modulo 2^32. D is i32, without scales and with alpha and beta converted to i32 (towards
+ *   zero); or i8, f16, bf16 or f32, where C has the type of D. Scales of 128 elements are for f8 only.
+ * - An 8-bit D is rounded to nearest even and saturates to its largest numbers; NaN is NaN in f8 and 0 in i8. amax_d
+ *   leaves NaN out. A batch shares scale_a, scale_b and scale_d of one f32, and has no others. */
+typedef struct attune_gemm_scaling {
+  uint8_t dtype_b;          /* attune_dtype of B; 0: dtype. f8 only */
+  uint8_t scale_a, scale_b; /* attune_scale */
+  uint8_t scale_d;          /* 1: one f32, of an 8-bit D */
+  uint8_t amax_d;           /* 1: one f32 is written; not of an i32 D */
+  uint8_t zero_a, zero_b;   /* 1: one i8, of i8 matrices */
+  uint8_t reserved;         /* 0 */
+} attune_gemm_scaling;
+
 /* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT, or from zeros and a dtype, and set what
  * differs: 0 is the default in every field except m, n and k. */
 typedef struct attune_gemm_problem {
   size_t size;            /* sizeof this struct, or 0 (types.h) */
-  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128 */
-  attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs */
+  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16, c64, c128, f8e4m3, f8e5m2, i8 */
+  attune_dtype dtype_out; /* of C and D; 0: dtype. f16 and bf16 inputs may have f32 outputs; 8-bit ones: see scaling */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
   int64_t m, n, k; /* >= 0 */
@@ -88,7 +120,7 @@ typedef struct attune_gemm_problem {
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
   attune_gemm_epilogue epilogue; /* real types only */
-  uint8_t reserved[8];           /* 0 */
+  attune_gemm_scaling scaling;   /* of 8-bit types */
   /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
    * Of matrices that the epilogue has; ignored without. */
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
@@ -122,6 +154,10 @@ typedef struct attune_gemm_operands {
   void *aux; /* read by a gradient, else written */
   void *bias_gradient;
   double clamp_min, clamp_max; /* -INFINITY, INFINITY: no bound */
+  /* Of the scaling, on the device; not looked at where it has none. D and amax_d share no byte with another. */
+  const float *scale_a, *scale_b, *scale_d;
+  float *amax_d; /* written */
+  const int8_t *zero_a, *zero_b;
 } attune_gemm_operands;
 
 /* Runs the problem on the stream's device with the fastest known implementation; if none is known, the tuner's mode

@@ -4,6 +4,8 @@
 #include "ops/gemm/epilogue/pass.h"
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/overlap.h"
+#include "ops/gemm/problem/scaling.h"
+#include "ops/gemm/scaled/scaled.h"
 #include "ops/gemm/watch.h"
 #include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
@@ -35,10 +37,7 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
   run->beta = at_gemm_scalar_in(problem->dtype, operands->beta);
   run->alpha_imag = at_gemm_scalar_in(problem->dtype, operands->alpha_imag);
   run->beta_imag = at_gemm_scalar_in(problem->dtype, operands->beta_imag);
-  if (*swap) {
-    run->a = operands->b;
-    run->b = operands->a;
-  }
+  if (*swap) at_gemm_swap_operands(run, operands);
   return status;
 }
 
@@ -59,7 +58,8 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
   const bool epilogue = at_gemm_has_epilogue(g);
   attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), false);
-  if (status == ATTUNE_OK) status = scale_on(stream, g, run);
+  if (status == ATTUNE_OK)
+    status = at_gemm_8bit(g->dtype) ? at_scaled_without_product(stream, g, run) : scale_on(stream, g, run);
   if (status == ATTUNE_OK && epilogue) status = at_gemm_pass(stream, g, run);
   if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
   return status;
@@ -166,7 +166,7 @@ static at_call_signature signature_of_any(const attune_gemm_problem *p, at_gemm_
   return a;
 }
 
-_Static_assert(sizeof(attune_gemm_problem) == 192 && sizeof(attune_gemm_operands) == 120,
+_Static_assert(sizeof(attune_gemm_problem) == 192 && sizeof(attune_gemm_operands) == 168,
                "once a field is added, a hit must refuse the shorter structs of version 0.1");
 
 /* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
@@ -253,10 +253,7 @@ static __attribute__((noinline)) attune_status call_extended(attune_tuner *tuner
   const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
   if (!plan) return call(tuner, stream, problem, o);
   const bool swap = problem->layout == ATTUNE_ROW_MAJOR;
-  if (swap) {
-    run.a = o->b;
-    run.b = o->a;
-  }
+  if (swap) at_gemm_swap_operands(&run, o);
   return run_if_apart(plan, &run, stream, swap);
 }
 
@@ -332,7 +329,7 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   const int flags =
       (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
-  if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype) && !at_gemm_has_epilogue(g))
+  if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype) && !at_gemm_extended(g))
     (*out)->plain = stream->device;
   return ATTUNE_OK;
 }
@@ -374,29 +371,33 @@ AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, 
   return c_fits && !(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)) && o->a && o->b && o->d;
 }
 
-/* The operands of the epilogue of a plan that has one. */
-static attune_status check_run_epilogue(const attune_plan *plan, const attune_gemm_operands *o) {
+/* The operands of the epilogue and the scaling of a plan that has them. */
+static attune_status check_run_extras(const attune_plan *plan, const attune_gemm_operands *o) {
   const at_gemm *g = at_gemm_of(plan->problem);
   uintptr_t bits = 0;
+  const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
+  at_gemm_operands run = *o;
+  if (swap) at_gemm_swap_operands(&run, o);
   AT_TRY(at_gemm_check_epilogue_operands(&g->epilogue, o, (attune_dtype)g->dtype_out, &bits));
+  AT_TRY(at_gemm_check_scaling_operands(&g->scaling, (attune_dtype)g->dtype_out, g->c != AT_C_NONE, swap, &run, &bits));
   if (!(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT))) return ATTUNE_OK;
-  return AT_INVALID(
-      "an operand of the epilogue is aligned to %d bytes; should be aligned to %d, like the operands that "
-      "the plan was created with, or create one with these",
-      (int)(bits & -bits), (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  return AT_INVALID("an operand of the epilogue or the scaling is aligned to %d bytes; should be aligned to %d, like "
+                    "the operands that "
+                    "the plan was created with, or create one with these",
+                    (int)(bits & -bits), (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 /* Without a product: A and B are not read, whatever they point to. */
 static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
   const at_gemm *g = at_gemm_of(plan->problem);
-  const bool extended = at_gemm_has_epilogue(g);
+  const bool extended = at_gemm_extended(g);
   attune_gemm_operands read = *o;
   if (!at_gemm_sums_inputs(g)) read.a = read.b = o->d;
   if (!run_fits(plan, &read, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
       (!(plan->caller_flags & FLAG_C) && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o)))
     return o->d ? fail_run(plan, &read) : AT_INVALID("operands.d is NULL; should point to the matrix");
-  if (extended) AT_TRY(check_run_epilogue(plan, o));
-  if (plan->caller_flags & FLAG_SWAP) read.a = o->b, read.b = o->a;
+  if (extended) AT_TRY(check_run_extras(plan, o));
+  if (plan->caller_flags & FLAG_SWAP) at_gemm_swap_operands(&read, o);
   return scale(stream, g, &read);
 }
 
@@ -412,17 +413,14 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||
       (!(plan->caller_flags & FLAG_C) && at_gemm_complex(dtype) && !zero(&o->beta_imag)))
     return fail_run(plan, o);
-  const bool extended = at_gemm_has_epilogue(at_gemm_of(plan->problem));
-  if (extended) AT_TRY(check_run_epilogue(plan, o));
+  const bool extended = at_gemm_extended(at_gemm_of(plan->problem));
+  if (extended) AT_TRY(check_run_extras(plan, o));
   at_plan_handle_count(plan, stream);
   const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
   if (AT_LIKELY(!at_instrumented() && !extended))
     return swap ? run_swapped(plan->origin, o, stream) : run_plan(plan->origin, o, stream, true, false);
   at_gemm_operands run = *o;
-  if (swap) {
-    run.a = o->b;
-    run.b = o->a;
-  }
+  if (swap) at_gemm_swap_operands(&run, o);
   const attune_status status = at_gemm_check_apart(at_gemm_of(plan->problem), &run, true, swap);
   if (status != ATTUNE_OK) return status;
   return AT_LIKELY(!at_instrumented())

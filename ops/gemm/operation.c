@@ -63,6 +63,17 @@ static int scalars(const void *problem, at_scalar out[AT_MAX_SCALARS]) {
   return count;
 }
 
+static void bind_scaling(const at_gemm *g, void *const pointers[AT_MAX_BUFFERS], at_gemm_operands *o) {
+  int at[AT_GEMM_BUFFERS];
+  at_gemm_buffer_places(g, at);
+  if (at[AT_GEMM_SCALE_A] >= 0) o->scale_a = pointers[at[AT_GEMM_SCALE_A]];
+  if (at[AT_GEMM_SCALE_B] >= 0) o->scale_b = pointers[at[AT_GEMM_SCALE_B]];
+  if (at[AT_GEMM_SCALE_D] >= 0) o->scale_d = pointers[at[AT_GEMM_SCALE_D]];
+  if (at[AT_GEMM_AMAX_D] >= 0) o->amax_d = pointers[at[AT_GEMM_AMAX_D]];
+  if (at[AT_GEMM_ZERO_A] >= 0) o->zero_a = pointers[at[AT_GEMM_ZERO_A]];
+  if (at[AT_GEMM_ZERO_B] >= 0) o->zero_b = pointers[at[AT_GEMM_ZERO_B]];
+}
+
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with, void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
@@ -84,6 +95,7 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
     o->aux = g->epilogue.aux ? pointers[place[AT_GEMM_AUX]] : NULL;
     o->bias_gradient = g->epilogue.bias_gradient ? pointers[place[AT_GEMM_BIAS_GRADIENT]] : NULL;
   }
+  if (at_gemm_8bit(g->dtype)) bind_scaling(g, pointers, o);
   if (g->c == AT_C_NONE) return;
   o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
 }

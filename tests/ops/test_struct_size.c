@@ -366,10 +366,10 @@ static const row rows[] = {
     TAKES_SET(attune_gemm_problem, stride_residual, take_problem, set_problem),
     TAKES_SET(attune_gemm_problem, stride_residual, plan_problem, set_problem),
     TAKES_SET(attune_gemm_problem, stride_residual, format_problem, set_problem),
-    TAKES_SET(attune_gemm_operands, clamp_max, take_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, clamp_max, plan_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, clamp_max, run_operands, set_operands),
-    TAKES_SET(attune_gemm_operands, clamp_max, format_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, zero_b, take_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, zero_b, plan_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, zero_b, run_operands, set_operands),
+    TAKES_SET(attune_gemm_operands, zero_b, format_operands, set_operands),
     TAKES_SET(attune_elementwise_operands, input_count, take_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, plan_tensors, set_tensors),
     TAKES_SET(attune_elementwise_operands, input_count, run_tensors, set_tensors),
@@ -449,7 +449,7 @@ TEST(each_size) {
 TEST(as_in_0_1) {
 #if defined(__LP64__)
   assert_int_equal(sizeof(attune_gemm_problem), 192);
-  assert_int_equal(sizeof(attune_gemm_operands), 120);
+  assert_int_equal(sizeof(attune_gemm_operands), 168);
   assert_int_equal(sizeof(attune_elementwise_operands), 72);
   assert_int_equal(sizeof(attune_tuner_options), 56);
   assert_int_equal(sizeof(attune_tune_options), 32);

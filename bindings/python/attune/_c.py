@@ -40,13 +40,18 @@ class GemmEpilogue(ctypes.Structure):
         "bias", "bias_dtype", "activation", "aux", "gradient", "bias_gradient", "residual", "clamp")]
 
 
+class GemmScaling(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint8) for name in (
+        "dtype_b", "scale_a", "scale_b", "scale_d", "amax_d", "zero_a", "zero_b", "reserved")]
+
+
 class GemmProblem(ctypes.Structure):
     _fields_ = [("size", _size), ("dtype", _int), ("dtype_out", _int), ("layout", _int), ("trans_a", _int),
                 ("trans_b", _int),
                 ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64), ("ldd", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64), ("stride_d", _i64), ("contract", Contract),
-                ("epilogue", GemmEpilogue), ("reserved", ctypes.c_uint8 * 8),
+                ("epilogue", GemmEpilogue), ("scaling", GemmScaling),
                 ("ld_aux", _i64), ("ld_residual", _i64), ("stride_aux", _i64), ("stride_residual", _i64)]
 
 
@@ -54,7 +59,9 @@ class GemmOperands(ctypes.Structure):
     _fields_ = [("size", _size), ("alpha", _double), ("a", _pointer), ("b", _pointer),
                 ("beta", _double), ("c", _pointer), ("d", _pointer), ("alpha_imag", _double), ("beta_imag", _double),
                 ("bias", _pointer), ("residual", _pointer), ("aux", _pointer), ("bias_gradient", _pointer),
-                ("clamp_min", _double), ("clamp_max", _double)]
+                ("clamp_min", _double), ("clamp_max", _double),
+                ("scale_a", _pointer), ("scale_b", _pointer), ("scale_d", _pointer), ("amax_d", _pointer),
+                ("zero_a", _pointer), ("zero_b", _pointer)]
 
 
 class Tensor(ctypes.Structure):

@@ -9,6 +9,7 @@
 #include "tuning/op/tunables.h"
 
 /* One GEMM in cuBLASLt's words, and what its contract lets an algorithm do. Read-only once open: any thread. */
+struct at_lt_plan;
 typedef struct at_lt_problem {
   at_gemm gemm;
   attune_device *device;
@@ -39,6 +40,20 @@ at_gemm at_lt_with_residual(const at_gemm *g);
 /* Puts the epilogue into a descriptor, with stand-ins for the operands; then those of a call. */
 cublasStatus_t at_lt_set_epilogue(cublasLtMatmulDesc_t matmul, const at_gemm *g);
 cublasStatus_t at_lt_move_epilogue(cublasLtMatmulDesc_t matmul, const at_gemm *g, const at_gemm_operands *o);
+
+/* cublaslt_scaled.c: can cuBLASLt perhaps do this product of 8-bit elements, by what is known of layouts, types, scales
+ * and the device? Only a search says whether it can. */
+bool at_lt_may_scale(const at_gemm *g, const attune_device *device);
+
+/* Types of products, scale modes and where scales lie, of a descriptor; `operands` NULL: somewhere, as well aligned. */
+cublasStatus_t at_lt_set_scaling(cublasLtMatmulDesc_t matmul, const at_gemm *g, const at_gemm_operands *operands);
+
+/* at_lt_multiply for such a product: the descriptor is the launch's own. */
+attune_status at_lt_multiply_scaled(const struct at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
+                                    attune_stream *stream);
+
+/* The descriptor of *g but for its scaling: operations and nothing else. */
+cublasStatus_t at_lt_set_operations(cublasLtMatmulDesc_t matmul, const at_gemm *g);
 
 /* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been
  * reported at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or

@@ -51,10 +51,11 @@ void at_lt_describe(at_lt_algorithm *out, const cublasLtMatmulAlgo_t *algorithm)
 
 bool at_lt_start(const at_lt_problem *problem, uint32_t id, cublasLtMatmulAlgo_t *out) {
   const at_gemm *g = &problem->gemm;
-  cudaDataType_t in = at_gemm_cuda_type(g->dtype), result = at_gemm_cuda_type(g->dtype_out);
+  cudaDataType_t in = at_gemm_cuda_type(g->dtype), b = at_gemm_cuda_type((uint8_t)at_gemm_dtype_b(g)),
+                 c = at_gemm_cuda_type((uint8_t)at_gemm_dtype_c(g)), result = at_gemm_cuda_type(g->dtype_out);
   memset(out, 0, sizeof *out);
-  return at_cublas.cublasLtMatmulAlgoInit(problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in,
-                                          result, result, (int)id, out) == CUBLAS_STATUS_SUCCESS;
+  return at_cublas.cublasLtMatmulAlgoInit(problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, b, c,
+                                          result, (int)id, out) == CUBLAS_STATUS_SUCCESS;
 }
 
 int at_lt_list(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute, uint32_t *out,

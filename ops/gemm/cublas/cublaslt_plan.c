@@ -62,6 +62,7 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
   const at_lt_problem *p = &lt->problem;
   const at_gemm_operands *o = operands;
   if (AT_UNLIKELY(at_gemm_has_epilogue(&p->gemm))) return multiply_with_epilogue(lt, o, workspace, stream);
+  if (AT_UNLIKELY(at_gemm_8bit(p->gemm.dtype))) return at_lt_multiply_scaled(lt, o, workspace, stream);
   const at_gemm_scalar alpha = at_gemm_scalar_of(&p->gemm, o->alpha, o->alpha_imag),
                        beta = at_gemm_scalar_of(&p->gemm, o->beta, o->beta_imag);
   const void *c = p->gemm.c == AT_C_SEPARATE ? o->c : o->d;

@@ -19,6 +19,7 @@ static uint64_t forbidden_flags(const at_gemm *g) {
   if (part == ATTUNE_F64)
     return INPUTS(CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_64F) |
            ACCUMULATORS(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_64F) | gauss;
+  if (g->dtype == ATTUNE_I8) return 0; /* sums of i8 are exact */
   if (part != ATTUNE_F32) return CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F;
   uint64_t kept = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;
   if (g->accuracy == ATTUNE_REDUCED) kept |= CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
@@ -27,7 +28,7 @@ static uint64_t forbidden_flags(const at_gemm *g) {
 
 /* INPLACE and OUTPUT_TYPE keep partial sums in the output type: less than the accumulation type for halves. */
 static uint32_t permitted_reductions(const at_gemm *g) {
-  bool half_output = g->dtype_out == ATTUNE_F16 || g->dtype_out == ATTUNE_BF16;
+  bool half_output = attune_dtype_size((attune_dtype)g->dtype_out) <= 2;
   return half_output && g->accuracy != ATTUNE_REDUCED ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
                                                       : CUBLASLT_REDUCTION_SCHEME_MASK;
 }
@@ -58,6 +59,7 @@ bool at_lt_is_huge(const at_gemm *g) {
   if (is_huge_matrix(rows_a, (uint64_t)g->lda, cols_a, (uint64_t)g->stride_a, batch, in)) return true;
   if (is_huge_matrix(rows_b, (uint64_t)g->ldb, cols_b, (uint64_t)g->stride_b, batch, in)) return true;
   if (is_huge_matrix(m, (uint64_t)g->ldd, n, (uint64_t)g->stride_d, batch, out)) return true;
+  out = attune_dtype_size(at_gemm_dtype_c(g));
   return g->c == AT_C_SEPARATE && is_huge_matrix(m, (uint64_t)g->ldc, n, (uint64_t)g->stride_c, batch, out);
 }
 
@@ -73,13 +75,18 @@ static cublasStatus_t new_layout(cublasLtMatrixLayout_t *out, uint8_t dtype, int
                                                     sizeof stride);
 }
 
-static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
+cublasStatus_t at_lt_set_operations(cublasLtMatmulDesc_t matmul, const at_gemm *g) {
   int32_t ta = (int32_t)at_gemm_operation(g->trans_a), tb = (int32_t)at_gemm_operation(g->trans_b);
+  cublasStatus_t status = at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+  return status;
+}
+
+static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
   cublasStatus_t status = at_cublas.cublasLtMatmulDescCreate(out, at_gemm_compute_type(g), at_gemm_scale_type(g));
-  if (status == CUBLAS_STATUS_SUCCESS)
-    status = at_cublas.cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
-  if (status == CUBLAS_STATUS_SUCCESS)
-    status = at_cublas.cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+  if (status == CUBLAS_STATUS_SUCCESS) status = at_lt_set_operations(*out, g);
+  if (status == CUBLAS_STATUS_SUCCESS && at_gemm_8bit(g->dtype)) status = at_lt_set_scaling(*out, g, NULL);
   return status;
 }
 
@@ -96,7 +103,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *asked, unsigned copi
   int64_t ldc = separate ? g->ldc : g->ldd, stride_c = separate ? g->stride_c : g->stride_d;
   out->alignment[0] = alignment_of(g, copied & AT_LT_COPIED_A, g->dtype, at_gemm_cols_a(g), g->lda, g->stride_a);
   out->alignment[1] = alignment_of(g, copied & AT_LT_COPIED_B, g->dtype, at_gemm_cols_b(g), g->ldb, g->stride_b);
-  out->alignment[2] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, ldc, stride_c);
+  out->alignment[2] = alignment_of(g, copied & AT_LT_COPIED_CD, (uint8_t)at_gemm_dtype_c(g), g->n, ldc, stride_c);
   out->alignment[3] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, g->ldd, g->stride_d);
   /* Some kernels store D as widely as C allows (seen: bf16, ldc 138, ldd 131): both count as aligned no better than the
    * worse. */
@@ -110,8 +117,10 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *asked, unsigned copi
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->a, g->dtype, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->batch, g->stride_a);
   if (made == CUBLAS_STATUS_SUCCESS)
-    made = new_layout(&out->b, g->dtype, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->batch, g->stride_b);
-  if (made == CUBLAS_STATUS_SUCCESS) made = new_layout(&out->c, g->dtype_out, g->m, g->n, ldc, g->batch, stride_c);
+    made = new_layout(&out->b, (uint8_t)at_gemm_dtype_b(g), at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->batch,
+                      g->stride_b);
+  if (made == CUBLAS_STATUS_SUCCESS)
+    made = new_layout(&out->c, (uint8_t)at_gemm_dtype_c(g), g->m, g->n, ldc, g->batch, stride_c);
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->d, g->dtype_out, g->m, g->n, g->ldd, g->batch, g->stride_d);
   return at_cublas_check(device, made, "cublasLt descriptors");

@@ -135,10 +135,11 @@ static void offer_id(collector *c, uint32_t id) {
 /* Algorithms that the ranking leaves out altogether. */
 static void offer_other_ids(collector *c) {
   const at_gemm *g = &c->problem->gemm;
-  cudaDataType_t in = at_gemm_cuda_type(g->dtype), result = at_gemm_cuda_type(g->dtype_out);
+  cudaDataType_t in = at_gemm_cuda_type(g->dtype), b = at_gemm_cuda_type((uint8_t)at_gemm_dtype_b(g)),
+                 type_c = at_gemm_cuda_type((uint8_t)at_gemm_dtype_c(g)), result = at_gemm_cuda_type(g->dtype_out);
   int ids[IDS_MAX], count = 0;
-  if (at_cublas.cublasLtMatmulAlgoGetIds(c->problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in,
-                                         result, result, IDS_MAX, ids, &count) != CUBLAS_STATUS_SUCCESS)
+  if (at_cublas.cublasLtMatmulAlgoGetIds(c->problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, b,
+                                         type_c, result, IDS_MAX, ids, &count) != CUBLAS_STATUS_SUCCESS)
     return;
   for (int i = 0; i < count && c->count < c->max; i++)
     if (ids[i] >= 0 && !has_id(c, (uint32_t)ids[i])) offer_id(c, (uint32_t)ids[i]);

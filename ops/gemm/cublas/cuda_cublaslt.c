@@ -11,11 +11,14 @@ static bool fits(int64_t size) {
 
 /* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
-  (void)self, (void)device;
+  (void)self;
   const at_gemm *g = at_gemm_of(problem);
+  at_configuration first;
+  const bool scaled = at_gemm_8bit(g->dtype);
   if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || !at_gemm_aligned(g)) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
-  return !at_lt_is_huge(g);
+  if (at_lt_is_huge(g)) return false;
+  return !scaled || (at_lt_may_scale(g, device) && at_lt_search(g, 0, device, NULL, &first, 1) == 1);
 }
 
 static attune_status open_plan(at_plan *plan) {

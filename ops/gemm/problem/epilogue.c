@@ -31,6 +31,10 @@ static attune_status check_together(const attune_gemm_problem *p) {
   if (at_gemm_complex(p->dtype))
     return AT_INVALID("problem.epilogue is not empty, but problem.dtype is %s; complex products have no epilogue",
                       attune_dtype_name(p->dtype));
+  if (at_gemm_8bit(p->dtype))
+    return AT_INVALID("problem.epilogue is not empty, but problem.dtype is %s; products of 8-bit elements have no "
+                      "epilogue",
+                      attune_dtype_name(p->dtype));
   if (e->aux == ATTUNE_AUX_RELU_MASK && e->activation != ATTUNE_ACTIVATION_RELU)
     return AT_INVALID("problem.epilogue.aux is a relu mask (2), but the activation is %s; should be input (1)",
                       activations[e->activation]);

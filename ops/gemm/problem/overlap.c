@@ -3,6 +3,7 @@
 #include "ops/gemm/problem/overlap.h"
 
 #include "ops/gemm/problem/epilogue.h"
+#include "ops/gemm/problem/scaling.h"
 #include "tuning/op/extent.h"
 
 static at_extent extent_of(const void *data, size_t element, int64_t rows, int64_t cols, int64_t ld, int64_t stride,
@@ -20,7 +21,9 @@ static int extents_of(const at_gemm *g, const at_gemm_operands *o, at_extent out
   out[AT_GEMM_SPAN_D] = extent_of(o->d, result, g->m, g->n, g->ldd, g->stride_d, g->batch);
   out[AT_GEMM_SPAN_A] = extent_of(o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
   out[AT_GEMM_SPAN_B] = extent_of(o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
-  if (g->c == AT_C_SEPARATE) out[AT_GEMM_SPAN_C] = extent_of(o->c, result, g->m, g->n, g->ldc, g->stride_c, g->batch);
+  if (g->c == AT_C_SEPARATE)
+    out[AT_GEMM_SPAN_C] =
+        extent_of(o->c, attune_dtype_size(at_gemm_dtype_c(g)), g->m, g->n, g->ldc, g->stride_c, g->batch);
   return g->c == AT_C_SEPARATE ? 4 : 3;
 }
 
@@ -43,14 +46,24 @@ static named_extent vector_of(const char *name, const void *data, size_t bytes) 
   return (named_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
 }
 
-/* What an epilogue writes besides D comes first: *written of them; how many in all. */
-static int epilogue_extents(const at_gemm *g, const at_gemm_operands *o, named_extent out[4], int *written) {
+enum { EXTRAS = 10 };
+/* What an epilogue or a scaling writes besides D comes first: *written of them; how many in all. */
+static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, named_extent out[EXTRAS],
+                         int *written) {
   const size_t vector = g->epilogue.bias_dtype ? attune_dtype_size(at_gemm_bias_dtype(g)) : 0;
   int count = 0;
   if (at_gemm_writes_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
   if (g->epilogue.bias_gradient)
     out[count++] = vector_of("bias_gradient", o->bias_gradient, (size_t)at_gemm_bias_gradient_count(g) * vector);
+  if (g->scaling.amax_d) out[count++] = vector_of("amax_d", o->amax_d, sizeof(float));
   *written = count;
+  if (g->scaling.scale_a)
+    out[count++] = vector_of(swap ? "scale_b" : "scale_a", o->scale_a, at_gemm_scale_count(g, false) * sizeof(float));
+  if (g->scaling.scale_b)
+    out[count++] = vector_of(swap ? "scale_a" : "scale_b", o->scale_b, at_gemm_scale_count(g, true) * sizeof(float));
+  if (g->scaling.scale_d) out[count++] = vector_of("scale_d", o->scale_d, sizeof(float));
+  if (g->scaling.zero_a) out[count++] = vector_of(swap ? "zero_b" : "zero_a", o->zero_a, 1);
+  if (g->scaling.zero_b) out[count++] = vector_of(swap ? "zero_a" : "zero_b", o->zero_b, 1);
   if (g->epilogue.bias) out[count++] = vector_of("bias", o->bias, (size_t)at_gemm_bias_count(g) * vector);
   if (at_gemm_reads_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
   if (g->epilogue.residual)
@@ -59,13 +72,13 @@ static int epilogue_extents(const at_gemm *g, const at_gemm_operands *o, named_e
   return count;
 }
 
-/* What is written besides D, against all the others; and D against what the epilogue reads. */
-static attune_status check_epilogue_apart(const at_gemm *g, const at_gemm_operands *o, const at_extent *each, int count,
-                                          bool products, bool swap) {
+/* What is written besides D, against all the others; and D against what the epilogue and the scaling read. */
+static attune_status check_extras_apart(const at_gemm *g, const at_gemm_operands *o, const at_extent *each, int count,
+                                        bool products, bool swap) {
   const char *const names[] = {"d", swap ? "b" : "a", swap ? "a" : "b", "c"};
-  named_extent all[4 + AT_PLAN_SPANS];
+  named_extent all[EXTRAS + AT_PLAN_SPANS];
   int written = 0;
-  const int extras = epilogue_extents(g, o, all, &written);
+  const int extras = extra_extents(g, o, swap, all, &written);
   int total = extras;
   for (int i = 0; i < count; i++)
     if (products || i == AT_GEMM_SPAN_D || i == AT_GEMM_SPAN_C) all[total++] = (named_extent){names[i], each[i]};
@@ -87,5 +100,5 @@ attune_status at_gemm_check_apart(const at_gemm *g, const at_gemm_operands *o, b
           swap ? "dbac"[i] : "dabc"[i], (unsigned long long)d -> low, (unsigned long long)d -> high,
           swap ? "DBAC"[i] : "DABC"[i], (unsigned long long)each[i].low, (unsigned long long)each[i].high,
           i == AT_GEMM_SPAN_C ? ", or D be C itself" : "");
-  return AT_LIKELY(!at_gemm_has_epilogue(g)) ? ATTUNE_OK : check_epilogue_apart(g, o, each, count, products, swap);
+  return AT_LIKELY(!at_gemm_extended(g)) ? ATTUNE_OK : check_extras_apart(g, o, each, count, products, swap);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.c: checks and normalises what a caller asks. On the way of every call: no loops, no division. */
 #include "ops/gemm/problem/epilogue.h"
+#include "ops/gemm/problem/scaling.h"
 
 #include <string.h>
 
@@ -19,17 +20,12 @@ static inline bool is_known(attune_dtype dtype) {
   return (unsigned)dtype - 1u < 4u || at_gemm_complex(dtype);
 }
 
-static inline bool has_reserved(const attune_gemm_problem *p) {
-  uint64_t all;
-  memcpy(&all, p->reserved, sizeof all);
-  return all != 0;
-}
-
-#define DTYPES "f64 (1), f32 (2), f16 (3), bf16 (4), c64 (16) or c128 (17)"
+#define DTYPES "f64 (1), f32 (2), f16 (3), bf16 (4), i8 (7), f8e4m3 (14), f8e5m2 (15), c64 (16) or c128 (17)"
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
-  if (!is_known(p->dtype)) return AT_INVALID("problem.dtype is %d; should be " DTYPES, (int)p->dtype);
-  if (!is_known(out)) return AT_INVALID("problem.dtype_out is %d; should be 0, " DTYPES, (int)out);
-  if (out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
+  const bool small = at_gemm_8bit(p->dtype);
+  if (!is_known(p->dtype) && !small) return AT_INVALID("problem.dtype is %d; should be " DTYPES, (int)p->dtype);
+  if (!small && !is_known(out)) return AT_INVALID("problem.dtype_out is %d; should be 0, " DTYPES, (int)out);
+  if (!small && out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
     return AT_INVALID("problem.dtype_out is %s for %s inputs; should be %s%s", attune_dtype_name(out),
                       attune_dtype_name(p->dtype), attune_dtype_name(p->dtype), half(p->dtype) ? " or f32" : "");
   if ((unsigned)p->layout > 1)
@@ -37,14 +33,14 @@ static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->trans_a > 2 || (unsigned)p->trans_b > 2)
     return AT_INVALID("problem.trans_%c is %d; should be N (0), T (1) or C (2)", (unsigned)p->trans_a > 2 ? 'a' : 'b',
                       (int)((unsigned)p->trans_a > 2 ? p->trans_a : p->trans_b));
-  if (has_reserved(p)) return AT_INVALID("problem.reserved is not 0; should be zeros");
-  return at_fail_accuracy(&p->contract);
+  if ((unsigned)p->contract.accuracy > 2) return at_fail_accuracy(&p->contract);
+  return at_gemm_check_scaling(p, out);
 }
 
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
   *out = p->dtype_out ? p->dtype_out : p->dtype;
   const bool dtypes = is_known(p->dtype) && (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
-  if (AT_LIKELY(dtypes && !has_reserved(p) && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 &&
+  if (AT_LIKELY(dtypes && !at_gemm_asks_scaling(p) && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 &&
                 (unsigned)p->trans_b <= 2 && (unsigned)p->contract.accuracy <= 2))
     return ATTUNE_OK;
   return fail_kind(p, *out);
@@ -165,6 +161,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .deterministic = p->contract.deterministic != 0,
                  .c = (uint8_t)use.c,
                  .alignment = use.alignment};
+  if (AT_UNLIKELY(at_gemm_8bit(p->dtype))) AT_TRY(at_gemm_normalise_scaling(p, row, g));
   return AT_LIKELY(!at_gemm_asks_epilogue(p)) ? ATTUNE_OK : at_gemm_normalise_epilogue(p, row, g);
 }
 
@@ -193,7 +190,8 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
 }
 
 attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
-  static const uint8_t low_bits[] = {0, 7, 3, 1, 1, [ATTUNE_C64] = 3, [ATTUNE_C128] = 7}; /* of a part: size - 1 */
+  static const uint8_t low_bits[] = {
+      0, 7, 3, 1, 1, [ATTUNE_I32] = 3, [ATTUNE_C64] = 3, [ATTUNE_C128] = 7}; /* of a part: size - 1 */
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
@@ -206,6 +204,8 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
     return fail_operands(p, o, products);
   uintptr_t all = inputs | outputs;
   if (AT_UNLIKELY(at_gemm_asks_epilogue(p))) AT_TRY(at_gemm_check_epilogue_operands(&p->epilogue, o, dtype_out, &all));
+  if (AT_UNLIKELY(at_gemm_8bit(p->dtype)))
+    AT_TRY(at_gemm_check_scaling_operands(&p->scaling, dtype_out, reads_c, false, o, &all));
   use->alignment = at_alignment_of(all);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
@@ -233,7 +233,13 @@ void at_gemm_buffer_places(const at_gemm *g, int out[AT_GEMM_BUFFERS]) {
                                        g->epilogue.bias != 0,
                                        g->epilogue.residual != 0,
                                        g->epilogue.aux != 0,
-                                       g->epilogue.bias_gradient != 0};
+                                       g->epilogue.bias_gradient != 0,
+                                       g->scaling.scale_a != 0,
+                                       g->scaling.scale_b != 0,
+                                       g->scaling.scale_d != 0,
+                                       g->scaling.amax_d != 0,
+                                       g->scaling.zero_a != 0,
+                                       g->scaling.zero_b != 0};
   for (int i = 0, count = 0; i < AT_GEMM_BUFFERS; i++) out[i] = there[i] ? count++ : -1;
 }
 
@@ -274,6 +280,7 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   const at_buffer input = {.alignment = alignment_of(g, in_part), .dtype = dtype, .input = true},
                   other = {.alignment = alignment_of(g, part), .dtype = dtype_out};
   out[AT_GEMM_A] = out[AT_GEMM_B] = input;
+  out[AT_GEMM_B].dtype = at_gemm_dtype_b(g);
   out[AT_GEMM_A].bytes = extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in);
   out[AT_GEMM_B].bytes = extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in);
   out[AT_GEMM_D] = other;
@@ -282,11 +289,14 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   out[AT_GEMM_D].output = true;
   *count = 3;
   if (g->c == AT_C_SEPARATE) {
-    out[*count] = other;
-    out[*count].bytes = extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result);
+    const attune_dtype c = at_gemm_dtype_c(g);
+    const size_t element = attune_dtype_size(c);
+    out[*count] = (at_buffer){.alignment = c == dtype_out ? other.alignment : alignment_of(g, element), .dtype = c};
+    out[*count].bytes = extent(g->m, g->n, g->ldc, g->stride_c, g->batch, element);
     out[(*count)++].input = true;
   }
   if (AT_UNLIKELY(at_gemm_has_epilogue(g))) add_epilogue_buffers(g, out, count);
+  if (AT_UNLIKELY(at_gemm_8bit(g->dtype))) at_gemm_add_scaling_buffers(g, out, count);
   return ATTUNE_OK;
 }
 
@@ -307,6 +317,7 @@ void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
 }
 
 attune_status at_gemm_check_alignment(const at_gemm *g) {
-  const size_t out = attune_dtype_size(at_gemm_part(g->dtype_out)), in = attune_dtype_size(at_gemm_part(g->dtype));
+  const size_t out = attune_dtype_size(at_gemm_part(g->c ? (uint8_t)at_gemm_dtype_c(g) : g->dtype_out)),
+               in = attune_dtype_size(at_gemm_part(g->dtype));
   return at_text_check_alignment(g->alignment, out > in ? out : in);
 }

@@ -24,6 +24,7 @@ typedef struct at_gemm {
   int64_t ld_aux, ld_residual, stride_aux, stride_residual; /* 0 where the epilogue has none; of a mask in bits */
   uint64_t workspace_cap;                                   /* never 0 */
   attune_gemm_epilogue epilogue;                            /* bias_dtype is 0 without vectors */
+  attune_gemm_scaling scaling;                              /* dtype_b is 0 where it is dtype */
   uint8_t dtype;                                            /* of A and B */
   uint8_t dtype_out;                                        /* of C and D */
   uint8_t trans_a, trans_b;                                 /* attune_transpose; ATTUNE_C for complex types only */
@@ -32,7 +33,7 @@ typedef struct at_gemm {
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
 } at_gemm;
-_Static_assert(sizeof(at_gemm) == 17 * 8 + 8 + 8, "a normalised problem is the key: no padding");
+_Static_assert(sizeof(at_gemm) == 18 * 8 + 8 + 8, "a normalised problem is the key: no padding");
 
 /* Does something follow the product? */
 static inline bool at_gemm_has_epilogue(const at_gemm *g) {
@@ -42,9 +43,30 @@ static inline bool at_gemm_has_epilogue(const at_gemm *g) {
 }
 _Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
 
-/* Is it the product of real matrices alone, which every implementation can do? */
+/* Products of elements of 8 bits, which may have scales. */
+static inline bool at_gemm_8bit(unsigned dtype) {
+  return dtype == ATTUNE_I8 || dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
+}
+
+/* Is it the product of matrices alone, of types of 16 bits and more? */
 static inline bool at_gemm_plain_product(const at_gemm *g) {
-  return !at_gemm_has_epilogue(g);
+  return !at_gemm_has_epilogue(g) && !at_gemm_8bit(g->dtype);
+}
+
+/* Are there operands besides those of a plain product? */
+static inline bool at_gemm_extended(const at_gemm *g) {
+  uint64_t all;
+  memcpy(&all, &g->scaling, sizeof all);
+  return at_gemm_has_epilogue(g) || all != 0;
+}
+_Static_assert(sizeof(attune_gemm_scaling) == sizeof(uint64_t), "scaling is one word");
+
+/* The type of B, and of C. */
+static inline attune_dtype at_gemm_dtype_b(const at_gemm *g) {
+  return (attune_dtype)(g->scaling.dtype_b ? g->scaling.dtype_b : g->dtype);
+}
+static inline attune_dtype at_gemm_dtype_c(const at_gemm *g) {
+  return g->dtype_out == ATTUNE_F8E4M3 || g->dtype_out == ATTUNE_F8E5M2 ? ATTUNE_BF16 : (attune_dtype)g->dtype_out;
 }
 
 /* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
@@ -140,7 +162,10 @@ attune_status at_gemm_parse(const char *text, void *problem);
 /* `as` 1: as a row-major caller wrote it. */
 attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
-#define AT_GEMM_DTYPES (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_C64) | AT_DTYPE_BIT(ATTUNE_C128))
+#define AT_GEMM_DTYPES                                                                                \
+  (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_C64) | AT_DTYPE_BIT(ATTUNE_C128) | AT_DTYPE_BIT(ATTUNE_I8) | \
+   AT_DTYPE_BIT(ATTUNE_F8E4M3) | AT_DTYPE_BIT(ATTUNE_F8E5M2))
+#define AT_GEMM_DTYPES_OUT (AT_GEMM_DTYPES | AT_DTYPE_BIT(ATTUNE_I32))
 extern const char *const at_gemm_columns[];
 attune_status at_gemm_from_fields(const at_column *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
@@ -161,6 +186,12 @@ enum {
   AT_GEMM_RESIDUAL,
   AT_GEMM_AUX,
   AT_GEMM_BIAS_GRADIENT,
+  AT_GEMM_SCALE_A, /* of the scaling */
+  AT_GEMM_SCALE_B,
+  AT_GEMM_SCALE_D,
+  AT_GEMM_AMAX_D,
+  AT_GEMM_ZERO_A,
+  AT_GEMM_ZERO_B,
   AT_GEMM_BUFFERS
 };
 /* Where each lies among the buffers of a problem; -1: it has none. */

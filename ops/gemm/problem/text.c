@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/gemm/problem/epilogue.h"
+#include "ops/gemm/problem/scaling.h"
 #include "src/base/struct_size.h"
 #include "tuning/op/problem_text.h"
 
@@ -20,6 +21,7 @@ static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
 static bool put_contract(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)g->accuracy, g->deterministic);
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
+  ok = ok && (!at_gemm_8bit(g->dtype) || at_gemm_put_scaling(g, swap, out, size, at));
   ok = ok && (!at_gemm_has_epilogue(g) || at_gemm_put_epilogue(g, swap, out, size, at));
   return ok && at_text_put_limits(out, size, at, g->alignment, g->workspace_cap);
 }
@@ -88,6 +90,8 @@ attune_status at_gemm_show(const void *problem, int as, char *out, size_t size) 
   size_t at = 0;
   g.trans_a = stored->trans_b;
   g.trans_b = stored->trans_a;
+  g.dtype = (uint8_t)at_gemm_dtype_b(stored);
+  if (g.scaling.dtype_b) g.scaling.dtype_b = stored->dtype;
   bool ok = put_kind(&g, out, size, &at);
   ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g.n, (long long)g.m, (long long)g.k);
   if (g.batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g.batch);
@@ -119,7 +123,7 @@ static bool read_dtypes(char *word, void *into) {
   attune_gemm_problem *p = &((reading *)into)->problem;
   const size_t in = strcspn(word, ":");
   if (!at_text_dtype(word, in, AT_GEMM_DTYPES, &p->dtype)) return false;
-  return word[in] == '\0' || at_text_dtype(word + in + 1, strlen(word + in + 1), AT_GEMM_DTYPES, &p->dtype_out);
+  return word[in] == '\0' || at_text_dtype(word + in + 1, strlen(word + in + 1), AT_GEMM_DTYPES_OUT, &p->dtype_out);
 }
 
 static bool read_transposes(char *word, void *into) {
@@ -153,7 +157,7 @@ static bool read_option(char *word, void *into) {
   else if (strcmp(word, "beta=inplace") == 0)
     r->c = AT_C_INPLACE;
   else
-    return at_gemm_read_epilogue(word, &r->problem);
+    return at_gemm_read_scaling(word, &r->problem) || at_gemm_read_epilogue(word, &r->problem);
   return true;
 }
 
@@ -164,7 +168,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
       {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
-       "more, or broadcast), workspace=; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
+       "more, or broadcast), workspace=; of 8-bit types " AT_GEMM_SCALING_WORDS
+       "; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
        read_option, true}};
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/gemm/problem/epilogue.h"
+#include "ops/gemm/problem/scaling.h"
 #include "tuning/op/columns.h"
 
 const char *const at_gemm_columns[] = {"dtype",
@@ -23,6 +24,7 @@ const char *const at_gemm_columns[] = {"dtype",
                                        "stride_c",
                                        "stride_d",
                                        "epilogue",
+                                       "scaling",
                                        "ld_aux",
                                        "ld_residual",
                                        "stride_aux",
@@ -45,7 +47,7 @@ static attune_status read_words(const at_column *field, attune_gemm_problem *p, 
   static const char *const transposes[] = {"n", "t", "c"}, *const layouts[] = {"column-major", "row-major"};
   int trans_a = (int)p->trans_a, trans_b = (int)p->trans_b, layout = (int)p->layout;
   attune_status status = at_column_dtype(field, "dtype", AT_GEMM_DTYPES, &p->dtype, known);
-  if (!*known) status = at_column_dtype(field, "dtype_out", AT_GEMM_DTYPES, &p->dtype_out, known);
+  if (!*known) status = at_column_dtype(field, "dtype_out", AT_GEMM_DTYPES_OUT, &p->dtype_out, known);
   if (!*known) status = at_column_word(field, "transa", transposes, 3, &trans_a, known);
   if (!*known) status = at_column_word(field, "transb", transposes, 3, &trans_b, known);
   if (!*known) status = at_column_word(field, "layout", layouts, 2, &layout, known);
@@ -60,6 +62,7 @@ static attune_status read_field(const at_column *field, attune_gemm_problem *p, 
   attune_status status = read_number(field, p, &known);
   if (!known) status = read_words(field, p, &known);
   if (!known) status = at_gemm_epilogue_column(field, p, &known);
+  if (!known) status = at_gemm_scaling_column(field, p, &known);
   if (!known) status = at_column_contract(field, terms, &known);
   if (known) return status;
   const at_op *const gemm = &at_gemm_op;

@@ -371,6 +371,7 @@ static at_special_case case_of(const void *problem, int which) {
 }
 
 int at_gemm_ieee_specials_count(const void *problem) {
+  if (at_gemm_8bit(at_gemm_of(problem)->dtype)) return 0;
   return at_special_cases(at_gemm_of(problem), -1, NULL);
 }
 

@@ -225,8 +225,8 @@ static attune_status keep_c(at_reference *r) {
   for (int64_t b = 0; b < g->batch; b++)
     for (int64_t j = 0; j < g->n; j++)
       for (int64_t i = 0; i < rows; i++)
-        r->added[(b * g->n + j) * rows + i] =
-            at_reference_value(r->c, at_gemm_part(g->dtype_out), (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
+        r->added[(b * g->n + j) * rows + i] = at_reference_value(r->c, at_gemm_part(at_gemm_dtype_c(g)),
+                                                                 (size_t)((g->stride_c * b + j * g->ldc) * parts + i));
   return ATTUNE_OK;
 }
 
@@ -287,6 +287,7 @@ static attune_status fetch(at_reference *r, attune_stream *stream, void *const p
   r->a = seen[AT_GEMM_A];
   r->b = seen[AT_GEMM_B];
   r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
+  if (status == ATTUNE_OK && at_gemm_8bit(r->g.dtype)) status = at_reference_widen(r, seen);
   return status;
 }
 
@@ -326,6 +327,9 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
     free(r->fetched[i]);
     r->fetched[i] = NULL;
   }
+  free(r->wide_a);
+  free(r->wide_b);
+  r->wide_a = r->wide_b = NULL;
   return status;
 }
 
@@ -336,7 +340,7 @@ attune_status at_gemm_reference_create(void **out, const void *problem, attune_d
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
   r->g = *at_gemm_of(problem);
   r->parts = at_gemm_complex(r->g.dtype) ? 2 : 1;
-  r->gamma = gamma_of(&r->g);
+  r->gamma = at_gemm_8bit(r->g.dtype) ? at_reference_scaled_gamma(&r->g) : gamma_of(&r->g);
   const attune_status status = make(r, device, stream, pointers);
   if (status == ATTUNE_OK)
     *out = r;
@@ -349,6 +353,8 @@ void at_gemm_reference_destroy(void *reference) {
   at_reference *r = reference;
   if (!r) return;
   for (size_t i = 0; i < AT_COUNT(r->fetched); i++) free(r->fetched[i]);
+  free(r->wide_a);
+  free(r->wide_b);
   free(r->product);
   free(r->narrow);
   free(r->added);

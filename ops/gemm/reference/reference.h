@@ -6,7 +6,7 @@
 #include "ops/gemm/problem/problem.h"
 #include "ops/gemm/reference/ieee_specials.h"
 #include "src/base/backend.h"
-#include "src/base/half.h"
+#include "src/base/float8.h"
 
 #include <math.h>
 
@@ -26,7 +26,10 @@ typedef struct at_reference {
   int places;
   double *a_at, *b_at; /* op(A), op(B) there: by place, then line, those of the next matrix behind, then part */
   struct at_epilogue_reference *epilogue; /* reference_epilogue.h; NULL: none */
-  const void *a, *b, *c;                  /* the inputs in host memory, while it is made */
+  bool scaled;   /* of 8-bit elements: g is the problem of what they and their scales are in f64, which A and B hold */
+  at_gemm asked; /* then, the problem itself */
+  double *wide_a, *wide_b, scale_d;
+  const void *a, *b, *c; /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;
 
@@ -50,10 +53,23 @@ static inline double at_reference_value(const void *data, attune_dtype dtype, si
   case ATTUNE_F32: return (double)((const float *)data)[i];
   case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)data)[i]);
   case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
+  case ATTUNE_F8E4M3: return (double)at_f8e4m3_to_f32(((const uint8_t *)data)[i]);
+  case ATTUNE_F8E5M2: return (double)at_f8e5m2_to_f32(((const uint8_t *)data)[i]);
+  case ATTUNE_I8: return (double)((const int8_t *)data)[i];
+  case ATTUNE_I32: return (double)((const int32_t *)data)[i];
   default: break; /* no GEMM has the others */
   }
   return NAN;
 }
+
+/* reference_scaled.c: makes g, A and B of what was asked for and of `seen`, the inputs in host memory. */
+attune_status at_reference_widen(at_reference *r, const void *const seen[AT_MAX_BUFFERS]);
+double at_reference_scaled_gamma(const at_gemm *asked);
+
+/* What one column of a scaled D is worth, as compare_column has it; amax[0] rises to the largest |V| expected there,
+ * amax[1] to the error that is allowed of one. */
+double at_reference_scaled_column(const at_reference *r, at_gemm_scalars s, const void *output, int64_t b, int64_t j,
+                                  double amax[2]);
 
 /* Unit roundoff of the dtype; half of its smallest subnormal, which is what rounding to zero costs. */
 double at_reference_roundoff(attune_dtype dtype);

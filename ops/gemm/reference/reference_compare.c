@@ -16,7 +16,8 @@ typedef struct comparison {
   unsigned char poison;
   at_gemm_scalars s;          /* in the accumulation's precision; beta 0 without C */
   double worst[MOST_THREADS]; /* by rank */
-  int64_t until_ns;           /* the caller's limit */
+  double amax[MOST_THREADS][2];
+  int64_t until_ns; /* the caller's limit */
 } comparison;
 
 /* Part `part` of a complex number times another one. */
@@ -108,17 +109,35 @@ static void compare_share(void *arg, const at_team *team) {
   for (int64_t column = team->rank; column < g->n * g->batch; column += team->size) {
     if (c->until_ns != AT_NO_LIMIT && at_now_ns() >= c->until_ns) break;
     const int64_t b = column / g->n, j = column % g->n;
-    const double here = gap_untouched(c, b, j) ? compare_column(c, b, j) : INFINITY;
+    const double here = !gap_untouched(c, b, j) ? INFINITY
+                        : c->r->scaled ? at_reference_scaled_column(c->r, c->s, c->output, b, j, c->amax[team->rank])
+                                       : compare_column(c, b, j);
     if (here > worst) worst = here;
   }
   c->worst[team->rank] = worst;
+}
+
+/* The error of amax_d as a fraction of what is allowed; 0: there is none. */
+static double compare_amax(const comparison *c, const at_outputs *outputs, int threads) {
+  int places[AT_GEMM_BUFFERS];
+  double expected = 0.0, allowed = 0.0;
+  if (!c->r->scaled || !c->r->asked.scaling.amax_d) return 0.0;
+  at_gemm_buffer_places(&c->r->asked, places);
+  const double amax = (double)*(const float *)outputs->bytes[places[AT_GEMM_AMAX_D]];
+  for (int i = 0; i < threads; i++) {
+    expected = fmax(expected, c->amax[i][0]);
+    allowed = fmax(allowed, c->amax[i][1]);
+  }
+  const double fraction = fabs(amax - expected) / (allowed + 0x1p-23 * expected + 0x1p-149);
+  return isnan(fraction) ? INFINITY : fraction;
 }
 
 attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
                                         double *max_error) {
   comparison c = {
       .r = reference, .outputs = outputs, .output = outputs->bytes[AT_GEMM_D], .poison = outputs->poison[AT_GEMM_D]};
-  c.s = at_gemm_scalars_rounded(&c.r->g, at_gemm_scalars_of(&c.r->g, scalars));
+  const at_gemm *asked = c.r->scaled ? &c.r->asked : &c.r->g;
+  c.s = at_gemm_scalars_rounded(asked, at_gemm_scalars_of(asked, scalars));
   if (c.r->g.c == AT_C_INPLACE && at_reference_gaps(&c.r->g, c.output) != c.r->gaps) {
     *max_error = INFINITY;
     return ATTUNE_OK;
@@ -129,7 +148,7 @@ attune_status at_gemm_reference_compare(void *reference, const double *scalars, 
   at_parallel(threads, compare_share, &c);
   const attune_status status = at_limit_look(); /* else all columns were compared */
   if (status != ATTUNE_OK) return status;
-  *max_error = c.r->epilogue ? at_epilogue_compare_vector(c.r, outputs) : 0.0;
+  *max_error = c.r->epilogue ? at_epilogue_compare_vector(c.r, outputs) : compare_amax(&c, outputs, threads);
   for (int i = 0; i < threads; i++)
     if (c.worst[i] > *max_error) *max_error = c.worst[i];
   return ATTUNE_OK;

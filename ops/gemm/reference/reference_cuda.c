@@ -82,7 +82,7 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
                                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
   const attune_dtype in = (attune_dtype)g->dtype;
-  const bool copied = at_gemm_part(in) == ATTUNE_F32 || !at_gemm_aligned(g);
+  const bool copied = at_gemm_part(in) == ATTUNE_F32 || !at_gemm_aligned(g) || r->scaled;
   const attune_dtype wide = r->parts == 2 ? ATTUNE_C128 : ATTUNE_F64, result = r->narrow ? ATTUNE_F32 : wide;
   device_matrix a = {pointers[0], g->lda, g->stride_a}, b = {pointers[1], g->ldb, g->stride_b};
   void *d = NULL;

@@ -194,7 +194,7 @@ TEST(bad_enums) {
   REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
   for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_F8E5M2; dtype++) {
     p.dtype = (attune_dtype)dtype;
-    REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
+    if (dtype != ATTUNE_I8 && dtype < ATTUNE_F8E4M3) REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
     p.dtype = ATTUNE_F32;
     p.dtype_out = (attune_dtype)dtype;
     REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype_out");

@@ -51,8 +51,8 @@ TEST(refused_problems) {
   REFUSED("problem.epilogue.residual is 2");
   p.epilogue.clamp = 255;
   REFUSED("problem.epilogue.clamp is 255");
-  p.reserved[3] = 1;
-  REFUSED("problem.reserved");
+  p.scaling.reserved = 1;
+  REFUSED("problem.scaling");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = ATTUNE_F16;
   REFUSED("problem.epilogue.bias_dtype is f16");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = 200;
