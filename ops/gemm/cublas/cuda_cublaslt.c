@@ -13,7 +13,7 @@ static bool fits(int64_t size) {
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
-  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || at_gemm_complex(g->dtype)) return false;
+  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || g->pointers || at_gemm_complex(g->dtype)) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
   return !at_lt_is_huge(g);
 }

@@ -35,7 +35,7 @@ bool at_gemm_kernel_supports(const at_implementation *self, const void *problem,
   const at_machine machine = at_machine_of(device);
   const at_gemm *g = at_gemm_of(problem);
   const bool follows = !at_gemm_has_epilogue(g) || (at_gemm_kernels_of(self)->has_epilogue && at_gemm_in_registers(g));
-  return follows && !at_gemm_complex(g->dtype) && at_gemm_kernels_of(self)->supports(g, &machine);
+  return follows && !g->pointers && !at_gemm_complex(g->dtype) && at_gemm_kernels_of(self)->supports(g, &machine);
 }
 
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,

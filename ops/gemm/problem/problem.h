@@ -31,8 +31,10 @@ typedef struct at_gemm {
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
+  uint8_t pointers;  /* attune_pointers; the strides are then those of matrices that are tuned with (arrays.h) */
+  uint8_t spare[7];  /* 0 */
 } at_gemm;
-_Static_assert(sizeof(at_gemm) == 17 * 8 + 8 + 8, "a normalised problem is the key: no padding");
+_Static_assert(sizeof(at_gemm) == 17 * 8 + 8 + 16, "a normalised problem is the key: no padding");
 
 /* Does something follow the product? */
 static inline bool at_gemm_has_epilogue(const at_gemm *g) {
@@ -42,9 +44,9 @@ static inline bool at_gemm_has_epilogue(const at_gemm *g) {
 }
 _Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
 
-/* Is it the product of real matrices alone, which every implementation can do? */
+/* Is it a product alone, of one matrix or of matrices at equal distances? */
 static inline bool at_gemm_plain_product(const at_gemm *g) {
-  return !at_gemm_has_epilogue(g);
+  return !at_gemm_has_epilogue(g) && !g->pointers;
 }
 
 /* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
@@ -141,7 +143,8 @@ void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES
 /* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 
-/* A, B, D, and C where it is separate; behind them those of the epilogue that it has, in this order. */
+/* A, B, D, and C where it is separate; behind them those of the epilogue that it has, or the arrays of pointers, in this
+ * order. */
 enum {
   AT_GEMM_A,
   AT_GEMM_B,
@@ -151,6 +154,10 @@ enum {
   AT_GEMM_RESIDUAL,
   AT_GEMM_AUX,
   AT_GEMM_BIAS_GRADIENT,
+  AT_GEMM_A_POINTERS,
+  AT_GEMM_B_POINTERS,
+  AT_GEMM_D_POINTERS,
+  AT_GEMM_C_POINTERS,
   AT_GEMM_BUFFERS
 };
 /* Where each lies among the buffers of a problem; -1: it has none. */
