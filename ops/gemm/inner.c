@@ -43,8 +43,7 @@ const at_implementation *at_gemm_inner_read(const at_implementation *self, const
 
 attune_status at_gemm_inner_plan(at_plan **out, const at_plan *plan, const at_gemm *product) {
   at_configuration inner;
-  const at_implementation *one =
-      at_gemm_inner_read(plan->implementation, &plan->configuration, plan->device, &inner);
+  const at_implementation *one = at_gemm_inner_read(plan->implementation, &plan->configuration, plan->device, &inner);
   if (!one || !at_registry_usable(one, product, plan->device))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be product= and an implementation of products",
                    plan->configuration.text);
@@ -74,8 +73,7 @@ bool at_gemm_inner_depends(const at_implementation *self, const at_configuration
                            char *out, size_t size) {
   char words[512];
   at_configuration inner;
-  const at_implementation *chosen =
-      configuration ? at_gemm_inner_read(self, configuration, device, &inner) : NULL;
+  const at_implementation *chosen = configuration ? at_gemm_inner_read(self, configuration, device, &inner) : NULL;
   *out = '\0';
 #ifdef AT_WITH_CUDA
   if (device->properties.kind == ATTUNE_DEVICE_CUDA && !at_jit_depends(out, size)) return false;

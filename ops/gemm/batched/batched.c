@@ -26,8 +26,8 @@ attune_status attune_gemm_batched(attune_tuner *tuner, attune_stream *stream, co
   return attune_gemm(tuner, stream, &p, &all);
 }
 
-attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, const attune_gemm_operands *o, int least,
-                                       at_gemm_use *use) {
+attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, const attune_gemm_operands *o,
+                                       int least, at_gemm_use *use) {
   const attune_gemm_problem p = {.dtype = (attune_dtype)g->dtype,
                                  .dtype_out = (attune_dtype)g->dtype_out,
                                  .k = g->k,
@@ -103,8 +103,9 @@ attune_status at_gemm_launch_arrays(const at_plan *plan, const at_gemm *g, const
 /* What no implementation of the device can do. */
 static attune_status check_c(const attune_stream *stream, const at_gemm *g) {
   if (stream->device->properties.kind == ATTUNE_DEVICE_HOST || g->c != AT_C_SEPARATE) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED, "operands.c is not operands.d and operands.beta is not 0; for arrays of pointers on "
-                                     "%s C should be D",
+  return at_fail(ATTUNE_UNSUPPORTED,
+                 "operands.c is not operands.d and operands.beta is not 0; for arrays of pointers on "
+                 "%s C should be D",
                  stream->device->name);
 }
 

@@ -19,8 +19,8 @@ attune_status at_gemm_launch_arrays(const at_plan *plan, const at_gemm *g, const
 attune_status at_gemm_scale_arrays(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run);
 
 /* The operands of a run of a plan, that must be aligned to `least` bytes; says how C is used. */
-attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, const attune_gemm_operands *o, int least,
-                                       at_gemm_use *use);
+attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, const attune_gemm_operands *o,
+                                       int least, at_gemm_use *use);
 
 #ifdef AT_WITH_CUDA
 /* cublas_batched.c: D = alpha op(A) op(B) + beta D, arrays in device memory; alpha 0: a sum of nothing. */

@@ -51,7 +51,9 @@ static int neighbours(const at_implementation *self, const void *problem, attune
   at_configuration inner;
   const at_gemm product = product_of(problem);
   const at_implementation *one = at_gemm_inner_read(self, leader, device, &inner);
-  return one && one->neighbours ? at_gemm_inner_prefix(one, out, one->neighbours(one, &product, device, &inner, out, max)) : 0;
+  return one && one->neighbours
+             ? at_gemm_inner_prefix(one, out, one->neighbours(one, &product, device, &inner, out, max))
+             : 0;
 }
 
 typedef struct two_steps {

@@ -19,7 +19,7 @@ static attune_status check_no_strides(const attune_gemm_problem *p) {
   for (int i = 0; i < 4; i++)
     if (strides[i])
       return AT_INVALID("problem.stride_%c is %lld, but problem.pointers is %s (%d); should be 0", "abcd"[i],
-                        (long long)strides[i], at_gemm_pointers_names[p->pointers], p->pointers);
+                        (long long)strides[i], at_gemm_pointers_names[p->pointers], p -> pointers);
   return ATTUNE_OK;
 }
 

@@ -57,7 +57,8 @@ static attune_status check_outputs(const outputs *d) {
   for (int64_t i = 0; i < d->count; i++)
     for (int64_t j = i + 1; j < d->count && j <= i + NEAREST && d->at[j] - d->at[i] < d->shape.high; j++)
       if (meet(d->shape, d->at[i], d->shape, d->at[j])) {
-        const int64_t first = index_of(d, d->at[i], -1), other = index_of(d, d->at[j], d->at[i] == d->at[j] ? first : -1);
+        const int64_t first = index_of(d, d->at[i], -1),
+                      other = index_of(d, d->at[j], d->at[i] == d->at[j] ? first : -1);
         return AT_INVALID("operands.d[%lld] overlaps operands.d[%lld]; should be disjoint",
                           (long long)(first < other ? first : other), (long long)(first < other ? other : first));
       }

@@ -21,9 +21,9 @@ typedef struct scene {
   attune_gemm_problem p;
   attune_gemm_batched_operands o;
   float a[COUNT], b[COUNT], d[COUNT], got[COUNT];
-  char *on_device[3];         /* a, b, d */
-  void *pointers[3][BATCH];   /* into them, backwards */
-  void *arrays;               /* the same in device memory */
+  char *on_device[3];       /* a, b, d */
+  void *pointers[3][BATCH]; /* into them, backwards */
+  void *arrays;             /* the same in device memory */
 } scene;
 
 static float value_of(int i, int salt) {
@@ -156,7 +156,8 @@ TEST(arrays_on_the_wrong_side) {
   scene *s = calloc(1, sizeof *s);
   open_scene(s, ATTUNE_POINTERS_HOST);
   s->p.pointers = ATTUNE_POINTERS_DEVICE;
-  FAILS_SAYING(attune_gemm_batched(tuner, stream, &s->p, &s->o), ATTUNE_INVALID_ARGUMENT, "operands.a is in host memory");
+  FAILS_SAYING(attune_gemm_batched(tuner, stream, &s->p, &s->o), ATTUNE_INVALID_ARGUMENT,
+               "operands.a is in host memory");
   s->p.pointers = ATTUNE_POINTERS_HOST;
   s->o.b = s->arrays;
   FAILS_SAYING(attune_gemm_batched(tuner, stream, &s->p, &s->o), ATTUNE_INVALID_ARGUMENT, "operands.b is in memory of");

@@ -324,7 +324,8 @@ TEST(problems_are_tuned) {
     OK(attune_gemm_problem_format(text, sizeof text, &p, NULL));
     assert_non_null(strstr(text, " pointers=host"));
   }
-  FAILS_SAYING(attune_tune(tuner, host, "gemm f32 nn 8x8x8x5 pointers=there", NULL, NULL), ATTUNE_INVALID_ARGUMENT, "pointers=");
+  FAILS_SAYING(attune_tune(tuner, host, "gemm f32 nn 8x8x8x5 pointers=there", NULL, NULL), ATTUNE_INVALID_ARGUMENT,
+               "pointers=");
 }
 
 int main(void) {
