@@ -95,7 +95,8 @@ static int neighbours(const at_implementation *self, const void *problem, attune
 
 typedef struct each_plan {
   at_plan *product;
-  int matrices; /* at once */
+  attune_stream *at_once; /* the default stream: its work is done in the calling thread */
+  int matrices;           /* at once */
 } each_plan;
 
 static void destroy(at_plan *plan) {
@@ -115,6 +116,7 @@ static attune_status prepare(at_plan *plan) {
   each_plan *s = calloc(1, sizeof *s);
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_each");
   s->matrices = (int)matrices;
+  s->at_once = attune_stream_default(plan->device);
   plan->state = s;
   const attune_status status = at_gemm_inner_plan(&s->product, plan, &one);
   if (status != ATTUNE_OK) destroy(plan);
@@ -127,15 +129,15 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
 
-/* One share of the matrices; on the default stream a product is done in the calling thread. */
+/* One share of the matrices. */
 static void run_share(void *arg, const at_team *team) {
   const work *w = arg;
   const at_gemm *g = at_gemm_of(w->plan->problem);
-  const at_plan *product = ((const each_plan *)w->plan->state)->product;
+  const each_plan *s = w->plan->state;
   const int64_t from = g->batch * team->rank / team->size, to = g->batch * (team->rank + 1) / team->size;
   for (int64_t i = from; i < to; i++) {
     const at_gemm_operands one = at_gemm_operands_at(g, &w->operands, i);
-    (void)product->launch(product, &one, w->plan->device->default_stream);
+    (void)s->product->launch(s->product, &one, s->at_once);
   }
 }
 
