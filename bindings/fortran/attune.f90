@@ -91,6 +91,9 @@ module attune
     type(attune_contract) :: contract
     type(attune_gemm_epilogue) :: epilogue
     type(attune_gemm_scaling) :: scaling
+    integer(c_int8_t) :: pointers = 0
+    integer(c_int8_t) :: alignment = 0
+    integer(c_int8_t) :: reserved(6) = 0
     integer(c_int64_t) :: ld_aux = 0
     integer(c_int64_t) :: ld_residual = 0
     integer(c_int64_t) :: stride_aux = 0

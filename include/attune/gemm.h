@@ -17,7 +17,7 @@
  *   and partial sums in the output type. A complex element counts as a whole: its error is bounded by its size, for
  *   each of its parts. equivalent: also complex products by three real ones, which lose more of the smaller part.
  * - Workload columns (workload.h): dtype, m, n and k are required; transa, transb, batch, dtype_out, layout, lda, ldb,
- *   ldc, ldd, stride_a, stride_b, stride_c and stride_d are optional. A row without an operation is a gemm. */
+ *   ldc, ldd, stride_a, stride_b, stride_c, stride_d and pointers are optional. A row without an operation is a gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
@@ -54,6 +54,14 @@ typedef enum attune_bias_gradient {
   ATTUNE_BIAS_GRADIENT_M = 3,
   ATTUNE_BIAS_GRADIENT_N = 4
 } attune_bias_gradient;
+
+/* Where the matrices of a batch are: the strides say it; arrays of pointers say it, which lie in memory that the host can
+ * read, or in memory that the device can. */
+typedef enum attune_pointers {
+  ATTUNE_POINTERS_NONE = 0,
+  ATTUNE_POINTERS_HOST = 1,
+  ATTUNE_POINTERS_DEVICE = 2
+} attune_pointers;
 
 /* What follows the product in the same problem; zeros: nothing. With z = alpha op(A) op(B) + beta C + bias:
  *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
@@ -121,6 +129,10 @@ typedef struct attune_gemm_problem {
   attune_contract contract;
   attune_gemm_epilogue epilogue; /* real types only */
   attune_gemm_scaling scaling;   /* of 8-bit types */
+  uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
+  uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
+                          of; 0: aligned to their elements, or the real parts of them */
+  uint8_t reserved[6]; /* 0 */
   /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
    * Of matrices that the epilogue has; ignored without. */
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
@@ -130,7 +142,8 @@ typedef struct attune_gemm_problem {
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                                      \
   {                                                                                                                   \
     sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, \
-        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0     \
+        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0,          \
+        {0, 0, 0, 0, 0, 0}, 0, 0, 0, 0                                                                                \
   }
 
 /* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element; on
@@ -169,6 +182,34 @@ typedef struct attune_gemm_operands {
  * stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands);
+
+/* The matrices of a batch one by one: arrays of problem.batch pointers, where problem.pointers says. */
+typedef struct attune_gemm_batched_operands {
+  size_t size; /* sizeof this struct, or 0 (types.h) */
+  double alpha, alpha_imag;
+  const void *const *a;
+  const void *const *b;
+  double beta, beta_imag;
+  const void *const *c; /* may be NULL if beta = 0; the array `d`, or one with equal pointers: D is C */
+  void *const *d;
+} attune_gemm_batched_operands;
+
+/* attune_gemm of matrices that lie anywhere. problem.pointers is ATTUNE_POINTERS_HOST or, on a GPU,
+ * ATTUNE_POINTERS_DEVICE; the strides are 0. Arrays and matrices must stay valid and unchanged, but for D, until the
+ * stream has done this work; for a capture, as long as its graph is launched.
+ * - Arrays in host memory are checked: no pointer is NULL or misaligned, no two matrices of D overlap, and none overlaps
+ *   a matrix that is read. Each D is compared with those next to it in address order, up to 8 that reach into it.
+ *   Inputs may be equal or overlap. On a GPU the arrays are copied to the device in stream order.
+ * - Arrays in device memory are not read by the call, so that they may be written by earlier work of the stream; what
+ *   they hold is not checked.
+ *
+ * attune_gemm, attune_gemm_plan_create, attune_gemm_plan_run and attune_gemm_problem_format take such problems as well,
+ * with the arrays as the operands' a, b, c and d.
+ * Errors: as attune_gemm; INVALID_ARGUMENT names the array and the index of a bad pointer, or an array on the wrong
+ * side; UNSUPPORTED on a GPU where beta is not 0 and C is not D. */
+ATTUNE_API attune_status attune_gemm_batched(attune_tuner *tuner, attune_stream *stream,
+                                             const attune_gemm_problem *problem,
+                                             const attune_gemm_batched_operands *operands);
 
 /* Creates the plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it
  * before the tuner. `operands` are an example of later ones:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. A miss goes
  * through at_call_plan to tuning/dispatch/dispatch.c. */
+#include "ops/gemm/batched/batched.h"
 #include "ops/gemm/epilogue/pass.h"
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/overlap.h"
@@ -26,6 +27,7 @@ static attune_status check_whole(const at_gemm *g, const attune_stream *stream) 
 static inline attune_status prepare(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
                                     const attune_stream *stream, at_gemm *g, at_gemm_operands *run, bool *swap,
                                     at_gemm_use *use) {
+  if (AT_UNLIKELY(problem->pointers)) AT_TRY(at_gemm_check_sides(stream->device, problem, operands));
   attune_status status = at_gemm_check_operands(problem, operands, use);
   if (AT_LIKELY(status == ATTUNE_OK)) {
     use->alignment = at_alignment_on(stream->device, use->alignment);
@@ -56,6 +58,7 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
 }
 
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
+  if (AT_UNLIKELY(g->pointers)) return at_gemm_scale_arrays(stream, g, run);
   const bool epilogue = at_gemm_has_epilogue(g);
   attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), false);
   if (status == ATTUNE_OK)
@@ -101,9 +104,9 @@ static inline unsigned element_size(unsigned dtype) {
 /* Do operands of this class suit their elements? True only if that follows from the class alone. */
 /* Does the problem need a second look, since more than a product of real matrices is asked for? */
 static inline bool is_extended(const attune_gemm_problem *p) {
-  uint64_t more[2];
+  uint64_t more[3]; /* epilogue, scaling, pointers */
   memcpy(more, &p->epilogue, sizeof more);
-  return (more[0] | more[1]) != 0;
+  return (more[0] | more[1] | more[2]) != 0;
 }
 
 static inline bool suits_at_once(const attune_gemm_problem *p, at_gemm_use use) {
@@ -166,7 +169,7 @@ static at_call_signature signature_of_any(const attune_gemm_problem *p, at_gemm_
   return a;
 }
 
-_Static_assert(sizeof(attune_gemm_problem) == 192 && sizeof(attune_gemm_operands) == 168,
+_Static_assert(sizeof(attune_gemm_problem) == 200 && sizeof(attune_gemm_operands) == 168,
                "once a field is added, a hit must refuse the shorter structs of version 0.1");
 
 /* Larger structs never come further than here; smaller ones than version 0.1 had are no program's, and are noticed
@@ -196,6 +199,7 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(g->k == 0 || at_gemm_alpha_is_0(problem->dtype, &run))) return scale(stream, g, &run);
+  if (AT_UNLIKELY(g->pointers)) return at_gemm_call_arrays(tuner, stream, &key, &run, swap);
   status = at_gemm_check_apart(g, &run, true, swap);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   const at_call_signature asked = signature_of_any(problem, use);
@@ -240,13 +244,14 @@ static __attribute__((noinline)) attune_status call_complex(attune_tuner *tuner,
   return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, o, stream, with_c) : call(tuner, stream, problem, o);
 }
 
-/* A problem with an epilogue: its operands are checked in full. */
+/* A problem with an epilogue: its operands are checked in full. So are pointers, with nothing remembered. */
 static __attribute__((noinline)) attune_status call_extended(attune_tuner *tuner, attune_stream *stream,
                                                              const attune_gemm_problem *problem,
                                                              const attune_gemm_operands *o) {
   at_gemm_use use;
   at_gemm_operands run = *o;
-  if (problem->k < 1 || at_gemm_alpha_is_0(problem->dtype, o) || at_gemm_check_operands(problem, o, &use) != ATTUNE_OK)
+  if (problem->pointers || problem->k < 1 || at_gemm_alpha_is_0(problem->dtype, o) ||
+      at_gemm_check_operands(problem, o, &use) != ATTUNE_OK)
     return call(tuner, stream, problem, o);
   use.alignment = at_alignment_on(stream->device, use.alignment);
   const at_call_signature asked = signature_of_any(problem, use);
@@ -306,8 +311,15 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
   return call_hinted(tuner, stream, problem, operands, false);
 }
 
-/* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
-enum { FLAG_ALIGNMENT = AT_ALIGNMENT - 1, FLAG_C_SHIFT = 7, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 9 };
+/* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places, whether
+ * the caller's arrays of pointers are in host memory. */
+enum {
+  FLAG_ALIGNMENT = AT_ALIGNMENT - 1,
+  FLAG_C_SHIFT = 7,
+  FLAG_C = 3 << FLAG_C_SHIFT,
+  FLAG_SWAP = 1 << 9,
+  FLAG_HOST_ARRAYS = 1 << 10
+};
 
 attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                       const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
@@ -326,8 +338,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   if (at_gemm_empty(g) || g->k == 0 || at_gemm_alpha_is_0(full.dtype, &run))
     return AT_INVALID("a plan needs m, n and k of 1 or more, a batch that is not empty and alpha other than 0; "
                       "otherwise call attune_gemm");
-  const int flags =
-      (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
+  const int flags = (at_alignment_least(stream->device, use.alignment) - 1) | (int)use.c << FLAG_C_SHIFT |
+                    (swap ? FLAG_SWAP : 0) | (g->pointers == ATTUNE_POINTERS_HOST ? FLAG_HOST_ARRAYS : 0);
   AT_TRY(at_plan_handle_create(out, tuner, stream, &at_gemm_op, &key, swap, flags));
   if (!(flags & (FLAG_C | FLAG_SWAP)) && !at_gemm_complex(g->dtype) && !at_gemm_extended(g))
     (*out)->plain = stream->device;
@@ -401,6 +413,23 @@ static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, 
   return scale(stream, g, &read);
 }
 
+/* The caller's arrays, as the plan was created for. */
+static attune_status run_arrays(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
+  const int flags = plan->caller_flags, least = (flags & FLAG_ALIGNMENT) + 1, c = (flags & FLAG_C) >> FLAG_C_SHIFT;
+  const bool swap = (flags & FLAG_SWAP) != 0;
+  at_gemm g = *at_gemm_of(plan->problem);
+  at_gemm_operands run = *o;
+  at_gemm_use use;
+  g.pointers = flags & FLAG_HOST_ARRAYS ? ATTUNE_POINTERS_HOST : ATTUNE_POINTERS_DEVICE;
+  AT_TRY(at_gemm_check_run_arrays(stream, &g, o, least, &use));
+  if ((int)use.c != c && (c == AT_C_NONE || use.c != AT_C_NONE))
+    return AT_INVALID("operands.beta and c are not as the plan was created for; create one with these");
+  if (swap) run.a = o->b, run.b = o->a;
+  if (at_gemm_alpha_is_0((attune_dtype)g.dtype, o)) return scale(stream, &g, &run);
+  at_plan_handle_count(plan, stream);
+  return at_gemm_launch_arrays(plan->origin, &g, &run, stream, swap);
+}
+
 static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
                                                            const attune_gemm_operands *operands) {
   if (!at_plan_handle_fits(plan, &at_gemm_op, stream, operands))
@@ -408,6 +437,7 @@ static __attribute__((noinline)) attune_status run_usually(const attune_plan *pl
   attune_gemm_operands full;
   const attune_gemm_operands *o = AT_IS_OWN_SIZE(operands) ? operands : &full;
   if (o == &full && AT_TAKE(&full, operands) != ATTUNE_OK) return ATTUNE_INVALID_ARGUMENT;
+  if (at_gemm_of(plan->problem)->pointers) return run_arrays(plan, stream, o);
   const attune_dtype dtype = (attune_dtype)at_gemm_of(plan->problem)->dtype;
   if (tiny(&o->alpha) && at_gemm_alpha_is_0(dtype, o)) return run_scaled(plan, stream, o);
   if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT) ||

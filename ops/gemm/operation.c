@@ -74,6 +74,15 @@ static void bind_scaling(const at_gemm *g, void *const pointers[AT_MAX_BUFFERS],
   if (at[AT_GEMM_ZERO_B] >= 0) o->zero_b = pointers[at[AT_GEMM_ZERO_B]];
 }
 
+static void bind_arrays(const at_gemm *g, void *const pointers[AT_MAX_BUFFERS], at_gemm_operands *o) {
+  int place[AT_GEMM_BUFFERS];
+  at_gemm_buffer_places(g, place);
+  o->a = pointers[place[AT_GEMM_A_POINTERS]];
+  o->b = pointers[place[AT_GEMM_B_POINTERS]];
+  o->d = pointers[place[AT_GEMM_D_POINTERS]];
+  if (g->c != AT_C_NONE) o->c = pointers[place[g->c == AT_C_INPLACE ? AT_GEMM_D_POINTERS : AT_GEMM_C_POINTERS]];
+}
+
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with, void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
@@ -96,6 +105,10 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
     o->bias_gradient = g->epilogue.bias_gradient ? pointers[place[AT_GEMM_BIAS_GRADIENT]] : NULL;
   }
   if (at_gemm_8bit(g->dtype)) bind_scaling(g, pointers, o);
+  if (g->pointers) {
+    bind_arrays(g, pointers, o);
+    return;
+  }
   if (g->c == AT_C_NONE) return;
   o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
 }

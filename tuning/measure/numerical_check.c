@@ -184,6 +184,16 @@ void at_numerical_check_destroy(at_numerical_check *v) {
   free(v);
 }
 
+/* Pointers among the inputs are other ones in another arena. */
+static attune_status renew_hash(at_numerical_check *v) {
+  bool addresses = false;
+  for (int i = 0; i < v->set->buffer_count; i++) addresses = addresses || v->set->buffers[i].addresses;
+  if (!addresses) return ATTUNE_OK;
+  const attune_status status = fetch(v);
+  if (status == ATTUNE_OK) v->input_hash = hash_buffers(v, false);
+  return status;
+}
+
 /* The same operands again, as the first plan found them: random data of one source is the same each time. */
 static attune_status renew(at_numerical_check *v) {
   at_operand_set *set = NULL;
@@ -194,7 +204,7 @@ static attune_status renew(at_numerical_check *v) {
   v->set = set;
   memset(v->contents, 0, sizeof v->contents);
   v->damaged = false;
-  return ATTUNE_OK;
+  return renew_hash(v);
 }
 
 static bool is_integer(const at_buffer *buffer) {

@@ -149,9 +149,30 @@ static void draw_offsets(const at_operand_set *set, uint64_t *state, size_t offs
   }
 }
 
-void at_operand_set_place(at_operand_set *set, uint64_t seed) {
+/* The pointers of a buffer of them, in stream order. */
+static attune_status write_addresses(at_operand_set *set, int copy, int buffer) {
+  const at_buffer *b = &set->buffers[buffer];
+  const size_t count = b->bytes / sizeof(char *);
+  const char *first = set->pointers[copy][b->address_of];
+  const char **all = malloc(b->bytes);
+  if (!all) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu pointers", count);
+  for (size_t i = 0; i < count; i++) all[i] = first + i * b->address_step;
+  attune_status status = attune_copy(set->stream, set->pointers[copy][buffer], all, b->bytes);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(set->stream);
+  free(all);
+  return status;
+}
+
+static attune_status write_all_addresses(at_operand_set *set) {
+  attune_status status = ATTUNE_OK;
+  for (int copy = 0; copy < set->copies; copy++)
+    for (int i = 0; i < set->buffer_count && status == ATTUNE_OK; i++)
+      if (set->buffers[i].addresses) status = write_addresses(set, copy, i);
+  return status;
+}
+
+static void place(at_operand_set *set, uint64_t seed) {
   size_t offsets[AT_MAX_BUFFERS] = {0};
-  if (!set->slack) return;
   draw_offsets(set, &seed, offsets);
   for (int copy = 0; copy < set->copies; copy++) {
     size_t slot = (size_t)copy * set->stride;
@@ -162,6 +183,13 @@ void at_operand_set_place(at_operand_set *set, uint64_t seed) {
     }
     set->op->operands->bind(set->problem, set->pointers[copy], set->usual, at_operand_set_operands(set, copy));
   }
+}
+
+/* Where pointers cannot be written, those of the placement before stay, and the next launch fails with the device. */
+void at_operand_set_place(at_operand_set *set, uint64_t seed) {
+  if (!set->slack) return;
+  place(set, seed);
+  (void)write_all_addresses(set);
 }
 
 static void place_guards(at_operand_set *set) {
@@ -290,8 +318,9 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   if (status == ATTUNE_OK && (!set->pointers || !set->operands))
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
   if (status == ATTUNE_OK && guarded) place_guards(set);
-  if (status == ATTUNE_OK) at_operand_set_place(set, 0);
+  if (status == ATTUNE_OK && !guarded) place(set, 0);
   if (status == ATTUNE_OK) status = fill(set, random, guarded);
+  if (status == ATTUNE_OK) status = write_all_addresses(set);
   if (status != ATTUNE_OK) {
     at_operand_set_destroy(set);
     return status;

@@ -46,6 +46,9 @@ typedef struct at_buffer {
   bool input;
   bool output;
   at_range range; /* of the numbers that it is filled with: a logarithm wants positive ones; {0, 0}: the usual ones */
+  bool addresses; /* it is filled with pointers into another buffer, `address_step` bytes apart */
+  int address_of;
+  size_t address_step;
 } at_buffer;
 
 /* A number that a call takes in addition to its buffers, such as alpha. Measuring uses the usual one. Verification

@@ -15,7 +15,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   const at_gemm *g = at_gemm_of(problem);
   at_configuration first;
   const bool scaled = at_gemm_8bit(g->dtype);
-  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || !at_gemm_aligned(g)) return false;
+  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || g->pointers || !at_gemm_aligned(g)) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
   if (at_lt_is_huge(g)) return false;
   return !scaled || (at_lt_may_scale(g, device) && at_lt_search(g, 0, device, NULL, &first, 1) == 1);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unfused.c: an epilogue as two steps, the product by any implementation of plain products, then a pass over D. Its
- * configuration names the product's implementation, and that one's configuration is the rest of the text:
- * "product=cublaslt,algo=66,...". */
+ * unfused.c: an epilogue as two steps, the product by any implementation of plain products (inner.h), then a pass over
+ * D. */
 #include <stdlib.h>
 
 #include "ops/gemm/epilogue/pass.h"
+#include "ops/gemm/inner.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
-#include "tuning/op/registry.h"
 
 enum { MOST_OF_ONE = 32 }; /* configurations of one implementation that a search tries */
 
@@ -18,35 +17,13 @@ static at_gemm product_of(const void *problem) {
   return g;
 }
 
-/* Implementation number i of gemm if it can make the product; NULL. */
-static const at_implementation *maker(size_t i, const at_gemm *product, attune_device *device) {
-  const at_implementation *one = at_gemm_op.implementations[i];
-  return at_registry_usable(one, product, device) ? one : NULL;
-}
-
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   if (!at_gemm_has_epilogue(at_gemm_of(problem)) || at_gemm_of(problem)->m > INT32_MAX ||
       at_gemm_of(problem)->n > INT32_MAX || at_gemm_of(problem)->batch > INT32_MAX)
     return false;
   const at_gemm product = product_of(problem);
   (void)self;
-  for (size_t i = 0; i < at_gemm_op.implementation_count; i++)
-    if (maker(i, &product, device)) return true;
-  return false;
-}
-
-/* "product=NAME" before each of `count` configurations; how many fit. */
-static int prefix(const at_implementation *one, at_configuration *out, int count) {
-  int kept = 0;
-  for (int i = 0; i < count; i++) {
-    at_configuration whole;
-    size_t at = 0;
-    if (!at_append(whole.text, sizeof whole.text, &at, "product=%s%s%s", one->name, out[i].text[0] ? "," : "",
-                   out[i].text))
-      continue;
-    out[kept++] = whole;
-  }
-  return kept;
+  return at_gemm_inner_any(&product, device);
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -55,43 +32,28 @@ static int configurations(const at_implementation *self, const void *problem, at
   int count = 0;
   (void)self;
   for (size_t i = 0; i < at_gemm_op.implementation_count && count < max; i++) {
-    const at_implementation *one = maker(i, &product, device);
+    const at_implementation *one = at_gemm_inner(i, &product, device);
     if (!one || (one->fallback && count > 0)) continue;
     const int room = max - count < MOST_OF_ONE ? max - count : MOST_OF_ONE;
-    count += prefix(one, out + count, one->configurations(one, &product, device, out + count, room));
+    count += at_gemm_inner_prefix(one, out + count, one->configurations(one, &product, device, out + count, room));
   }
   return count;
-}
-
-/* The implementation and configuration of the product that a text names; NULL: it is none of ours. */
-static const at_implementation *read(const at_configuration *whole, const attune_device *device,
-                                     at_configuration *inner) {
-  char name[64];
-  if (strncmp(whole->text, "product=", 8) != 0 || !at_configuration_get_text(whole, "product", name, sizeof name))
-    return NULL;
-  const char *comma = strchr(whole->text, ',');
-  at_copy_text(inner->text, sizeof inner->text, comma ? comma + 1 : "");
-  const at_implementation *one = at_registry_find(&at_gemm_op, name, device);
-  return one && strstr(one->name, "unfused") == NULL ? one : NULL;
 }
 
 static bool untuned(const at_implementation *self, const void *problem, attune_device *device, at_configuration *out) {
   const at_gemm product = product_of(problem);
   (void)self;
-  for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
-    const at_implementation *one = maker(i, &product, device);
-    if (one && one->untuned && one->untuned(one, &product, device, out)) return prefix(one, out, 1) == 1;
-  }
-  return false;
+  return at_gemm_inner_untuned(&product, device, out);
 }
 
 static int neighbours(const at_implementation *self, const void *problem, attune_device *device,
                       const at_configuration *leader, at_configuration *out, int max) {
   at_configuration inner;
   const at_gemm product = product_of(problem);
-  const at_implementation *one = read(leader, device, &inner);
-  (void)self;
-  return one && one->neighbours ? prefix(one, out, one->neighbours(one, &product, device, &inner, out, max)) : 0;
+  const at_implementation *one = at_gemm_inner_read(self, leader, device, &inner);
+  return one && one->neighbours
+             ? at_gemm_inner_prefix(one, out, one->neighbours(one, &product, device, &inner, out, max))
+             : 0;
 }
 
 typedef struct two_steps {
@@ -113,13 +75,8 @@ static void destroy(at_plan *plan) {
 }
 
 static attune_status open_plan(at_plan *plan, two_steps *s) {
-  at_configuration inner;
   const at_gemm product = product_of(plan->problem);
-  const at_implementation *one = read(&plan->configuration, plan->device, &inner);
-  if (!one)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be product= and an implementation of products",
-                   plan->configuration.text);
-  AT_TRY(at_plan_create(&s->product, &at_gemm_op, one, &inner, &product, plan->device));
+  AT_TRY(at_gemm_inner_plan(&s->product, plan, &product));
   plan->workspace_bytes = s->product->workspace_bytes;
 #ifdef AT_WITH_CUDA
   if (plan->device->properties.kind == ATTUNE_DEVICE_CUDA)
@@ -135,36 +92,6 @@ static attune_status prepare(at_plan *plan) {
   const attune_status status = open_plan(plan, s);
   if (status != ATTUNE_OK) destroy(plan);
   return status;
-}
-
-/* Adds those of `words` that are not in the text yet. */
-static bool add_words(char *out, size_t size, char *words) {
-  char *rest = NULL;
-  for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-    size_t at = strlen(out);
-    if (strstr(out, word)) continue;
-    if (!at_append(out, size, &at, "%s%s", at ? " " : "", word)) return false;
-  }
-  return true;
-}
-
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  char words[512];
-  at_configuration inner;
-  const at_implementation *chosen = configuration ? read(configuration, device, &inner) : NULL;
-  *out = '\0';
-#ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA && !at_jit_depends(out, size)) return false;
-#endif
-  for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
-    const at_implementation *one = at_gemm_op.implementations[i];
-    if (!one->depends || one == self || strcmp(one->backend, self->backend) != 0) continue;
-    if (configuration && one != chosen) continue;
-    if (!one->depends(one, configuration ? &inner : NULL, device, words, sizeof words)) return false;
-    if (!add_words(out, size, words)) return false;
-  }
-  return true;
 }
 
 /* ---- on the host ---- */
@@ -198,7 +125,7 @@ const at_implementation at_gemm_host_unfused = {
     .prepare = prepare,
     .launch = launch_host,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_gemm_inner_depends,
 };
 
 /* ---- on CUDA ---- */
@@ -208,12 +135,11 @@ static void prepare_many(const at_implementation *self, const void *problem, att
                          const at_configuration *all, int count) {
   const at_gemm product = product_of(problem);
   at_configuration *inner = calloc((size_t)count, sizeof *inner);
-  (void)self;
   for (size_t i = 0; inner && i < at_gemm_op.implementation_count; i++) {
     const at_implementation *one = at_gemm_op.implementations[i];
     int found = 0;
     if (!one->prepare_many) continue;
-    for (int j = 0; j < count; j++) found += read(&all[j], device, &inner[found]) == one;
+    for (int j = 0; j < count; j++) found += at_gemm_inner_read(self, &all[j], device, &inner[found]) == one;
     if (found > 0) one->prepare_many(one, &product, device, inner, found);
   }
   free(inner);
@@ -242,7 +168,7 @@ static attune_status compile(const at_implementation *self, const void *problem,
   at_configuration inner;
   bool pass = false, of_product = false;
   const at_gemm product = product_of(problem);
-  const at_implementation *one = read(configuration, device, &inner);
+  const at_implementation *one = at_gemm_inner_read(self, configuration, device, &inner);
   if (!one)
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
                    self->name);
@@ -270,6 +196,6 @@ const at_implementation at_gemm_cuda_unfused = {
     .compile = compile,
     .launch = launch_cuda,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_gemm_inner_depends,
 };
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.c: checks and normalises what a caller asks. On the way of every call: no loops, no division. */
+#include "ops/gemm/problem/arrays.h"
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/scaling.h"
 
@@ -20,8 +21,22 @@ static inline bool is_known(attune_dtype dtype) {
   return (unsigned)dtype - 1u < 4u || at_gemm_complex(dtype);
 }
 
+/* Pointers, or what is reserved. */
+static inline bool has_more(const attune_gemm_problem *p) {
+  uint64_t all;
+  _Static_assert(offsetof(attune_gemm_problem, ld_aux) - offsetof(attune_gemm_problem, pointers) == sizeof all, "");
+  memcpy(&all, &p->pointers, sizeof all);
+  return all != 0;
+}
+
+static bool has_reserved(const attune_gemm_problem *p) {
+  static const uint8_t zeros[sizeof p->reserved] = {0};
+  return memcmp(p->reserved, zeros, sizeof zeros) != 0;
+}
+
 #define DTYPES "f64 (1), f32 (2), f16 (3), bf16 (4), i8 (7), f8e4m3 (14), f8e5m2 (15), c64 (16) or c128 (17)"
-static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
+/* What may be wrong, if anything is. */
+static attune_status check_kind_in_full(const attune_gemm_problem *p, attune_dtype out) {
   const bool small = at_gemm_8bit(p->dtype);
   if (!is_known(p->dtype) && !small) return AT_INVALID("problem.dtype is %d; should be " DTYPES, (int)p->dtype);
   if (!small && !is_known(out)) return AT_INVALID("problem.dtype_out is %d; should be 0, " DTYPES, (int)out);
@@ -33,6 +48,8 @@ static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->trans_a > 2 || (unsigned)p->trans_b > 2)
     return AT_INVALID("problem.trans_%c is %d; should be N (0), T (1) or C (2)", (unsigned)p->trans_a > 2 ? 'a' : 'b',
                       (int)((unsigned)p->trans_a > 2 ? p->trans_a : p->trans_b));
+  if (has_reserved(p)) return AT_INVALID("problem.reserved is not 0; should be zeros");
+  AT_TRY(at_gemm_check_pointers(p));
   if ((unsigned)p->contract.accuracy > 2) return at_fail_accuracy(&p->contract);
   return at_gemm_check_scaling(p, out);
 }
@@ -40,10 +57,10 @@ static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
   *out = p->dtype_out ? p->dtype_out : p->dtype;
   const bool dtypes = is_known(p->dtype) && (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
-  if (AT_LIKELY(dtypes && !at_gemm_asks_scaling(p) && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 2 &&
-                (unsigned)p->trans_b <= 2 && (unsigned)p->contract.accuracy <= 2))
+  if (AT_LIKELY(dtypes && !has_more(p) && !at_gemm_asks_scaling(p) && (unsigned)p->layout <= 1 &&
+                (unsigned)p->trans_a <= 2 && (unsigned)p->trans_b <= 2 && (unsigned)p->contract.accuracy <= 2))
     return ATTUNE_OK;
-  return fail_kind(p, *out);
+  return check_kind_in_full(p, *out);
 }
 
 uint8_t at_gemm_least_accuracy[ATTUNE_C128 + 1];
@@ -162,6 +179,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .c = (uint8_t)use.c,
                  .alignment = use.alignment};
   if (AT_UNLIKELY(at_gemm_8bit(p->dtype))) AT_TRY(at_gemm_normalise_scaling(p, row, g));
+  if (AT_UNLIKELY(p->pointers)) at_gemm_normalise_pointers(p, g);
   return AT_LIKELY(!at_gemm_asks_epilogue(p)) ? ATTUNE_OK : at_gemm_normalise_epilogue(p, row, g);
 }
 
@@ -195,6 +213,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY(p->pointers)) return at_gemm_check_arrays(p, o, use);
   const bool products = at_gemm_reads_inputs(p, o), reads_c = !at_gemm_beta_is_0(p->dtype, o);
   const uintptr_t in = low_bits[p->dtype], out = low_bits[dtype_out];
   const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0,
@@ -214,6 +233,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
 void at_gemm_fold(void *problem, const attune_device *device) {
   at_gemm *g = problem;
   g->alignment = at_alignment_fold(device, g->alignment);
+  if (g->pointers) g->pointers = at_gemm_pointers_on(device);
 }
 
 static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {
@@ -239,7 +259,11 @@ void at_gemm_buffer_places(const at_gemm *g, int out[AT_GEMM_BUFFERS]) {
                                        g->scaling.scale_d != 0,
                                        g->scaling.amax_d != 0,
                                        g->scaling.zero_a != 0,
-                                       g->scaling.zero_b != 0};
+                                       g->scaling.zero_b != 0,
+                                       g->pointers != 0,
+                                       g->pointers != 0,
+                                       g->pointers != 0,
+                                       g->pointers && g->c == AT_C_SEPARATE};
   for (int i = 0, count = 0; i < AT_GEMM_BUFFERS; i++) out[i] = there[i] ? count++ : -1;
 }
 
@@ -297,6 +321,7 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   }
   if (AT_UNLIKELY(at_gemm_has_epilogue(g))) add_epilogue_buffers(g, out, count);
   if (AT_UNLIKELY(at_gemm_8bit(g->dtype))) at_gemm_add_scaling_buffers(g, out, count);
+  if (g->pointers) at_gemm_add_arrays(g, out, count);
   return ATTUNE_OK;
 }
 

@@ -32,8 +32,10 @@ typedef struct at_gemm {
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
+  uint8_t pointers;  /* attune_pointers; the strides are then those of matrices that are tuned with (arrays.h) */
+  uint8_t spare[7];  /* 0 */
 } at_gemm;
-_Static_assert(sizeof(at_gemm) == 18 * 8 + 8 + 8, "a normalised problem is the key: no padding");
+_Static_assert(sizeof(at_gemm) == 18 * 8 + 8 + 16, "a normalised problem is the key: no padding");
 
 /* Does something follow the product? */
 static inline bool at_gemm_has_epilogue(const at_gemm *g) {
@@ -48,16 +50,16 @@ static inline bool at_gemm_8bit(unsigned dtype) {
   return dtype == ATTUNE_I8 || dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
 }
 
-/* Is it the product of matrices alone, of types of 16 bits and more? */
+/* Is it a product alone, of types of 16 bits and more, of one matrix or of matrices at equal distances? */
 static inline bool at_gemm_plain_product(const at_gemm *g) {
-  return !at_gemm_has_epilogue(g) && !at_gemm_8bit(g->dtype);
+  return !at_gemm_has_epilogue(g) && !at_gemm_8bit(g->dtype) && !g->pointers;
 }
 
 /* Are there operands besides those of a plain product? */
 static inline bool at_gemm_extended(const at_gemm *g) {
   uint64_t all;
   memcpy(&all, &g->scaling, sizeof all);
-  return at_gemm_has_epilogue(g) || all != 0;
+  return at_gemm_has_epilogue(g) || all != 0 || g->pointers;
 }
 _Static_assert(sizeof(attune_gemm_scaling) == sizeof(uint64_t), "scaling is one word");
 
@@ -176,7 +178,8 @@ void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES
 /* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 
-/* A, B, D, and C where it is separate; behind them those of the epilogue that it has, in this order. */
+/* A, B, D, and C where it is separate; behind them those of the epilogue that it has, or the arrays of pointers, in this
+ * order. */
 enum {
   AT_GEMM_A,
   AT_GEMM_B,
@@ -192,6 +195,10 @@ enum {
   AT_GEMM_AMAX_D,
   AT_GEMM_ZERO_A,
   AT_GEMM_ZERO_B,
+  AT_GEMM_A_POINTERS,
+  AT_GEMM_B_POINTERS,
+  AT_GEMM_D_POINTERS,
+  AT_GEMM_C_POINTERS,
   AT_GEMM_BUFFERS
 };
 /* Where each lies among the buffers of a problem; -1: it has none. */

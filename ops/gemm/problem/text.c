@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
  * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=,
- * stride_a= ... (elements or "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth
+ * stride_a= ... (elements or "broadcast"), workspace=bytes, pointers=host or pointers=device (arrays of pointers). "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth
  * size. Texts that are read may leave the accuracy out (strict) and may say row-major; those that are written are
  * column-major. */
 #include <string.h>
 
+#include "ops/gemm/problem/arrays.h"
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/scaling.h"
 #include "src/base/struct_size.h"
@@ -22,6 +23,7 @@ static bool put_contract(const at_gemm *g, bool swap, char *out, size_t size, si
   bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)g->accuracy, g->deterministic);
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
   ok = ok && (!at_gemm_8bit(g->dtype) || at_gemm_put_scaling(g, swap, out, size, at));
+  if (g->pointers) ok = ok && at_append(out, size, at, " pointers=%s", at_gemm_pointers_names[g->pointers]);
   ok = ok && (!at_gemm_has_epilogue(g) || at_gemm_put_epilogue(g, swap, out, size, at));
   return ok && at_text_put_limits(out, size, at, g->alignment, g->workspace_cap);
 }
@@ -62,7 +64,7 @@ static bool put_shapes(const at_gemm *g, bool swap, char *out, size_t size, size
   for (int i = 0; i < count; i++)
     if (each[i].ld != (each[i].packed > 1 ? each[i].packed : 1))
       ok = ok && at_append(out, size, at, " %s=%lld", each[i].ld_name, (long long)each[i].ld);
-  for (int i = 0; i < count && g->batch != 1; i++) {
+  for (int i = 0; i < count && g->batch != 1 && !g->pointers; i++) {
     if (each[i].stride == 0)
       ok = ok && at_append(out, size, at, " %s=broadcast", each[i].stride_name);
     else if (each[i].stride != each[i].ld * each[i].cols)
@@ -156,6 +158,8 @@ static bool read_option(char *word, void *into) {
     r->c = AT_C_SEPARATE;
   else if (strcmp(word, "beta=inplace") == 0)
     r->c = AT_C_INPLACE;
+  else if (strncmp(word, "pointers=", 9) == 0)
+    return at_gemm_read_pointers(word + 9, &r->problem.pointers);
   else
     return at_gemm_read_scaling(word, &r->problem) || at_gemm_read_epilogue(word, &r->problem);
   return true;
@@ -168,13 +172,14 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
       {"sizes as MxNxK or MxNxKxBATCH, each 1 or more; a batch of 0 is one matrix", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
-       "more, or broadcast), workspace=; of 8-bit types " AT_GEMM_SCALING_WORDS
+       "more, or broadcast), workspace=, pointers=host or device; of 8-bit types " AT_GEMM_SCALING_WORDS
        "; of an epilogue " AT_GEMM_EPILOGUE_WORDS ", and ld_aux= ... stride_residual=",
        read_option, true}};
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
   attune_status status = at_text_read(text, at_gemm_op.name, kinds, AT_COUNT(kinds), r);
   r->problem.contract = r->terms.contract;
+  if (r->problem.pointers == ATTUNE_POINTERS_DEVICE) r->problem.alignment = r->terms.alignment;
   if (status == ATTUNE_OK && r->c == AT_C_INPLACE) { /* C is D */
     r->problem.ldc = r->problem.ldd;
     r->problem.stride_c = r->problem.stride_d;

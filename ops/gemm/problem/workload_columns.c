@@ -2,6 +2,7 @@
  * workload_columns.c: a workload's row to a problem. */
 #include <string.h>
 
+#include "ops/gemm/problem/arrays.h"
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/scaling.h"
 #include "tuning/op/columns.h"
@@ -29,6 +30,7 @@ const char *const at_gemm_columns[] = {"dtype",
                                        "ld_residual",
                                        "stride_aux",
                                        "stride_residual",
+                                       "pointers",
                                        AT_CONTRACT_COLUMNS,
                                        NULL};
 
@@ -45,15 +47,17 @@ static attune_status read_number(const at_column *field, attune_gemm_problem *p,
 
 static attune_status read_words(const at_column *field, attune_gemm_problem *p, bool *known) {
   static const char *const transposes[] = {"n", "t", "c"}, *const layouts[] = {"column-major", "row-major"};
-  int trans_a = (int)p->trans_a, trans_b = (int)p->trans_b, layout = (int)p->layout;
+  int trans_a = (int)p->trans_a, trans_b = (int)p->trans_b, layout = (int)p->layout, pointers = p->pointers;
   attune_status status = at_column_dtype(field, "dtype", AT_GEMM_DTYPES, &p->dtype, known);
   if (!*known) status = at_column_dtype(field, "dtype_out", AT_GEMM_DTYPES_OUT, &p->dtype_out, known);
   if (!*known) status = at_column_word(field, "transa", transposes, 3, &trans_a, known);
   if (!*known) status = at_column_word(field, "transb", transposes, 3, &trans_b, known);
   if (!*known) status = at_column_word(field, "layout", layouts, 2, &layout, known);
+  if (!*known) status = at_column_word(field, "pointers", at_gemm_pointers_names, 3, &pointers, known);
   p->trans_a = (attune_transpose)trans_a;
   p->trans_b = (attune_transpose)trans_b;
   p->layout = (attune_layout)layout;
+  p->pointers = (uint8_t)pointers;
   return status;
 }
 

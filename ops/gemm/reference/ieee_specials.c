@@ -376,7 +376,7 @@ int at_gemm_ieee_specials_count(const void *problem) {
 }
 
 static bool is_c(const at_gemm *g, int buffer) {
-  return (g->c == AT_C_INPLACE && buffer == 2) || buffer == 3;
+  return (g->c == AT_C_INPLACE && buffer == AT_GEMM_D) || (g->c == AT_C_SEPARATE && buffer == AT_GEMM_C);
 }
 
 int at_gemm_ieee_specials_contents(const void *problem, int which, int buffer) {

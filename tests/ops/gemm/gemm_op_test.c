@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm_op_test.c: gemm as the conformance tests see it: the cases of gemm_cases.h, and real ones with epilogues. */
+ * gemm_op_test.c: gemm as the conformance tests see it: the cases of gemm_cases.h, real ones with
+ * epilogues, and batches whose matrices arrays of pointers name. */
 #include <math.h>
 
 #include "ops/gemm/host/host_reference.h"
@@ -9,7 +10,7 @@
 #include "tests/ops/gemm/gemm_cases.h"
 #include "tests/ops/op_test.h"
 
-enum { EPILOGUES = 420 };
+enum { EPILOGUES = 420, ARRAYS = 260 };
 
 static int draw(uint64_t *state, int count) {
   return (int)(at_splitmix64(state) % (uint64_t)count);
@@ -39,7 +40,7 @@ static void draw_epilogue(uint64_t *state, attune_gemm_problem *p) {
 }
 
 static int case_count(void) {
-  return at_gemm_case_count() + EPILOGUES;
+  return at_gemm_case_count() + EPILOGUES + ARRAYS;
 }
 
 static bool case_at(int index, void *problem) {
@@ -47,7 +48,11 @@ static bool case_at(int index, void *problem) {
   bool swap = false;
   const int more = index - at_gemm_case_count();
   at_gemm_case_at(more < 0 ? index : more * 131 % at_gemm_case_count(), &c);
-  if (more >= 0) {
+  if (more >= EPILOGUES) {
+    attune_gemm_problem *p = &c.problem;
+    p->pointers = (uint8_t)(1 + more % 2);
+    p->stride_a = p->stride_b = p->stride_c = p->stride_d = 0;
+  } else if (more >= 0) {
     uint64_t state = (uint64_t)more * 0x9E3779B97F4A7C15u + 777;
     if (at_gemm_complex(c.problem.dtype)) return false;
     draw_epilogue(&state, &c.problem);
@@ -140,6 +145,12 @@ static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], co
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands o;
   at_gemm_op.operands->bind(problem, pointers, scalars, &o);
+  if (g->pointers) {
+    o.a = pointers[AT_GEMM_A];
+    o.b = pointers[AT_GEMM_B];
+    o.d = pointers[AT_GEMM_D];
+    o.c = pointers[g->c == AT_C_SEPARATE ? AT_GEMM_C : AT_GEMM_D];
+  }
   for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, &o, b, 0, g->m, 0, g->n);
   if (!at_gemm_has_epilogue(g)) return;
   for (int64_t b = 0; b < g->batch; b++)

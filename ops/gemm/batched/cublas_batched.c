@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cublas_batched.c: the vendor's product of matrices that arrays of pointers name, cublasGemmBatchedEx, the default on
+ * CUDA. It adds to D in place. */
+#include <stdlib.h>
+
+#include "ops/gemm/batched/batched.h"
+#include "ops/gemm/cublas/cuda_types.h"
+#include "src/cuda/blas/blas.h"
+#include "tuning/op/registry.h"
+
+static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
+  const at_gemm *g = at_gemm_of(problem);
+  (void)self, (void)device;
+  return g->pointers == ATTUNE_POINTERS_DEVICE && g->c != AT_C_SEPARATE && !at_gemm_complex(g->dtype) &&
+         at_cublas_open() == ATTUNE_OK;
+}
+
+static int configurations(const at_implementation *self, const void *problem, attune_device *device,
+                          at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
+  if (max < 1) return 0;
+  out[0].text[0] = '\0';
+  return 1;
+}
+
+static attune_status prepare(at_plan *plan) {
+  if (plan->configuration.text[0] != '\0')
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas_batched has none", plan->configuration.text);
+  const uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
+  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
+  return ATTUNE_OK;
+}
+
+/* `k` 0: D = beta D. The device is current. */
+static attune_status multiply(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o, int64_t k,
+                              size_t workspace) {
+  const cudaDataType_t in = at_gemm_cuda_type(g->dtype), out = at_gemm_cuda_type(g->dtype_out);
+  const at_gemm_scalar alpha = at_gemm_scalar_of(g, o->alpha),
+                       beta = at_gemm_scalar_of(g, g->c == AT_C_NONE ? 0.0 : o->beta);
+  const cublasMath_t math = g->accuracy == ATTUNE_REDUCED ? CUBLAS_DEFAULT_MATH : AT_CUDA_STRICT_MATH;
+  const void *const *a = o->a, *const *b = o->b;
+  void *const *d = o->d;
+  cublasHandle_t handle = NULL;
+  AT_TRY(at_cuda_blas_mode(stream, math, workspace, &handle));
+  const cublasStatus_t status = at_cublas.cublasGemmBatchedEx_64(
+      handle, at_gemm_operation(g->trans_a), at_gemm_operation(g->trans_b), g->m, g->n, k, &alpha, a, in, g->lda, b, in,
+      g->ldb, &beta, d, out, g->ldd, g->batch, at_gemm_compute_type(g), CUBLAS_GEMM_DEFAULT);
+  return at_cublas_check(stream->device, status, "cublasGemmBatchedEx");
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const at_gemm *g = at_gemm_of(plan->problem);
+  at_cuda_scope scope;
+  AT_TRY(at_cuda_enter(&scope, plan->device));
+  const attune_status status = multiply(stream, g, operands, g->k, plan->workspace_bytes);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+/* Neither A nor B is read where k is 0; D's array stands for theirs. */
+attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
+  at_gemm_operands only = *run;
+  at_gemm none = *g;
+  at_cuda_scope scope;
+  if (at_gemm_complex(g->dtype))
+    return at_fail(ATTUNE_UNSUPPORTED, "problem.dtype is %s; GPUs multiply f64, f32, f16 and bf16 only",
+                   attune_dtype_name((attune_dtype)g->dtype));
+  only.a = only.b = run->d;
+  none.lda = at_gemm_rows_a(g) > 1 ? at_gemm_rows_a(g) : 1;
+  none.ldb = at_gemm_rows_b(g) > 1 ? at_gemm_rows_b(g) : 1;
+  AT_TRY(at_cublas_open());
+  AT_TRY(at_cuda_enter(&scope, stream->device));
+  const attune_status status = multiply(stream, &none, &only, 0, 0);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                    char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublas-%s", at_cublas_version());
+}
+
+const at_implementation at_gemm_cublas_batched = {
+    .name = "cublas_batched",
+    .version = 1,
+    .backend = "cuda",
+    .supports = supports,
+    .configurations = configurations,
+    .prepare = prepare,
+    .launch = launch,
+    .depends = depends,
+};
