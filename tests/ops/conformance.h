@@ -130,6 +130,7 @@ static inline void conform_give_data(conform_scene *s, int d) {
   for (int i = 0; i < s->set->buffer_count; i++) {
     const at_buffer *buffer = &s->set->buffers[i];
     void *const to = s->set->pointers[0][i];
+    if (buffer->addresses) continue; /* they are the set's own */
     if (buffer->input)
       OK(attune_copy(s->stream, to, s->data[d]->pointers[0][i], buffer->bytes));
     else
