@@ -11,8 +11,8 @@
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   (void)self, (void)device;
-  return g->pointers == ATTUNE_POINTERS_DEVICE && g->c != AT_C_SEPARATE && !at_gemm_complex(g->dtype) &&
-         at_cublas_open() == ATTUNE_OK;
+  return g->pointers == ATTUNE_POINTERS_DEVICE && g->c != AT_C_SEPARATE && !at_gemm_8bit(g->dtype) &&
+         at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -35,8 +35,9 @@ static attune_status prepare(at_plan *plan) {
 static attune_status multiply(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o, int64_t k,
                               size_t workspace) {
   const cudaDataType_t in = at_gemm_cuda_type(g->dtype), out = at_gemm_cuda_type(g->dtype_out);
-  const at_gemm_scalar alpha = at_gemm_scalar_of(g, o->alpha),
-                       beta = at_gemm_scalar_of(g, g->c == AT_C_NONE ? 0.0 : o->beta);
+  const at_gemm_scalar alpha = at_gemm_scalar_of(g, o->alpha, o->alpha_imag),
+                       beta = g->c == AT_C_NONE ? at_gemm_scalar_of(g, 0.0, 0.0)
+                                                : at_gemm_scalar_of(g, o->beta, o->beta_imag);
   const cublasMath_t math = g->accuracy == ATTUNE_REDUCED ? CUBLAS_DEFAULT_MATH : AT_CUDA_STRICT_MATH;
   const void *const *a = o->a, *const *b = o->b;
   void *const *d = o->d;
@@ -62,9 +63,6 @@ attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *
   at_gemm_operands only = *run;
   at_gemm none = *g;
   at_cuda_scope scope;
-  if (at_gemm_complex(g->dtype))
-    return at_fail(ATTUNE_UNSUPPORTED, "problem.dtype is %s; GPUs multiply f64, f32, f16 and bf16 only",
-                   attune_dtype_name((attune_dtype)g->dtype));
   only.a = only.b = run->d;
   none.lda = at_gemm_rows_a(g) > 1 ? at_gemm_rows_a(g) : 1;
   none.ldb = at_gemm_rows_b(g) > 1 ? at_gemm_rows_b(g) : 1;

@@ -35,6 +35,9 @@ attune_status at_gemm_check_pointers(const attune_gemm_problem *p) {
   if (at_gemm_asks_epilogue(p))
     return AT_INVALID("problem.epilogue is not empty, but problem.pointers is %s (%d); should be empty",
                       at_gemm_pointers_names[p->pointers], p->pointers);
+  if (at_gemm_8bit(p->dtype))
+    return AT_INVALID("problem.dtype is %s, but problem.pointers is %s (%d); should be none (0)",
+                      attune_dtype_name(p->dtype), at_gemm_pointers_names[p->pointers], p->pointers);
   return check_no_strides(p);
 }
 
