@@ -17,7 +17,8 @@
  *   and partial sums in the output type. A complex element counts as a whole: its error is bounded by its size, for
  *   each of its parts. equivalent: also complex products by three real ones, which lose more of the smaller part.
  * - Workload columns (workload.h): dtype, m, n and k are required; transa, transb, batch, dtype_out, layout, lda, ldb,
- *   ldc, ldd, stride_a, stride_b, stride_c, stride_d and pointers are optional. A row without an operation is a gemm. */
+ *   ldc, ldd, stride_a, stride_b, stride_c, stride_d, epilogue, scaling, pointers and the pitches of an epilogue's
+ *   matrices are optional. A row without an operation is a gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
@@ -55,8 +56,8 @@ typedef enum attune_bias_gradient {
   ATTUNE_BIAS_GRADIENT_N = 4
 } attune_bias_gradient;
 
-/* Where the matrices of a batch are: the strides say it; arrays of pointers say it, which lie in memory that the host can
- * read, or in memory that the device can. */
+/* Where the matrices of a batch are: the strides say it; arrays of pointers say it, which lie in memory that the
+ * host can read, or in memory that the device can. */
 typedef enum attune_pointers {
   ATTUNE_POINTERS_NONE = 0,
   ATTUNE_POINTERS_HOST = 1,
@@ -81,11 +82,11 @@ typedef struct attune_gemm_epilogue {
   uint8_t clamp;         /* 1: to clamp_min ... clamp_max */
 } attune_gemm_epilogue;
 
-/* What multiplies a matrix of 8-bit elements: nothing; one f32; one f32 for each row of op(A), or column of op(B); one
- * for each 128 elements along k of such a row or column; one for each 128 x 128 elements of op(A) or op(B). With L = k /
- * 128, rounded up: the scale of element (i,p) of op(A), or (p,i) of op(B), is scale[i] of a vector, scale[i + (p / 128)
- * rows] of 1 x 128, rows being m or n, and scale[p / 128 + (i / 128) L4] of 128 x 128, L4 being L rounded up to a
- * multiple of 4. */
+/* What multiplies a matrix of 8-bit elements: nothing; one f32; one f32 for each row of op(A), or column of op(B);
+ * one for each 128 elements along k of such a row or column; one for each 128 x 128 elements of op(A) or op(B). With
+ * L = k / 128, rounded up: the scale of element (i,p) of op(A), or (p,i) of op(B), is scale[i] of a vector, scale[i
+ * + (p / 128) rows] of 1 x 128, rows being m or n, and scale[p / 128 + (i / 128) L4] of 128 x 128, L4 being L
+ * rounded up to a multiple of 4. */
 typedef enum attune_scale {
   ATTUNE_SCALE_NONE = 0,
   ATTUNE_SCALE_TENSOR = 1,
@@ -197,8 +198,8 @@ typedef struct attune_gemm_batched_operands {
 /* attune_gemm of matrices that lie anywhere. problem.pointers is ATTUNE_POINTERS_HOST or, on a GPU,
  * ATTUNE_POINTERS_DEVICE; the strides are 0. Arrays and matrices must stay valid and unchanged, but for D, until the
  * stream has done this work; for a capture, as long as its graph is launched.
- * - Arrays in host memory are checked: no pointer is NULL or misaligned, no two matrices of D overlap, and none overlaps
- *   a matrix that is read. Each D is compared with those next to it in address order, up to 8 that reach into it.
+ * - Arrays in host memory are checked: no pointer is NULL or misaligned, no two matrices of D overlap, and none
+ *   overlaps a matrix that is read. Each D is compared with those next to it in address order, up to 8 that reach into it.
  *   Inputs may be equal or overlap. On a GPU the arrays are copied to the device in stream order.
  * - Arrays in device memory are not read by the call, so that they may be written by earlier work of the stream; what
  *   they hold is not checked.

@@ -311,8 +311,8 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
   return call_hinted(tuner, stream, problem, operands, false);
 }
 
-/* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places, whether
- * the caller's arrays of pointers are in host memory. */
+/* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places,
+ * whether the caller's arrays of pointers are in host memory. */
 enum {
   FLAG_ALIGNMENT = AT_ALIGNMENT - 1,
   FLAG_C_SHIFT = 7,

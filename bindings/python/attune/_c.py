@@ -123,7 +123,8 @@ class PointerInfo(ctypes.Structure):
                 ("held", _int)]
 
 
-STRUCTS = {"attune_contract": Contract, "attune_gemm_problem": GemmProblem, "attune_gemm_operands": GemmOperands,
+STRUCTS = {"attune_contract": Contract, "attune_gemm_epilogue": GemmEpilogue,
+           "attune_gemm_scaling": GemmScaling, "attune_gemm_problem": GemmProblem, "attune_gemm_operands": GemmOperands,
            "attune_tensor": Tensor, "attune_scalar": Scalar, "attune_elementwise_operands": ElementwiseOperands,
            "attune_elementwise_words": ElementwiseWords, "attune_tuner_options": TunerOptions,
            "attune_tune_options": TuneOptions, "attune_decision_info": DecisionInfo,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
  * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=,
- * stride_a= ... (elements or "broadcast"), workspace=bytes, pointers=host or pointers=device (arrays of pointers). "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth
- * size. Texts that are read may leave the accuracy out (strict) and may say row-major; those that are written are
- * column-major. */
+ * stride_a= ... (elements or "broadcast"), workspace=bytes, pointers=host or pointers=device (arrays of pointers).
+ * "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. Texts that are read may leave the accuracy out
+ * (strict) and may say row-major; those that are written are column-major. */
 #include <string.h>
 
 #include "ops/gemm/problem/arrays.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_batched.c: arrays of pointers on a GPU, in host memory and in device memory: results, capture, tuning, arrays
- * on the wrong side. Exits 77 where there is no GPU. */
+ * test_cuda_batched.c: arrays of pointers on a GPU, in host memory and in device memory: results, capture, tuning,
+ * arrays on the wrong side. Exits 77 where there is no GPU. */
 #include "tests/support/check.h"
 #include "tuning/store/decision.h"
 

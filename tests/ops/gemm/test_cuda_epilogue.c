@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_epilogue.c: every implementation that takes an epilogue on a GPU, by the conformance cases that have one: on
- * ordinary data, with other scalars and with special values, between guards. What is attune's own must be right;
- * cuBLASLt's algorithms may lose special values that the first step's default keeps, and are listed. Exits 77 where there
- * is no GPU. ATTUNE_TEST_PROBLEMS: how many cases (90). */
+ * test_cuda_epilogue.c: every implementation that takes an epilogue on a GPU, by the conformance cases that have
+ * one: on ordinary data, with other scalars and with special values, between guards. What is attune's own must be
+ * right; cuBLASLt's algorithms may lose special values that the first step's default keeps, and are listed. Exits 77
+ * where there is no GPU. ATTUNE_TEST_PROBLEMS: how many cases (90). */
 #include "tests/support/check.h"
 
 #include "ops/gemm/problem/problem.h"
@@ -72,7 +72,7 @@ TEST(each_case_by_each) {
   for (int index = count - 1; index >= 0 && done < wanted && (double)(at_now_ns() - start) < SWEEP_NS; index -= 3) {
     uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
     if (!op_test->case_at(index, problem)) continue;
-    if (!at_gemm_has_epilogue(at_gemm_of(problem))) break;
+    if (!at_gemm_has_epilogue(at_gemm_of(problem))) continue;
     at_gemm_op.problem->fold(problem, device);
     check_case(at_gemm_of(problem), index);
     done++;
@@ -85,7 +85,7 @@ TEST(each_case_by_each) {
   }
   print_message("%d cases, %d refused\n", done, refused);
   assert_int_equal(wrong, 0);
-  assert_true(done > 20);
+  assert_true(done >= (wanted < 20 ? wanted : 20));
 }
 
 /* Problems of the sizes that fast kernels want, tuned as by a program; the winner is verified by the search. */

@@ -8,7 +8,7 @@
 #include "tests/ops/gemm/gemm_oracle.h"
 #include "tuning/op/registry.h"
 
-enum { MOST = 256, MOST_SEEN = 24 };
+enum { MOST = 256, MOST_SEEN = 48 };
 
 static attune_device *device;
 static attune_stream *made; /* a created stream: asynchronous */

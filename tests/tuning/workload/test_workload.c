@@ -210,6 +210,7 @@ TEST(unknown_columns_are_told_where_they_stand) {
   expect_refused("# a comment\ndtype,m,n,k,ldaa\n",
                  ":2:13: \"ldaa\" is not a column of gemm; should be name, op, count or one of dtype, dtype_out, "
                  "transa, transb, m, n, k, batch, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, "
+                 "epilogue, scaling, ld_aux, ld_residual, stride_aux, stride_residual, pointers, "
                  "contract, deterministic, align, workspace");
   expect_refused("shape,expression\n8,a\n",
                  ":1:1: column \"shape\" belongs to elementwise; needs a column op with \"elementwise\"");
