@@ -236,13 +236,19 @@ static void check_calls(attune_tuner *tuner, const at_op_test *op_test, const vo
   void *calls = NULL;
   char text[AT_PROBLEM_CHARS];
   OK(op->problem->format(problem, text, sizeof text));
+  if (strstr(text, "pointers=device")) { /* of GPUs */
+    at_operand_set_destroy(one);
+    at_operand_set_destroy(row);
+    return;
+  }
   const at_bare_calls each = {row->operands, row->operands_stride, row->copies, 0, 0};
   OK(op_test->call(tuner, stream, problem, at_operand_set_operands(one, 1)));
   OK(op->calls->create(&calls, tuner, problem, &each));
   OK(op->calls->run(calls, stream, 2 * row->copies + 1, 2 * row->copies + 2));
   for (int copy = 0; copy < 2; copy++)
     for (int i = 0; i < one->buffer_count; i++)
-      if (memcmp(one->pointers[copy][i], row->pointers[copy][i], one->buffers[i].bytes) != 0)
+      if (!one->buffers[i].addresses &&
+          memcmp(one->pointers[copy][i], row->pointers[copy][i], one->buffers[i].bytes) != 0)
         fail_msg("%s: copy %d differs in buffer %d", text, copy, i);
   op->calls->destroy(calls);
   at_operand_set_destroy(one);
