@@ -207,7 +207,6 @@ attune_status at_gemm_epilogue_column(const at_column *field, attune_gemm_proble
     return at_fail(ATTUNE_BAD_DATA, "epilogue is longer than %zu characters", sizeof words - 1);
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!at_gemm_read_epilogue(word, p))
-      return at_fail(ATTUNE_BAD_DATA, "epilogue has the word \"%.60s\"; should be words of " AT_GEMM_EPILOGUE_WORDS,
-                     word);
+      return at_fail(ATTUNE_BAD_DATA, "epilogue is \"%.40s\"; should be words of " AT_GEMM_EPILOGUE_WORDS, word);
   return ATTUNE_OK;
 }

@@ -235,7 +235,6 @@ attune_status at_gemm_scaling_column(const at_column *field, attune_gemm_problem
     return at_fail(ATTUNE_BAD_DATA, "scaling is longer than %zu characters", sizeof words - 1);
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!at_gemm_read_scaling(word, p))
-      return at_fail(ATTUNE_BAD_DATA, "scaling has the word \"%.60s\"; should be words of " AT_GEMM_SCALING_WORDS,
-                     word);
+      return at_fail(ATTUNE_BAD_DATA, "scaling is \"%.40s\"; should be words of " AT_GEMM_SCALING_WORDS, word);
   return ATTUNE_OK;
 }
