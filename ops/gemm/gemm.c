@@ -102,11 +102,16 @@ static inline unsigned element_size(unsigned dtype) {
 }
 
 /* Do operands of this class suit their elements? True only if that follows from the class alone. */
+/* Eight bytes, by a load of their own. */
+static inline uint64_t word_at(const void *p) {
+  uint64_t word;
+  memcpy(&word, p, sizeof word);
+  return word;
+}
+
 /* Does the problem need a second look, since more than a product of real matrices is asked for? */
 static inline bool is_extended(const attune_gemm_problem *p) {
-  uint64_t more[3]; /* epilogue, scaling, pointers */
-  memcpy(more, &p->epilogue, sizeof more);
-  return (more[0] | more[1] | more[2]) != 0;
+  return (word_at(&p->epilogue) | word_at(&p->scaling) | word_at(&p->pointers)) != 0;
 }
 
 static inline bool suits_at_once(const attune_gemm_problem *p, at_gemm_use use) {
