@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel.h: GEMM kernels of attune's own: families, each a kernel text with tunables. What one family knows of itself
- * is an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh. */
+ * is an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh and
+ * kernel_ptx.cuh. */
 #ifndef AT_GEMM_KERNEL_H
 #define AT_GEMM_KERNEL_H
 

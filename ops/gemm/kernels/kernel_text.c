@@ -8,6 +8,7 @@
 
 #include "gemm_epilogue_cuh.h"
 #include "gemm_kernel_cuh.h"
+#include "gemm_kernel_ptx_cuh.h"
 
 void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value) {
   if (recipe->define_count < AT_GEMM_DEFINES) recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
@@ -135,7 +136,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
              *text = apart ? family->before_text : family->text;
   const char *epilogue = !apart && spec_has_epilogue(recipe) ? at_gemm_epilogue_cuh : "";
   const int defines = apart ? recipe->before_defines : recipe->define_count;
-  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(epilogue) + strlen(first) + strlen(second) + strlen(text) +
+  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(at_gemm_kernel_ptx_cuh) + strlen(epilogue) + strlen(first) + strlen(second) + strlen(text) +
                       48 * (size_t)(AT_GEMM_DEFINES + 1);
   size_t at = 0;
   *out = malloc(size);
@@ -144,7 +145,7 @@ attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_g
   for (int i = 0; i < defines; i++)
     fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
   if (before && !apart) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
-  fits = fits && at_append(*out, size, &at, "%s%s%s%s%s", at_gemm_kernel_cuh, epilogue, first, second, text);
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s%s%s", at_gemm_kernel_cuh, at_gemm_kernel_ptx_cuh, epilogue, first, second, text);
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;
