@@ -91,6 +91,6 @@ int at_gemm_spread(int64_t blocks, int needed, const at_machine *machine);
 
 /* How the kernel is launched: each tile by a cluster's blocks, so many times along k as there are parts, whose sums a
  * second launch adds. */
-void at_block_launch(at_gemm_launch_spec *recipe, const at_gemm_shape *s, const at_block_choice *c, int shared_bytes);
+void at_block_launch(at_gemm_launch_spec *spec, const at_gemm_shape *s, const at_block_choice *c, int shared_bytes);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct kernel_plan {
   at_jit_config config, before, after; /* a grid of 0: there is none before or after */
   at_gemm_mapped_arguments given;      /* its maps only where `mapped` */
   at_tensor_shape maps[2];
-  bool swapped, mapped, copied[2]; /* as of a recipe */
+  bool swapped, mapped, copied[2]; /* as of a spec */
   size_t places[2];
 } kernel_plan;
 
@@ -55,19 +55,19 @@ bool at_gemm_kernel_depends(const at_implementation *self, const at_configuratio
   return at_jit_depends(out, size);
 }
 
-static attune_status describe(at_gemm_launch_spec *recipe, const at_implementation *self, const at_gemm *g,
+static attune_status describe(at_gemm_launch_spec *spec, const at_implementation *self, const at_gemm *g,
                               const at_machine *machine, const at_configuration *configuration) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
-  if (!supports(family, g, machine) || !at_gemm_launch_spec_of(recipe, family, g, machine, configuration))
+  if (!supports(family, g, machine) || !at_gemm_launch_spec_of(spec, family, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
                    self->name);
   return ATTUNE_OK;
 }
 
 static attune_status load(at_jit_kernel **out, attune_device *device, const at_gemm_kernels *family,
-                          const at_gemm_launch_spec *recipe, bool before) {
+                          const at_gemm_launch_spec *spec, bool before) {
   char *text = NULL;
-  AT_TRY(at_gemm_text(&text, family, recipe, before));
+  AT_TRY(at_gemm_text(&text, family, spec, before));
   const at_kernel_source source = source_of(family, text);
   attune_status status = at_jit_get(out, device, &source);
   free(text);
@@ -95,26 +95,26 @@ static attune_status make_maps(kernel_plan *s, const at_gemm_launch_spec *r) {
 static attune_status open_plan(kernel_plan *s, at_plan *plan) {
   const at_gemm_kernels *family = at_gemm_kernels_of(plan->implementation);
   const at_machine machine = at_machine_of(plan->device);
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_cuda_scope scope;
   attune_status status =
-      describe(&recipe, plan->implementation, at_gemm_of(plan->problem), &machine, &plan->configuration);
-  if (status == ATTUNE_OK) status = load(&s->kernel, plan->device, family, &recipe, false);
-  if (status == ATTUNE_OK && at_gemm_has_before(family, &recipe))
-    status = load(&s->first, plan->device, family, &recipe, true);
+      describe(&spec, plan->implementation, at_gemm_of(plan->problem), &machine, &plan->configuration);
+  if (status == ATTUNE_OK) status = load(&s->kernel, plan->device, family, &spec, false);
+  if (status == ATTUNE_OK && at_gemm_has_before(family, &spec))
+    status = load(&s->first, plan->device, family, &spec, true);
   if (status != ATTUNE_OK) return status;
-  s->config = recipe.config;
-  s->before = recipe.before, s->after = recipe.after;
-  plan->workspace_bytes = recipe.workspace_bytes;
-  s->given.arguments = recipe.arguments;
-  s->swapped = recipe.swapped;
-  status = make_maps(s, &recipe);
+  s->config = spec.config;
+  s->before = spec.before, s->after = spec.after;
+  plan->workspace_bytes = spec.workspace_bytes;
+  s->given.arguments = spec.arguments;
+  s->swapped = spec.swapped;
+  status = make_maps(s, &spec);
   if (status == ATTUNE_OK) status = at_jit_check(s->kernel, &s->config);
   if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(before_of(s), &s->before);
   if (status == ATTUNE_OK && s->after.grid[0]) status = at_jit_check(s->kernel, &s->after);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
   if (status != ATTUNE_OK) return status;
-  status = settle_grid(s, &recipe, &machine, plan->device);
+  status = settle_grid(s, &spec, &machine, plan->device);
   at_cuda_leave(&scope);
   return status;
 }
@@ -147,11 +147,11 @@ void at_gemm_kernel_prepare_many(const at_implementation *self, const void *prob
   at_jit_request *requests = calloc(2 * (size_t)count, sizeof *requests);
   int made = 0;
   for (int i = 0; requests && i < count; i++) {
-    at_gemm_launch_spec recipe;
-    if (!at_gemm_launch_spec_of(&recipe, family, at_gemm_of(problem), &machine, &configurations[i])) continue;
-    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
+    at_gemm_launch_spec spec;
+    if (!at_gemm_launch_spec_of(&spec, family, at_gemm_of(problem), &machine, &configurations[i])) continue;
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &spec); before++) {
       char *text = NULL;
-      if (at_gemm_text(&text, family, &recipe, before) == ATTUNE_OK) requests[made++].source = source_of(family, text);
+      if (at_gemm_text(&text, family, &spec, before) == ATTUNE_OK) requests[made++].source = source_of(family, text);
     }
   }
   if (made > 0) at_jit_get_all(requests, made, device);
@@ -166,13 +166,13 @@ attune_status at_gemm_kernel_compile(const at_implementation *self, const void *
                                      const at_configuration *configuration, bool *made) {
   const at_gemm_kernels *family = at_gemm_kernels_of(self);
   const at_machine machine = at_machine_of(device);
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   bool any = false;
-  attune_status status = describe(&recipe, self, at_gemm_of(problem), &machine, configuration);
-  for (int before = 0; status == ATTUNE_OK && before <= (int)at_gemm_has_before(family, &recipe); before++) {
+  attune_status status = describe(&spec, self, at_gemm_of(problem), &machine, configuration);
+  for (int before = 0; status == ATTUNE_OK && before <= (int)at_gemm_has_before(family, &spec); before++) {
     char *text = NULL;
     bool now = false;
-    status = at_gemm_text(&text, family, &recipe, before);
+    status = at_gemm_text(&text, family, &spec, before);
     if (status != ATTUNE_OK) break;
     const at_kernel_source source = source_of(family, text);
     status = at_jit_compile(device, &source, made ? &now : NULL);

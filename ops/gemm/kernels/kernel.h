@@ -20,7 +20,7 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
-  void *sums;                   /* the workspace, of a recipe that asks for one */
+  void *sums;                   /* the workspace, of a spec that asks for one */
   int32_t phase, zero;          /* zero: 0, which a compiler cannot know */
   double alpha_imag, beta_imag; /* of complex problems */
   const void *bias;             /* of an epilogue */
@@ -74,18 +74,18 @@ typedef struct at_gemm_launch_spec {
 
 typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
-  bool complex;            /* takes complex types, too */
-  const char *first[2];    /* what goes between kernel.cuh and the text; NULL: nothing */
-  bool has_epilogue;       /* its sums become D by at_finish_at */
-  bool before_apart;       /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
-  const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
+  bool complex;         /* takes complex types, too */
+  const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool has_epilogue;    /* its sums become D by at_finish_at */
+  bool before_apart;    /* what launch specs launch before is a kernel of its own: the text with BEFORE defined as 1 */
+  const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the spec's first before_defines */
   bool (*supports)(const at_gemm *g, const at_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
   int (*candidates)(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide);
   /* False: the text is no configuration of the family, or not one for this problem. */
-  bool (*recipe)(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                 const at_configuration *configuration);
+  bool (*spec)(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
+               const at_configuration *configuration);
 } at_gemm_kernels;
 
 /* Of one of them, whose slots are AT_GEMM_KERNEL_SLOTS. */
@@ -117,19 +117,19 @@ AT_INLINE int64_t at_gemm_parts(int64_t size, int64_t unit) {
 }
 
 /* Appends NAME=VALUE. */
-void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value);
+void at_gemm_define_add(at_gemm_launch_spec *spec, const char *name, int value);
 
 /* The problem without pointers and scalars; IN and OUT are defined. */
-void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g);
+void at_gemm_launch_spec_start(at_gemm_launch_spec *spec, const at_gemm *g);
 
-/* The recipe's A and B change places, and so do m and n. */
-void at_gemm_launch_spec_swap(at_gemm_launch_spec *recipe);
+/* The spec's A and B change places, and so do m and n. */
+void at_gemm_launch_spec_swap(at_gemm_launch_spec *spec);
 
 /* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
 
 /* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
-void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g);
+void at_gemm_define_matrices(at_gemm_launch_spec *spec, const at_gemm *g);
 
 /* Is the problem's epilogue, if it has one, of those that a kernel does with its sums in registers: bias, activation
  * and clamp? */
@@ -140,21 +140,21 @@ bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *fam
                             const at_machine *machine, const at_configuration *configuration);
 
 /* A grid of `blocks` clusters of `split` blocks, by `batch` and `layers`, 0 as 1. */
-void at_gemm_launch_spec_grid(at_gemm_launch_spec *recipe, int64_t blocks, int split, int64_t batch, int64_t layers,
+void at_gemm_launch_spec_grid(at_gemm_launch_spec *spec, int64_t blocks, int split, int64_t batch, int64_t layers,
                               int threads, int shared_bytes);
 
 /* A call's operands: pointers and scalars. */
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
 
 /* The kernel's text into *out, to be freed; `before`: of the one that is launched before it. OUT_OF_MEMORY. */
-attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before);
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *spec, bool before);
 
-static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_gemm_launch_spec *recipe) {
-  return family->before_apart && recipe->before.grid[0] > 0;
+static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_gemm_launch_spec *spec) {
+  return family->before_apart && spec->before.grid[0] > 0;
 }
 
 /* The macros of the tunables, with the choice's values. */
-void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tunables, const void *choice);
+void at_gemm_define_tunables(at_gemm_launch_spec *spec, const at_tunables *tunables, const void *choice);
 
 bool at_gemm_kernel_supports(const at_implementation *self, const void *problem, attune_device *device);
 int at_gemm_kernel_configurations(const at_implementation *self, const void *problem, attune_device *device,

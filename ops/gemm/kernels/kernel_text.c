@@ -10,14 +10,14 @@
 #include "gemm_kernel_cuh.h"
 #include "gemm_kernel_ptx_cuh.h"
 
-void at_gemm_define_add(at_gemm_launch_spec *recipe, const char *name, int value) {
-  if (recipe->define_count < AT_GEMM_DEFINES) recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
+void at_gemm_define_add(at_gemm_launch_spec *spec, const char *name, int value) {
+  if (spec->define_count < AT_GEMM_DEFINES) spec->defines[spec->define_count++] = (at_gemm_define){name, value};
 }
 
-void at_gemm_define_tunables(at_gemm_launch_spec *recipe, const at_tunables *tunables, const void *choice) {
+void at_gemm_define_tunables(at_gemm_launch_spec *spec, const at_tunables *tunables, const void *choice) {
   for (const at_tunable *t = tunables->rows; t < tunables->rows + tunables->count; t++)
     for (int i = 0; i < 2; i++)
-      if (t->of[i].macro) at_gemm_define_add(recipe, t->of[i].macro, (int)at_tunable_get(&t->of[i], choice));
+      if (t->of[i].macro) at_gemm_define_add(spec, t->of[i].macro, (int)at_tunable_get(&t->of[i], choice));
 }
 
 static int dtype_number(uint8_t dtype) {
@@ -31,40 +31,40 @@ static int dtype_number(uint8_t dtype) {
   }
 }
 
-void at_gemm_launch_spec_start(at_gemm_launch_spec *recipe, const at_gemm *g) {
+void at_gemm_launch_spec_start(at_gemm_launch_spec *spec, const at_gemm *g) {
   const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
                 out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
-  *recipe = (at_gemm_launch_spec){.arguments = {.lda = g->lda * in,
-                                                .ldb = g->ldb * in,
-                                                .ldc = g->ldc * out,
-                                                .ldd = g->ldd * out,
-                                                .stride_a = g->stride_a * in,
-                                                .stride_b = g->stride_b * in,
-                                                .stride_c = g->stride_c * out,
-                                                .stride_d = g->stride_d * out,
-                                                .m = (int32_t)g->m,
-                                                .n = (int32_t)g->n,
-                                                .k = (int32_t)g->k,
-                                                .batch = (int32_t)g->batch}};
-  at_gemm_define_add(recipe, "IN", dtype_number(g->dtype));
-  at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
+  *spec = (at_gemm_launch_spec){.arguments = {.lda = g->lda * in,
+                                              .ldb = g->ldb * in,
+                                              .ldc = g->ldc * out,
+                                              .ldd = g->ldd * out,
+                                              .stride_a = g->stride_a * in,
+                                              .stride_b = g->stride_b * in,
+                                              .stride_c = g->stride_c * out,
+                                              .stride_d = g->stride_d * out,
+                                              .m = (int32_t)g->m,
+                                              .n = (int32_t)g->n,
+                                              .k = (int32_t)g->k,
+                                              .batch = (int32_t)g->batch}};
+  at_gemm_define_add(spec, "IN", dtype_number(g->dtype));
+  at_gemm_define_add(spec, "OUT", dtype_number(g->dtype_out));
 }
 
 /* After a change of A and B. */
-static void define_epilogue(at_gemm_launch_spec *recipe, const at_gemm *g) {
+static void define_epilogue(at_gemm_launch_spec *spec, const at_gemm *g) {
   static const uint8_t other[] = {0, ATTUNE_BIAS_N, ATTUNE_BIAS_M};
   const attune_gemm_epilogue *e = &g->epilogue;
   if (!at_gemm_has_epilogue(g)) return;
-  at_gemm_define_add(recipe, "EPILOGUE", 1);
-  at_gemm_define_add(recipe, "BIAS", recipe->swapped ? other[e->bias] : e->bias);
-  at_gemm_define_add(recipe, "BIAS_TYPE", dtype_number(e->bias_dtype));
-  at_gemm_define_add(recipe, "ACTIVATION", e->activation);
-  at_gemm_define_add(recipe, "CLAMP", e->clamp);
+  at_gemm_define_add(spec, "EPILOGUE", 1);
+  at_gemm_define_add(spec, "BIAS", spec->swapped ? other[e->bias] : e->bias);
+  at_gemm_define_add(spec, "BIAS_TYPE", dtype_number(e->bias_dtype));
+  at_gemm_define_add(spec, "ACTIVATION", e->activation);
+  at_gemm_define_add(spec, "CLAMP", e->clamp);
 }
 
 bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *family, const at_gemm *g,
                             const at_machine *machine, const at_configuration *configuration) {
-  if (!family->recipe(out, g, machine, configuration)) return false;
+  if (!family->spec(out, g, machine, configuration)) return false;
   define_epilogue(out, g);
   return true;
 }
@@ -102,16 +102,16 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
   return (int)(bits & (~bits + 1));
 }
 
-void at_gemm_define_matrices(at_gemm_launch_spec *recipe, const at_gemm *g) {
+void at_gemm_define_matrices(at_gemm_launch_spec *spec, const at_gemm *g) {
   const size_t in = attune_dtype_size((attune_dtype)g->dtype), out = attune_dtype_size((attune_dtype)g->dtype_out);
   const bool reads_c = g->c != AT_C_NONE;
-  at_gemm_define_add(recipe, "TRANS_A", g->trans_a);
-  at_gemm_define_add(recipe, "TRANS_B", g->trans_b);
-  at_gemm_define_add(recipe, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
-  at_gemm_define_add(recipe, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
-  at_gemm_define_add(recipe, "BYTES_C", reads_c ? at_gemm_grain(g, out, g->n, g->ldc, g->stride_c) : 16);
-  at_gemm_define_add(recipe, "BYTES_D", at_gemm_grain(g, out, g->n, g->ldd, g->stride_d));
-  at_gemm_define_add(recipe, "READS_C", reads_c);
+  at_gemm_define_add(spec, "TRANS_A", g->trans_a);
+  at_gemm_define_add(spec, "TRANS_B", g->trans_b);
+  at_gemm_define_add(spec, "BYTES_A", at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a));
+  at_gemm_define_add(spec, "BYTES_B", at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b));
+  at_gemm_define_add(spec, "BYTES_C", reads_c ? at_gemm_grain(g, out, g->n, g->ldc, g->stride_c) : 16);
+  at_gemm_define_add(spec, "BYTES_D", at_gemm_grain(g, out, g->n, g->ldd, g->stride_d));
+  at_gemm_define_add(spec, "READS_C", reads_c);
 }
 
 void at_gemm_launch_spec_grid(at_gemm_launch_spec *r, int64_t blocks, int split, int64_t batch, int64_t layers,
@@ -123,29 +123,30 @@ void at_gemm_launch_spec_grid(at_gemm_launch_spec *r, int64_t blocks, int split,
   if (split > 1) r->config.cluster[0] = (unsigned)split;
 }
 
-static bool spec_has_epilogue(const at_gemm_launch_spec *recipe) {
-  for (int i = 0; i < recipe->define_count; i++)
-    if (strcmp(recipe->defines[i].name, "EPILOGUE") == 0) return true;
+static bool spec_has_epilogue(const at_gemm_launch_spec *spec) {
+  for (int i = 0; i < spec->define_count; i++)
+    if (strcmp(spec->defines[i].name, "EPILOGUE") == 0) return true;
   return false;
 }
 
-attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before) {
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_launch_spec *spec, bool before) {
   const bool apart = before && family->before_text;
   const char *first = !apart && family->first[0] ? family->first[0] : "",
              *second = !apart && family->first[1] ? family->first[1] : "",
              *text = apart ? family->before_text : family->text;
-  const char *epilogue = !apart && spec_has_epilogue(recipe) ? at_gemm_epilogue_cuh : "";
-  const int defines = apart ? recipe->before_defines : recipe->define_count;
-  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(at_gemm_kernel_ptx_cuh) + strlen(epilogue) + strlen(first) + strlen(second) + strlen(text) +
-                      48 * (size_t)(AT_GEMM_DEFINES + 1);
+  const char *epilogue = !apart && spec_has_epilogue(spec) ? at_gemm_epilogue_cuh : "";
+  const int defines = apart ? spec->before_defines : spec->define_count;
+  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(at_gemm_kernel_ptx_cuh) + strlen(epilogue) + strlen(first) +
+                      strlen(second) + strlen(text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
   size_t at = 0;
   *out = malloc(size);
   if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
   bool fits = true;
   for (int i = 0; i < defines; i++)
-    fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
+    fits = fits && at_append(*out, size, &at, "#define %s %d\n", spec->defines[i].name, spec->defines[i].value);
   if (before && !apart) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
-  fits = fits && at_append(*out, size, &at, "%s%s%s%s%s%s", at_gemm_kernel_cuh, at_gemm_kernel_ptx_cuh, epilogue, first, second, text);
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s%s%s", at_gemm_kernel_cuh, at_gemm_kernel_ptx_cuh, epilogue, first,
+                           second, text);
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;

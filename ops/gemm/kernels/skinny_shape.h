@@ -18,7 +18,7 @@ typedef struct at_gemm_skinny_shape {
 
 at_gemm_skinny_shape at_gemm_skinny_shape_of(const at_gemm *g);
 
-/* The problem in the recipe, L as A and S as B; BYTES_L and BYTES_S (the widest loads), SMALL_K, TURNED, READS_C and
+/* The problem in the spec, L as A and S as B; BYTES_L and BYTES_S (the widest loads), SMALL_K, TURNED, READS_C and
  * RAGGED (16 bytes may reach beyond L) are defined. */
 void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, const at_gemm_skinny_shape *s);
 

@@ -120,8 +120,8 @@ static int candidates(const at_gemm *whole, const at_machine *machine, at_config
   return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *whole, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *whole, const at_machine *machine,
+                 const at_configuration *text) {
   const at_gemm s = cut(whole), *g = &s;
   choice c;
   if (!can(g, machine) || !at_tunables_parse(&tunables, &c, text) || !fits(g, &c)) return false;
@@ -143,7 +143,7 @@ static const at_gemm_kernels family = {
     .text = at_gemm_sm80_batched_reg_16b_cuh,
     .supports = supports,
     .candidates = candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm80_batched_reg_16b = {

@@ -181,8 +181,7 @@ static int candidates(const at_gemm *g, const at_machine *machine, at_configurat
   return AT_GEMM_OFFER(out, max, list, count, 0.0);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &s, &c, machine)) return false;
@@ -216,7 +215,7 @@ static const at_gemm_kernels family = {
     .complex = true,
     .supports = supports,
     .candidates = candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm80_batched_smem = {

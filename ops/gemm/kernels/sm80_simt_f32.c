@@ -217,8 +217,7 @@ static void define(at_gemm_launch_spec *out, const at_gemm *g, const shape *s, c
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
   const shape s = at_gemm_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
@@ -238,7 +237,7 @@ static const at_gemm_kernels family = {
     .first = {at_gemm_sm80_simt_f32_cuh},
     .supports = supports,
     .candidates = candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm80_simt_f32 = {

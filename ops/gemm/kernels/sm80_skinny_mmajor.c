@@ -207,8 +207,7 @@ static int candidates(const at_gemm *g, const at_machine *machine, at_configurat
   return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(&s, &c, machine)) return false;
@@ -232,7 +231,7 @@ static const at_gemm_kernels family = {
     .has_epilogue = true,
     .supports = supports,
     .candidates = candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm80_skinny_mmajor = {

@@ -62,8 +62,7 @@ static void set_grids(at_gemm_launch_spec *out, const at_wgmma_shape *s, const a
       .dependent = true};
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
   at_wgmma_choice c;
   if (!at_tunables_parse(&at_wgmma_tunables, &c, text)) return false;
   const at_wgmma_shape s = at_wgmma_shape_of(g, c.turned);
@@ -93,7 +92,7 @@ static const at_gemm_kernels family = {
     .before_text = at_gemm_sm90_wgmma_16b_pad_cuh,
     .supports = supports,
     .candidates = at_wgmma_candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm90_wgmma_16b = {

@@ -96,8 +96,7 @@ static int grain_of(const at_gemm *g, int64_t columns, int64_t ld, int64_t strid
   return at_gemm_grain(g, sizeof(float), columns, ld, stride);
 }
 
-static bool recipe(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine,
-                   const at_configuration *text) {
+static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
   choice c;
   if (!at_tunables_parse(&tunables, &c, text) || !fits(g, &c, machine)) return false;
   at_gemm_launch_spec_start(out, g);
@@ -129,7 +128,7 @@ static const at_gemm_kernels family = {
     .before_apart = true,
     .supports = supports,
     .candidates = candidates,
-    .recipe = recipe,
+    .spec = spec,
 };
 
 const at_implementation at_gemm_sm90_wgmma_bf16x6 = {

@@ -59,15 +59,15 @@ static bool has_text(const batch *b, uint64_t hash) {
 static void want_kernel(batch *b, const family *f, const trial *t) {
   static at_configuration list[ROOM];
   const at_machine machine = at_machine_of(device);
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   const int count = at_gemm_kernels_of(f->implementation)->candidates(&t->g, &machine, list, ROOM, between(0, 1));
   assert_true(count > 0);
   const at_configuration *chosen = &list[between(0, 2) ? between(0, count - 1) : 0];
-  assert_true(at_gemm_kernels_of(f->implementation)->recipe(&recipe, &t->g, &machine, chosen));
+  assert_true(at_gemm_kernels_of(f->implementation)->spec(&spec, &t->g, &machine, chosen));
   b->tried[b->kernels++] = *chosen;
-  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &recipe); before++) {
+  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &spec); before++) {
     char *text = NULL;
-    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &recipe, before));
+    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &spec, before));
     const uint64_t hash = text_hash(text);
     if (has_text(b, hash)) {
       free(text);
@@ -83,12 +83,12 @@ static void want_kernel(batch *b, const family *f, const trial *t) {
 /* All that the configuration needs for this problem is compiled. */
 static bool can_run(const batch *b, const family *f, const trial *t, const at_configuration *configuration) {
   const at_machine machine = at_machine_of(device);
-  at_gemm_launch_spec recipe;
-  if (!at_gemm_kernels_of(f->implementation)->recipe(&recipe, &t->g, &machine, configuration)) return false;
+  at_gemm_launch_spec spec;
+  if (!at_gemm_kernels_of(f->implementation)->spec(&spec, &t->g, &machine, configuration)) return false;
   bool all = true;
-  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &recipe); before++) {
+  for (int before = 0; before <= (int)at_gemm_has_before(at_gemm_kernels_of(f->implementation), &spec); before++) {
     char *text = NULL;
-    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &recipe, before));
+    OK(at_gemm_text(&text, at_gemm_kernels_of(f->implementation), &spec, before));
     all = all && has_text(b, text_hash(text));
     free(text);
   }

@@ -215,12 +215,12 @@ static void add_problem(group *all, const at_implementation *implementation, con
   const int count = family->candidates(g, &machine, list, ROOM, draw(2));
   assert_true(count > 0);
   for (int t = 0; t < TRIED && t < count; t++) {
-    at_gemm_launch_spec recipe;
+    at_gemm_launch_spec spec;
     char *text = NULL;
     all->tried[i][all->counts[i]++] = list[t == 0 ? 0 : draw(count)];
-    assert_true(at_gemm_launch_spec_of(&recipe, family, g, &machine, &all->tried[i][t]));
-    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
-      OK(at_gemm_text(&text, family, &recipe, before));
+    assert_true(at_gemm_launch_spec_of(&spec, family, g, &machine, &all->tried[i][t]));
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &spec); before++) {
+      OK(at_gemm_text(&text, family, &spec, before));
       all->requests[all->made++].source =
           (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
     }

@@ -41,12 +41,12 @@ static bool is_new(const char *text, size_t target) {
 }
 
 /* Registers; 0 when this compiler does not know the architecture, or the text was compiled before. */
-static int compile(const at_gemm_kernels *family, const at_gemm_launch_spec *recipe, bool before, size_t target,
+static int compile(const at_gemm_kernels *family, const at_gemm_launch_spec *spec, bool before, size_t target,
                    const char *what) {
   char *text = NULL, *report = NULL;
   at_architecture architecture;
   at_kernel_code code = {NULL, 0};
-  OK(at_gemm_text(&text, family, recipe, before));
+  OK(at_gemm_text(&text, family, spec, before));
   if (!is_new(text, target)) {
     free(text);
     return 0;
@@ -116,21 +116,21 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
     char what[512];
     n->problems++;
     for (int i = 0; i < count; i++) {
-      at_gemm_launch_spec recipe;
-      assert_true(at_gemm_launch_spec_of(&recipe, family, g, machine, &list[i]));
+      at_gemm_launch_spec spec;
+      assert_true(at_gemm_launch_spec_of(&spec, family, g, machine, &list[i]));
       snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->file,
                attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
                (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
       if (every > 1 && n->turn++ % (unsigned)every != 0) continue;
-      if (at_gemm_has_before(family, &recipe)) {
-        const int used = compile(family, &recipe, true, t, what);
-        if (used * (int)recipe.before.block[0] > 65536) fail_msg("%s takes %d registers before", what, used);
+      if (at_gemm_has_before(family, &spec)) {
+        const int used = compile(family, &spec, true, t, what);
+        if (used * (int)spec.before.block[0] > 65536) fail_msg("%s takes %d registers before", what, used);
       }
-      const int registers = compile(family, &recipe, false, t, what);
+      const int registers = compile(family, &spec, false, t, what);
       n->kernels += registers > 0;
       if (getenv("ATTUNE_TEST_VERBOSE")) print_message("%s %s: %d registers\n", targets[t].name, what, registers);
       if (registers > n->registers) n->registers = registers;
-      if (registers * (int)recipe.config.block[0] > 65536) fail_msg("%s takes %d registers", what, registers);
+      if (registers * (int)spec.config.block[0] > 65536) fail_msg("%s takes %d registers", what, registers);
     }
   }
 }
@@ -233,14 +233,14 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
   const at_gemm g = problem_of(ATTUNE_BF16, out, 0, 0, 4096, 512, 1024, 1, c, 128);
   const at_architecture architecture = {"compute_90a"};
   at_configuration choice = {""};
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_kernel_code code = {NULL, 0};
   char *text = NULL;
   int found = 0;
   snprintf(choice.text, sizeof choice.text, "%s", configuration);
   const at_machine machine = machine_of(1);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&recipe, &g, &machine, &choice));
-  OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), &recipe, false));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&spec, &g, &machine, &choice));
+  OK(at_gemm_text(&text, FAMILY(sm90_wgmma_16b), &spec, false));
   const at_kernel_source source = {
       .file = FAMILY(sm90_wgmma_16b)->file, .text = text, .entry = FAMILY(sm90_wgmma_16b)->entry};
   const attune_status status = at_kernel_compile(&code, &source, &architecture, NULL);

@@ -45,21 +45,21 @@ TEST(what_direct_takes) {
   g = problem_of(ATTUNE_BF16, 0, 0, 131072, 64, 64, 1);
   assert_true(f->supports(&g, &h200));
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   assert_true(f->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(f->recipe(&recipe, &g, &h200, &list[0]));
-  assert_int_equal(recipe.arguments.batch, 2048);
-  assert_int_equal(recipe.arguments.m, 64);
-  assert_int_equal(recipe.arguments.stride_a, 64 * 2);
-  assert_int_equal(recipe.arguments.stride_b, 0);
-  assert_int_equal(recipe.arguments.stride_d, 64 * 2);
+  assert_true(f->spec(&spec, &g, &h200, &list[0]));
+  assert_int_equal(spec.arguments.batch, 2048);
+  assert_int_equal(spec.arguments.m, 64);
+  assert_int_equal(spec.arguments.stride_a, 64 * 2);
+  assert_int_equal(spec.arguments.stride_b, 0);
+  assert_int_equal(spec.arguments.stride_d, 64 * 2);
   g = problem_of(ATTUNE_BF16, 0, 0, 16, 96, 32, 1);
   assert_true(f->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(f->recipe(&recipe, &g, &h200, &list[0]));
-  assert_int_equal(recipe.arguments.batch, 2);
-  assert_int_equal(recipe.arguments.n, 48);
-  assert_int_equal(recipe.arguments.stride_a, 0);
-  assert_int_equal(recipe.arguments.stride_b, 48 * 32 * 2);
+  assert_true(f->spec(&spec, &g, &h200, &list[0]));
+  assert_int_equal(spec.arguments.batch, 2);
+  assert_int_equal(spec.arguments.n, 48);
+  assert_int_equal(spec.arguments.stride_a, 0);
+  assert_int_equal(spec.arguments.stride_b, 48 * 32 * 2);
 }
 
 TEST(what_skinny_takes) {
@@ -124,7 +124,7 @@ TEST(what_mma_takes) {
 /* Every problem that is supported has few configurations, all different, all readable, all launchable. */
 static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_machine *machine) {
   static at_configuration list[ROOM], other = {"form=rows,tile=1"};
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   if (!f->supports(g, machine)) return;
   const int count = f->candidates(g, machine, list, ROOM, false);
   assert_in_range(count, 1, FEW);
@@ -132,26 +132,26 @@ static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_ma
   assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
-    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->file, list[i].text);
-    const at_jit_config *c = &recipe.config;
+    if (!f->spec(&spec, g, machine, &list[i])) fail_msg("%s: %s", f->file, list[i].text);
+    const at_jit_config *c = &spec.config;
     assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
     assert_true((int)c->shared_bytes <= machine->shared_bytes);
-    assert_true(recipe.define_count < AT_GEMM_DEFINES);
+    assert_true(spec.define_count < AT_GEMM_DEFINES);
     if (c->cluster[0]) {
       assert_true(machine->capability >= 90);
       assert_int_equal(c->grid[0] % c->cluster[0], 0);
     }
     at_configuration longer = list[i];
     strcat(longer.text, ",x=1");
-    assert_false(f->recipe(&recipe, g, machine, &longer));
+    assert_false(f->spec(&spec, g, machine, &longer));
   }
-  assert_false(f->recipe(&recipe, g, machine, &other));
-  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
+  assert_false(f->spec(&spec, g, machine, &other));
+  assert_false(f->spec(&spec, g, machine, &(at_configuration){""}));
 }
 
 TEST(what_bf16x6_takes) {
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   const at_gemm_kernels *f = FAMILY(sm90_wgmma_bf16x6);
   at_gemm g = problem_of(ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1);
   assert_false(f->supports(&g, &h200)); /* never for strict */
@@ -173,15 +173,15 @@ TEST(what_bf16x6_takes) {
   g.accuracy = ATTUNE_EQUIVALENT;
   assert_true(f->candidates(&g, &h200, list, ROOM, true) == 4);
   for (int i = 0; i < 4; i++) {
-    assert_true(f->recipe(&recipe, &g, &h200, &list[i]));
-    assert_true(at_gemm_has_before(f, &recipe));
-    assert_int_equal(recipe.workspace_bytes, 2 * 2 * 16 * 16 * (64 * 64 * 6 + 4));
-    assert_int_equal(recipe.before.grid[0], 2 * 16 * 16);
-    assert_int_equal(recipe.before.grid[1], 2);
-    assert_int_equal(recipe.config.grid[1], 2);
+    assert_true(f->spec(&spec, &g, &h200, &list[i]));
+    assert_true(at_gemm_has_before(f, &spec));
+    assert_int_equal(spec.workspace_bytes, 2 * 2 * 16 * 16 * (64 * 64 * 6 + 4));
+    assert_int_equal(spec.before.grid[0], 2 * 16 * 16);
+    assert_int_equal(spec.before.grid[1], 2);
+    assert_int_equal(spec.config.grid[1], 2);
   }
   check_offers(f, &g, &h200);
-  g.workspace_cap = recipe.workspace_bytes;
+  g.workspace_cap = spec.workspace_bytes;
   assert_true(f->supports(&g, &h200));
   g.workspace_cap--;
   assert_false(f->supports(&g, &h200));
@@ -213,26 +213,26 @@ TEST(what_simt_takes) {
 /* A deep product of one tile has a block for each processor, whose sums go to the workspace, as large as it may be. */
 TEST(simt_shares_a_long_k) {
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
   assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &h200, &list[0]));
-  assert_in_range(recipe.config.grid[0] * recipe.config.grid[2], 120, 264);
-  assert_true(recipe.workspace_bytes > 0);
-  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 128 * 128);
+  assert_true(FAMILY(sm80_simt_f32)->spec(&spec, &g, &h200, &list[0]));
+  assert_in_range(spec.config.grid[0] * spec.config.grid[2], 120, 264);
+  assert_true(spec.workspace_bytes > 0);
+  assert_int_equal(spec.after.grid[0] * spec.after.block[0], 128 * 128);
   g.workspace_cap = 1;
   assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &a100, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &a100, &list[0]));
-  assert_int_equal(recipe.workspace_bytes, 0);
-  assert_int_equal(recipe.after.grid[0], 0);
-  assert_int_equal(recipe.config.cluster[0], 0);
+  assert_true(FAMILY(sm80_simt_f32)->spec(&spec, &g, &a100, &list[0]));
+  assert_int_equal(spec.workspace_bytes, 0);
+  assert_int_equal(spec.after.grid[0], 0);
+  assert_int_equal(spec.config.cluster[0], 0);
 }
 
 /* Blocks that all find a place at once ask for so much shared memory that no processor takes more of them than
  * others. */
 TEST(blocks_keep_apart) {
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   assert_true(2 * at_gemm_spread(132, 1000, &h200) + 2 * 1024 > 228 * 1024);
   assert_true(at_gemm_spread(132, 1000, &h200) <= h200.shared_bytes);
   assert_true(2 * (at_gemm_spread(133, 1000, &h200) + 1024) <= 228 * 1024);
@@ -241,35 +241,35 @@ TEST(blocks_keep_apart) {
   assert_int_equal(at_gemm_spread(100000, 1000, &h200), 1000);
   const at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
   assert_true(FAMILY(sm80_simt_f32)->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_simt_f32)->recipe(&recipe, &g, &h200, &list[0]));
-  assert_true(2 * recipe.config.shared_bytes + 2 * 1024 > 228 * 1024);
+  assert_true(FAMILY(sm80_simt_f32)->spec(&spec, &g, &h200, &list[0]));
+  assert_true(2 * spec.config.shared_bytes + 2 * 1024 > 228 * 1024);
 }
 
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may
  * be. */
 TEST(shares_of_a_long_k) {
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
   assert_true(FAMILY(sm80_mma)->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &h200, &list[0]));
-  const unsigned parts = recipe.config.grid[2];
-  assert_in_range(recipe.config.cluster[0], 2, 8);
-  assert_in_range(recipe.config.grid[0] * parts, 100, 264);
-  if (recipe.config.cluster[0] > 2) assert_true(recipe.config.grid[0] * parts <= 240); /* clusters that it holds */
-  assert_int_equal(recipe.workspace_bytes, parts * 64 * 64 * 4);
-  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 64 * 64);
-  assert_int_equal(recipe.after.cluster[0], 0);
+  assert_true(FAMILY(sm80_mma)->spec(&spec, &g, &h200, &list[0]));
+  const unsigned parts = spec.config.grid[2];
+  assert_in_range(spec.config.cluster[0], 2, 8);
+  assert_in_range(spec.config.grid[0] * parts, 100, 264);
+  if (spec.config.cluster[0] > 2) assert_true(spec.config.grid[0] * parts <= 240); /* clusters that it holds */
+  assert_int_equal(spec.workspace_bytes, parts * 64 * 64 * 4);
+  assert_int_equal(spec.after.grid[0] * spec.after.block[0], 64 * 64);
+  assert_int_equal(spec.after.cluster[0], 0);
   assert_true(FAMILY(sm80_mma)->candidates(&g, &a100, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &a100, &list[0]));
-  assert_int_equal(recipe.config.cluster[0], 0);
-  assert_true(recipe.config.grid[2] > 30);
+  assert_true(FAMILY(sm80_mma)->spec(&spec, &g, &a100, &list[0]));
+  assert_int_equal(spec.config.cluster[0], 0);
+  assert_true(spec.config.grid[2] > 30);
   g.workspace_cap = 1;
   assert_true(FAMILY(sm80_mma)->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_mma)->recipe(&recipe, &g, &h200, &list[0]));
-  assert_int_equal(recipe.workspace_bytes, 0);
-  assert_int_equal(recipe.config.grid[2], 1);
-  assert_int_equal(recipe.after.grid[0], 0);
+  assert_true(FAMILY(sm80_mma)->spec(&spec, &g, &h200, &list[0]));
+  assert_int_equal(spec.workspace_bytes, 0);
+  assert_int_equal(spec.config.grid[2], 1);
+  assert_int_equal(spec.after.grid[0], 0);
 }
 
 TEST(what_rows_takes) {
@@ -446,16 +446,16 @@ TEST(the_best_are_tried) {
 /* The arguments are bytes, and A and B change places where m is the small size. */
 TEST(arguments) {
   static at_configuration list[ROOM];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_gemm g = problem_of(ATTUNE_F64, 0, 1, 3, 4000, 500, 2);
   g.lda = 5, g.ldb = 4001, g.ldd = 7;
   char a, b, c, d;
   const at_gemm_operands o = {.alpha = 2, .a = &a, .b = &b, .beta = 3, .c = &c, .d = &d};
   assert_true(FAMILY(sm80_skinny_reg)->candidates(&g, &h200, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm80_skinny_reg)->recipe(&recipe, &g, &h200, &list[0]));
-  at_gemm_arguments *x = &recipe.arguments;
-  at_gemm_bind(x, &g, recipe.swapped, &o);
-  assert_true(recipe.swapped);
+  assert_true(FAMILY(sm80_skinny_reg)->spec(&spec, &g, &h200, &list[0]));
+  at_gemm_arguments *x = &spec.arguments;
+  at_gemm_bind(x, &g, spec.swapped, &o);
+  assert_true(spec.swapped);
   assert_int_equal(x->m, 4000);
   assert_int_equal(x->n, 3);
   assert_int_equal(x->lda, 8 * 4001);

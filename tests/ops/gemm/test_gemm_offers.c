@@ -28,7 +28,7 @@ static void mix_grid(char *out, size_t size, size_t *at, const at_jit_config *c)
                         c->cluster[0], c->shared_bytes, c->dependent));
 }
 
-static void mix_recipe(total *t, const at_gemm_launch_spec *r) {
+static void mix_spec(total *t, const at_gemm_launch_spec *r) {
   char line[2048] = "";
   size_t at = 0;
   for (int i = 0; i < r->define_count; i++)
@@ -44,7 +44,7 @@ static void mix_recipe(total *t, const at_gemm_launch_spec *r) {
 
 static void add_problem(total *t, const at_gemm_kernels *f, const at_gemm *g, const at_machine *machine) {
   static at_configuration list[MOST];
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   if (!f->supports(g, machine)) return;
   t->problems++;
   if (prints)
@@ -55,8 +55,8 @@ static void add_problem(total *t, const at_gemm_kernels *f, const at_gemm *g, co
     for (int i = 0; i < count; i++, t->offers++) {
       mix(t, list[i].text);
       if (prints) printf("%d: %s\n", wide, list[i].text);
-      assert_true(f->recipe(&recipe, g, machine, &list[i]));
-      if (!wide || i % 16 == 0) mix_recipe(t, &recipe);
+      assert_true(f->spec(&spec, g, machine, &list[i]));
+      if (!wide || i % 16 == 0) mix_spec(t, &spec);
     }
   }
 }

@@ -23,7 +23,7 @@ typedef struct job {
   const at_gemm_kernels *family;
   shape s;
   at_configuration configuration;
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   attune_gemm_epilogue epilogue;
 } job;
 
@@ -215,7 +215,7 @@ static const char *const undefined[] = {"IN",         "OUT",
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
-  OK(at_gemm_text(&text, j->family, &j->recipe, false));
+  OK(at_gemm_text(&text, j->family, &j->spec, false));
   for (size_t i = 0; i < AT_COUNT(undefined); i++) fprintf(file, "#undef %s\n", undefined[i]);
   fprintf(file, "#define %s kernel_%d\nnamespace n%d {\n%s\n", j->family->entry, number, number, text);
   fprintf(file,
@@ -282,12 +282,12 @@ static void add(const at_gemm_kernels *family, const shape *s) {
     j->s = *s;
     j->configuration = list[draw(count)];
     if (any && tries < 400) draw_configuration(&j->configuration, family);
-    if (!at_gemm_launch_spec_of(&j->recipe, family, &g, &machine, &j->configuration)) {
+    if (!at_gemm_launch_spec_of(&j->spec, family, &g, &machine, &j->configuration)) {
       assert_true(any && tries < 400);
       continue;
     }
-    const unsigned ranks = j->recipe.config.cluster[0] ? j->recipe.config.cluster[0] : 1;
-    if (ranks * j->recipe.config.block[0] > MOST_THREADS) continue;
+    const unsigned ranks = j->spec.config.cluster[0] ? j->spec.config.cluster[0] : 1;
+    if (ranks * j->spec.config.block[0] > MOST_THREADS) continue;
     write_kernel(j, job_count++);
     return;
   }
@@ -346,21 +346,21 @@ static void check_job(const job *j, void *library, int number) {
   assert_true(reset_output(&t));
   OK(attune_stream_synchronize(stream));
   void *const bias = follow(&t, &j->epilogue);
-  at_gemm_arguments arguments = j->recipe.arguments;
-  at_gemm_bind(&arguments, &t.g, j->recipe.swapped, &t.operands);
-  const at_jit_config *c = &j->recipe.config;
+  at_gemm_arguments arguments = j->spec.arguments;
+  at_gemm_bind(&arguments, &t.g, j->spec.swapped, &t.operands);
+  const at_jit_config *c = &j->spec.config;
   unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, c->grid[2] ? c->grid[2] : 1};
-  if (j->recipe.stays && grid[0] > 2) grid[0] = 2;
-  arguments.sums = malloc(j->recipe.workspace_bytes + 1);
+  if (j->spec.stays && grid[0] > 2) grid[0] = 2;
+  arguments.sums = malloc(j->spec.workspace_bytes + 1);
   assert_non_null(arguments.sums);
-  memset(arguments.sums, 0xff, j->recipe.workspace_bytes);
+  memset(arguments.sums, 0xff, j->spec.workspace_bytes);
   if (getenv("ATTUNE_TEST_VERBOSE"))
     print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
                   grid[2], c->block[0]);
-  run_phase(run, &j->recipe.before, &arguments, 2);
+  run_phase(run, &j->spec.before, &arguments, 2);
   arguments.phase = 0;
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
-  run_phase(run, &j->recipe.after, &arguments, 1);
+  run_phase(run, &j->spec.after, &arguments, 1);
   free(arguments.sums);
   const double error = output_error(&t);
   if (!(error <= 1.0)) wrong++;

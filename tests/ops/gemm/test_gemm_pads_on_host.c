@@ -95,7 +95,7 @@ static void one_copy(int number) {
   set_problem(&g, &shapes[number]);
   assert_true(FAMILY(sm90_wgmma_16b)->supports(&g, &machine));
   assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &machine, list, ROOM, false) > 0);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &machine, &list[0]));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &machine, &list[0]));
   assert_non_null(mkdtemp(folder));
   void *opened = open_kernel(&r, folder, &run);
   for (int i = 0; i < 2; i++) {

@@ -34,14 +34,14 @@ TEST(what_ring_takes) {
 TEST(rooms_of_ring) {
   const at_gemm_kernels *f = FAMILY(sm90_skinny_ring_16b);
   const at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 2);
-  at_gemm_launch_spec recipe;
+  at_gemm_launch_spec spec;
   at_configuration c = {"rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1"};
-  assert_true(f->recipe(&recipe, &g, &h200, &c));
-  assert_int_equal(recipe.config.shared_bytes, 2 * (8 * 16 * 576 + 4 * 4 * 576 + 4 * 16));
-  assert_int_equal(recipe.config.grid[0], 4096 / 32 * 2);
-  assert_int_equal(recipe.config.grid[1], 2);
-  assert_int_equal(recipe.config.cluster[0], 2);
-  assert_int_equal(recipe.config.block[0], 256);
+  assert_true(f->spec(&spec, &g, &h200, &c));
+  assert_int_equal(spec.config.shared_bytes, 2 * (8 * 16 * 576 + 4 * 4 * 576 + 4 * 16));
+  assert_int_equal(spec.config.grid[0], 4096 / 32 * 2);
+  assert_int_equal(spec.config.grid[1], 2);
+  assert_int_equal(spec.config.cluster[0], 2);
+  assert_int_equal(spec.config.block[0], 256);
   static const char *const none[] = {
       "rows=16,warps=2x4,step=256,stages=8,splitk=2,early=1", /* more than there is */
       "rows=16,warps=2x4,step=256,stages=1,splitk=2,early=1", "rows=48,warps=2x4,step=256,stages=2,splitk=2,early=1",
@@ -51,7 +51,7 @@ TEST(rooms_of_ring) {
       "rows=16,warps=2x16,step=256,stages=2,splitk=2,early=1"};
   for (size_t i = 0; i < AT_COUNT(none); i++) {
     assert_true(at_copy_text(c.text, sizeof c.text, none[i]));
-    if (f->recipe(&recipe, &g, &h200, &c)) fail_msg("%s is taken", c.text);
+    if (f->spec(&spec, &g, &h200, &c)) fail_msg("%s is taken", c.text);
   }
 }
 

@@ -64,7 +64,7 @@ TEST(maps_of_wgmma) {
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
   g.ldb = 1008, g.stride_b = 0;
   at_copy_text(text.text, sizeof text.text, plain);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text));
   assert_true(r.mapped && !r.swapped);
   const at_tensor_shape *x = &r.maps[0], *y = &r.maps[1];
   assert_true(x->length == 1000 && x->lines == 300 && x->count == 5 && x->bfloat);
@@ -74,7 +74,7 @@ TEST(maps_of_wgmma) {
   assert_int_equal(r.config.block[0], 288);
   g = problem_of(ATTUNE_F16, 0, 0, 2000, 3000, 640, 1);
   at_copy_text(text.text, sizeof text.text, shared);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text));
   assert_true(r.swapped); /* X is B, along k: its 128 rows come from 4 blocks; Y is A, along m: its 64 of k from 2 */
   assert_true(x->length == 640 && x->lines == 3000 && x->box_lines == 32 && !x->bfloat);
   assert_true(y->length == 2000 && y->lines == 640 && y->box_lines == 32);
@@ -96,7 +96,7 @@ TEST(places_of_wgmma) {
           "tile=64x16,deep=2,stages=%d,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,"
           "turned=1",
           stages);
-      assert_int_equal(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text), stages > 1 || k <= 128);
+      assert_int_equal(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text), stages > 1 || k <= 128);
     }
   }
 }
@@ -108,7 +108,7 @@ TEST(copies_of_wgmma) {
   at_gemm_launch_spec r;
   at_gemm g = problem_of(ATTUNE_BF16, 0, 0, 999, 1001, 1003, 2);
   assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &h200, list, ROOM, false) > 1);
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &list[0]));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &list[0]));
   assert_true(at_gemm_has_before(FAMILY(sm90_wgmma_16b), &r));
   const int x = r.swapped ? 1 : 0, bytes_a = 2 * 1003 * 2048, bytes_b = 2 * 1001 * 2048;
   assert_true(r.copied[0] && r.copied[1]);
@@ -123,16 +123,16 @@ TEST(copies_of_wgmma) {
   at_copy_text(text.text, sizeof text.text,
                "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=0,late=0,kept="
                "0,turned=0");
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text));
   assert_true(r.copied[0] && !r.copied[1]);
   assert_true(r.maps[0].line_bytes == 32128 && r.maps[1].line_bytes == 32016 && r.maps[0].length == 16001);
   assert_int_equal(r.workspace_bytes, (64 * 32128 + 255) / 256 * 256 + 4 * 64 * 128 * 4);
   at_copy_text(text.text, sizeof text.text,
                "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=1,late=1,kept="
                "0,turned=0");
-  assert_false(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_false(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text));
   g.lda = 16008;
-  assert_true(FAMILY(sm90_wgmma_16b)->recipe(&r, &g, &h200, &text));
+  assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &h200, &text));
   assert_false(r.copied[0] || at_gemm_has_before(FAMILY(sm90_wgmma_16b), &r));
 }
 
