@@ -7,7 +7,12 @@
 #include "tests/ops/gemm/scaled/scaled_oracle.h"
 #include "tuning/op/registry.h"
 
-enum { PROBLEMS = 10000, CONFIGURATIONS = 64 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { PROBLEMS = 2000 }; /* five times as slow */
+#else
+enum { PROBLEMS = 10000 };
+#endif
+enum { CONFIGURATIONS = 64 };
 
 static attune_device *host;
 static attune_stream *stream;
