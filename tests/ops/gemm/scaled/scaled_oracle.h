@@ -19,6 +19,12 @@ typedef struct scaled_block {
   size_t bytes; /* with both guards */
 } scaled_block;
 
+/* The right value of an element, and the sum of the sizes of its terms. */
+typedef struct scaled_answer {
+  double v, size;
+  uint32_t i32;
+} scaled_answer;
+
 typedef struct scaled_case {
   attune_gemm_problem p;
   attune_gemm_operands o; /* in host memory */
@@ -27,6 +33,7 @@ typedef struct scaled_case {
   bool special;
   bool loose; /* what is not finite need not be of one kind: a library applies scales in an order of its own */
   double gamma;
+  scaled_answer *answers; /* of the first check, for all that follow */
   char name[256];
 } scaled_case;
 
@@ -118,6 +125,8 @@ static inline void scaled_close(scaled_case *c) {
     free(c->block[i].raw);
     free(c->block[i].before);
   }
+  free(c->answers);
+  c->answers = NULL;
 }
 
 /* Where element (row, column) of a stored matrix lies. */
@@ -245,11 +254,6 @@ static inline void scaled_draw_case(scaled_case *c, int64_t most, int64_t most_k
 
 /* ---- the right answer ---- */
 
-typedef struct scaled_answer {
-  double v, slack;
-  uint32_t i32;
-} scaled_answer;
-
 static inline double scaled_a_at(const scaled_case *c, int64_t i, int64_t q) {
   return scaled_scale(c->o.scale_a, c->p.scaling.scale_a, c->p.m, c->p.k, i, q);
 }
@@ -277,12 +281,27 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
                                    (s.scale_b < ATTUNE_SCALE_1X128 ? scaled_b_at(c, j, 0) : 1.0);
   const int64_t at = batch * p->stride_c + scaled_at(p, p->ldc, i, j);
   const double added = c->o.beta != 0.0 ? c->o.beta * scaled_value(c->o.c, at, scaled_c(p)) : 0.0;
-  scaled_answer out = {.v = outside * sum + added};
-  out.slack = c->gamma * (fabs(outside) * size + fabs(added)) + 0x1p-120;
+  scaled_answer out = {.v = outside * sum + added, .size = fabs(outside) * size + fabs(added)};
   if (scaled_d(p) != ATTUNE_I32) return out;
   out.i32 = (uint32_t)(int32_t)c->o.alpha * (uint32_t)(int64_t)sum;
   if (c->o.beta != 0.0) out.i32 += (uint32_t)(int32_t)c->o.beta * ((const uint32_t *)c->o.c)[at];
   return out;
+}
+
+static inline double scaled_slack(const scaled_case *c, scaled_answer e) {
+  return c->gamma * e.size + 0x1p-120;
+}
+
+static inline const scaled_answer *scaled_answers(scaled_case *c) {
+  const attune_gemm_problem *p = &c->p;
+  const int64_t batch = p->batch ? p->batch : 1;
+  if (c->answers) return c->answers;
+  scaled_answer *next = c->answers = malloc((size_t)(batch * p->n * p->m) * sizeof *c->answers);
+  assert_non_null(next);
+  for (int64_t b = 0; b < batch; b++)
+    for (int64_t j = 0; j < p->n; j++)
+      for (int64_t i = 0; i < p->m; i++) *next++ = scaled_expect(c, b, i, j);
+  return c->answers;
 }
 
 static inline void scaled_check_element(const scaled_case *c, const char *who, int64_t batch, int64_t i, int64_t j,
@@ -308,13 +327,13 @@ static inline void scaled_check_element(const scaled_case *c, const char *who, i
   else if (isinf(expected))
     right = value == expected;
   else
-    right = fabs(value - expected) <= u * fabs(expected) * 1.001 + fabs(scale_d) * e.slack + least * 1.001;
+    right = fabs(value - expected) <= u * fabs(expected) * 1.001 + fabs(scale_d) * scaled_slack(c, e) + least * 1.001;
   if (dtype == ATTUNE_F16 && isinf(value) && fabs(expected) > 65500.0) right = value * expected > 0.0;
   if (dtype == ATTUNE_I8 && !isnan(expected) && expected > 127.0) right = value == 127.0;
   if (c->loose && !isfinite(e.v * scale_d)) right = dtype == ATTUNE_I8 || !isfinite(value) || fabs(value) == most;
   if (!right)
     fail_msg("%s, %s: (%lld,%lld,%lld) is %g, not %g (slack %g)", c->name, who, (long long)i, (long long)j,
-             (long long)batch, value, expected, fabs(scale_d) * e.slack);
+             (long long)batch, value, expected, fabs(scale_d) * scaled_slack(c, e));
 }
 
 /* Is byte `at` of the data of D one of an element? */
@@ -340,15 +359,16 @@ static inline void scaled_check_bytes(const scaled_case *c, const char *who) {
 }
 
 /* After a run, with D and amax in host memory. */
-static inline void scaled_check(const scaled_case *c, const char *who) {
+static inline void scaled_check(scaled_case *c, const char *who) {
   const attune_gemm_problem *p = &c->p;
+  const scaled_answer *next = scaled_answers(c);
   double amax = 0.0, slack = 0.0;
   for (int64_t b = 0; b < (p->batch ? p->batch : 1); b++)
     for (int64_t j = 0; j < p->n; j++)
       for (int64_t i = 0; i < p->m; i++) {
-        const scaled_answer e = scaled_expect(c, b, i, j);
+        const scaled_answer e = *next++;
         scaled_check_element(c, who, b, i, j, e);
-        if (!isnan(e.v)) amax = fmax(amax, fabs(e.v)), slack = fmax(slack, e.slack);
+        if (!isnan(e.v)) amax = fmax(amax, fabs(e.v)), slack = fmax(slack, scaled_slack(c, e));
       }
   scaled_check_bytes(c, who);
   if (!p->scaling.amax_d) return;

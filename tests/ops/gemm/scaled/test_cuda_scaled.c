@@ -126,7 +126,7 @@ static void run_each(scaled_case *c) {
     const at_implementation *one = at_gemm_op.implementations[i];
     if (!at_registry_usable(one, &g, device)) continue;
     const int count = one->configurations(one, &g, device, list, CONFIGURATIONS);
-    printf("%s: %s has %d\n", c->name, one->name, count);
+    printf("# %s: %s has %d\n", c->name, one->name, count);
     for (int j = 0; j < count; j++) {
       at_plan *plan = NULL;
       OK(at_plan_create(&plan, &at_gemm_op, one, &list[j], &g, device));
