@@ -70,10 +70,10 @@ class Gemm:
         _c.check(attune.lib.attune_gemm_problem_parse(ctypes.byref(self.problem), text.encode()))
         self.reference = ctypes.byref(self.problem)
 
-    def run(self, a, b, d):
+    def run(self, a, b, d, scale_a=None, scale_b=None, bias=None):
         """D = op(A) op(B), by address."""
         at = self.attune
-        operands = _c.GemmOperands(alpha=1.0, a=a, b=b, d=d)
+        operands = _c.GemmOperands(alpha=1.0, a=a, b=b, d=d, scale_a=scale_a, scale_b=scale_b, bias=bias)
         _c.check(self.gemm(at.tuner, at.stream, self.reference, ctypes.byref(operands)))
 
 

@@ -4,7 +4,6 @@
 elementwise kernel, cuBLASLt's epilogue (by torch._addmm_activation; gelu only), PyTorch eager and torch.compile, in one
 process, on the same buffers, in turns. Exit codes: 0 success, 1 a problem failed or results differ, 2 wrong usage, 77 no GPU."""
 import argparse
-import ctypes
 import math
 import os
 import sys
@@ -13,10 +12,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
 import attune_calls as at
 import turns
-from torch_ways import Way, settle_compiler
+from torch_ways import Ratios, Way, measure, plan_calls, settle_compiler
 
 FLOOR = 0.99
-MIB = 1 << 20
 # tokens x features out x features in: prefill, decode and tall ones of transformers
 SHAPES = [(4096, 3072, 768), (6304, 3072, 768), (16, 4096, 4096), (1, 4096, 4096), (8, 14336, 4096), (64, 4096, 4096),
           (128, 8192, 2048), (256, 4096, 1024), (512, 2048, 2048), (1024, 4096, 4096), (2048, 5120, 1280), (4096, 4096, 1024),
@@ -26,19 +24,6 @@ ACTIVATIONS = ("gelu_tanh", "silu")
 METHOD = ("one process, the same operands, rotating over 256 MiB; graphs of 4 to 40 calls replayed between events, behind an "
           "untimed replay; ways in turns, median of {rounds} rounds, microseconds a call; a ratio is the median of the rounds' "
           "ratios; torch eager and torch.compile write to memory of their own")
-
-
-class Fused:
-    """attune_gemm with an epilogue, by address."""
-
-    def __init__(self, attune, text):
-        self.attune, self.problem, self.gemm = attune, at._c.GemmProblem(), at._c.function("attune_gemm")
-        at._c.check(attune.lib.attune_gemm_problem_parse(ctypes.byref(self.problem), text.encode()))
-
-    def run(self, w, x, d, bias):
-        at_ = self.attune
-        operands = at._c.GemmOperands(alpha=1.0, a=w, b=x, d=d, bias=bias)
-        at._c.check(self.gemm(at_.tuner, at_.stream, ctypes.byref(self.problem), ctypes.byref(operands)))
 
 
 class Set:
@@ -60,7 +45,7 @@ def function(torch, activation):
 def ways_of(torch, attune, shape, name, activation, first, compiled):
     tokens, out, features = shape
     product = at.Gemm(attune, f"gemm {name} tn {out}x{tokens}x{features} strict")
-    fused = Fused(attune, f"gemm {name} tn {out}x{tokens}x{features} strict bias=m {activation}")
+    fused = at.Gemm(attune, f"gemm {name} tn {out}x{tokens}x{features} strict bias=m {activation}")
     act, linear = function(torch, activation), torch.nn.functional.linear
     calls = {}
 
@@ -72,7 +57,8 @@ def ways_of(torch, attune, shape, name, activation, first, compiled):
             calls[id(s)] = at.Call(attune, f"{activation}(x + b)", d, inputs)
         calls[id(s)].run()
 
-    ways = [Way("attune", lambda s: fused.run(s.w.data_ptr(), s.x.data_ptr(), s.d.data_ptr(), s.bias.data_ptr())),
+    ways = [Way("attune", lambda s: fused.run(s.w.data_ptr(), s.x.data_ptr(), s.d.data_ptr(),
+                                           bias=s.bias.data_ptr())),
             Way("attune's pair", pair)]
     if activation == "gelu_tanh":
         ways.append(Way("cublasLt fused", lambda s: torch._addmm_activation(s.bias, s.x, s.w.t(), use_gelu=True)))
@@ -108,22 +94,6 @@ def agree(torch, ways, first, activation):
     return wrong
 
 
-def measure(torch, ways, calls, rounds):
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
-
-    def sample(name):
-        graphs = named[name].graphs
-        graphs[next(turn) % len(graphs)].replay()
-        start.record()
-        graphs[next(turn) % len(graphs)].replay()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e3 / calls
-
-    return turns.take_turns(named, rounds, sample)
-
-
 def run_problem(torch, attune, options, shape, name, dtype, activation):
     first = Set(torch, *shape, dtype)
     tokens, out, features = shape
@@ -135,16 +105,8 @@ def run_problem(torch, attune, options, shape, name, dtype, activation):
         compiled = compile_one(torch, activation, first, options.mode)
     ways = ways_of(torch, attune, shape, name, activation, first, compiled)
     wrong = agree(torch, ways, first, activation)
-    torch.cuda.synchronize()
-    begin = time.monotonic()
-    for _ in range(4):
-        ways[0].call(first)
-    torch.cuda.synchronize()
-    each = max((time.monotonic() - begin) / 4, 1e-6)
-    calls = max(4, min(40, int(1e-3 / each)))
-    count = max(1, min(256, math.ceil(256 * MIB / first.bytes)))
-    count = max(calls, count // calls * calls) if count > 1 else calls
-    sets = [first] + [Set(torch, *shape, dtype) for _ in range(min(count, 2 * calls) - 1)]
+    calls, count = plan_calls(torch, ways[0].call, first)
+    sets = [first] + [Set(torch, *shape, dtype) for _ in range(count - 1)]
     for way in ways:
         way.capture(torch, sets, calls)
     times = measure(torch, ways, calls, options.rounds)
@@ -179,7 +141,7 @@ def main():
              f"PyTorch {torch.__version__} (CUDA {torch.version.cuda})", METHOD.format(rounds=options.rounds))
     names = ["attune", "attune's pair", "cublasLt fused", "torch eager", "torch.compile"]
     put.table("tokens x out x in", "type", "activation", *(f"{name}>" for name in names), "best peer / attune>", "attune runs")
-    ratios, best, failed, left = {}, {}, [], 0
+    ratios, failed, left = Ratios("attune", FLOOR), [], 0
     for number, shape in enumerate(SHAPES):
         for activation in ACTIVATIONS:
             name = ("bf16", "f16")[(number + ACTIVATIONS.index(activation)) % 2]
@@ -194,20 +156,11 @@ def main():
             if wrong:
                 failed.append(f"{title}: {', '.join(wrong)}")
             middles = turns.medians(times)
-            mine = {way: turns.ratio(times, way, "attune") for way in middles if way != "attune"}
-            for way, value in mine.items():
-                ratios.setdefault(way, {})[title] = value
-            peer = min(mine, key=mine.get)
-            best[title] = mine[peer]
+            peer, ratio = ratios.add(title, times)
             put.row("x".join(map(str, shape)), name, activation,
-                    *(f"{middles[way]:.2f}" if way in middles else "-" for way in names), f"{mine[peer]:.3f} ({peer})", runs)
+                    *(f"{middles[way]:.2f}" if way in middles else "-" for way in names), f"{ratio:.3f} ({peer})", runs)
             torch.cuda.empty_cache()
-    put("")
-    for way, values in [*ratios.items(), ("best peer of each problem", best)] if best else []:
-        least = min(values, key=values.get)
-        below = sum(value < FLOOR for value in values.values())
-        put(f"- {way} / attune: geomean {turns.geomean(values.values()):.4f} over {len(values)} problems, least "
-            f"{values[least]:.3f} ({least}), {below} below {FLOOR}")
+    ratios.put(put)
     if left:
         put(f"- {left} problems not started within the time limit")
     put.write(options.markdown)

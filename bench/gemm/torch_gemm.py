@@ -16,7 +16,7 @@ import attune_calls as at
 import cublas_ctypes
 import torch_problems as problems
 import turns
-from torch_ways import Compiler, Way
+from torch_ways import Compiler, Way, measure
 
 FLOOR = 0.99
 TUNING_MOST = 3
@@ -101,25 +101,15 @@ def estimate(torch, call, operands):
     return max(least, 1e-7)
 
 
-def measure(bench, ways, calls, rounds):
+def measure_with_telemetry(bench, ways, calls, rounds):
     """Times of the ways, microseconds a call by name, and the telemetry of each round."""
-    torch, states, count = bench.torch, [], iter(range(1 << 30))
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
+    states, count = [], iter(range(1 << 30))
 
-    def sample(name):
-        graphs = named[name].graphs
-        # The first replay keeps the device busy while the timed one is queued.
-        graphs[next(turn) % len(graphs)].replay()
-        start.record()
-        graphs[next(turn) % len(graphs)].replay()
-        stop.record()
-        if next(count) % (len(ways) + 1) == 0:  # while the GPU works; another way's turn each time
+    def during():
+        if next(count) % (len(ways) + 1) == 0:  # in another way's turn each time
             states.append(bench.attune.telemetry())
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e3 / calls
 
-    return turns.take_turns(named, rounds, sample), states
+    return measure(bench.torch, ways, calls, rounds, during), states
 
 
 def run_problem(bench, p):
@@ -142,9 +132,9 @@ def run_problem(bench, p):
                 raise
             print(f"torch_gemm.py: {p['name']}: {way.name} was not captured: {str(error).splitlines()[0]}", file=sys.stderr)
             ways.remove(way)
-    times, states = measure(bench, ways, calls, bench.options.rounds)
+    times, states = measure_with_telemetry(bench, ways, calls, bench.options.rounds)
     if any(turns.ratio(times, way.name, MINE) < FLOOR for way in ways[1:]):
-        times, states = measure(bench, ways, calls, 2 * bench.options.rounds + 1)
+        times, states = measure_with_telemetry(bench, ways, calls, 2 * bench.options.rounds + 1)
     decision = bench.attune.explain(text)
     guess = " (not tuned)" if decision.source in at.GUESSES else ""
     return times, states, f"{at.candidate(decision)}{guess}", wrong

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that torch_gemm.py times, captured into graphs, and torch.compile with a time limit."""
+"""The calls that the programs here time, captured into graphs, and torch.compile with a time limit."""
+import math
+import os
 import signal
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+import turns
 
 FLUSH_BYTES = 256 << 20
 
@@ -35,6 +40,61 @@ class Way:
         finally:
             graph.capture_end()
         return graph
+
+
+def plan_calls(torch, call, first):
+    """Calls in a graph, about a millisecond of them, and the number of sets, which fill FLUSH_BYTES unless they are many."""
+    torch.cuda.synchronize()
+    begin = time.monotonic()
+    for _ in range(4):
+        call(first)
+    torch.cuda.synchronize()
+    calls = max(4, min(40, int(1e-3 / max((time.monotonic() - begin) / 4, 1e-6))))
+    count = max(1, min(256, math.ceil(FLUSH_BYTES / first.bytes)))
+    return calls, min(max(calls, count // calls * calls), 2 * calls)
+
+
+def measure(torch, ways, calls, rounds, during=lambda: None):
+    """{name: microseconds a call} by rounds. `during` runs while the GPU works."""
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
+
+    def sample(name):
+        graphs = named[name].graphs
+        # The first replay keeps the device busy while the timed one is queued.
+        graphs[next(turn) % len(graphs)].replay()
+        start.record()
+        graphs[next(turn) % len(graphs)].replay()
+        stop.record()
+        during()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3 / calls
+
+    return turns.take_turns(named, rounds, sample)
+
+
+class Ratios:
+    """Times of the peers, and of the best peer, divided by attune's, for the summary."""
+
+    def __init__(self, mine, floor):
+        self.mine, self.floor, self.by_way, self.best = mine, floor, {}, {}
+
+    def add(self, title, times):
+        """The best peer and its ratio."""
+        found = {way: turns.ratio(times, way, self.mine) for way in times if way != self.mine}
+        for way, value in found.items():
+            self.by_way.setdefault(way, {})[title] = value
+        peer = min(found, key=found.get)
+        self.best[title] = found[peer]
+        return peer, found[peer]
+
+    def put(self, put):
+        put("")
+        for way, values in [*self.by_way.items(), ("best peer of each problem", self.best)] if self.best else []:
+            least = min(values, key=values.get)
+            below = sum(value < self.floor for value in values.values())
+            put(f"- {way} / attune: geomean {turns.geomean(values.values()):.4f} over {len(values)} problems, least "
+                f"{values[least]:.3f} ({least}), {below} below {self.floor}")
 
 
 class OutOfTime(BaseException):
