@@ -46,7 +46,7 @@ static inline __attribute__((format(printf, 1, 2))) int skip_all(const char *rea
 /* TEST(name) { ... } defines a test, TEST_WITH(name, begin, end) one with a set-up and a tear-down of its own.
  * RUN_TESTS runs the file's tests in the order of their definitions; RUN_TESTS_EACH does so with a set-up and a
  * tear-down for each test that has none. Both take the group's set-up and tear-down too, and return the number of
- * failures. */
+ * failures. The environment's ATTUNE_TEST_ONLY names the test to run, with * for any characters. */
 static struct CMUnitTest check_tests[64] __attribute__((unused));
 static size_t check_count __attribute__((unused));
 
@@ -62,8 +62,9 @@ static size_t check_count __attribute__((unused));
 /* A set-up or a tear-down: FIXTURE(name) { ... return 0; } */
 #define FIXTURE(name) static int name(__attribute__((unused)) void **check_state)
 
-#define RUN_TESTS(group_begin, group_end) \
-  (assert_true(check_count > 0), _cmocka_run_group_tests("tests", check_tests, check_count, group_begin, group_end))
+#define RUN_TESTS(group_begin, group_end)                                            \
+  (assert_true(check_count > 0), cmocka_set_test_filter(getenv("ATTUNE_TEST_ONLY")), \
+   _cmocka_run_group_tests("tests", check_tests, check_count, group_begin, group_end))
 #define RUN_TESTS_EACH(begin, end, group_begin, group_end) (check_each(begin, end), RUN_TESTS(group_begin, group_end))
 
 static inline void check_each(CMFixtureFunction begin, CMFixtureFunction end) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_scaled.c: products of f8 and i8 on a GPU: random problems by the public call and by every implementation,
- * and searches, which verify all candidates. Exits 77 where there is no GPU. */
+ * and searches, which verify all candidates. Exits 77 where there is no GPU. ATTUNE_TEST_PROBLEMS: how many random
+ * problems (300; each may compile a kernel). */
 #include "tests/support/check.h"
 
 #include "ops/gemm/problem/problem.h"
@@ -8,7 +9,7 @@
 #include "tests/support/gpu.h"
 #include "tuning/op/registry.h"
 
-enum { PROBLEMS = 2000, CONFIGURATIONS = 32 };
+enum { PROBLEMS = 300, CONFIGURATIONS = 32 };
 
 static attune_device *device;
 static attune_stream *stream;
@@ -90,8 +91,10 @@ static void call(scaled_case *c) {
 }
 
 TEST(random_problems_are_right) {
+  const char *asked = getenv("ATTUNE_TEST_PROBLEMS");
+  const int problems = asked ? atoi(asked) : PROBLEMS;
   uint64_t state = 20261128;
-  for (int i = 0; i < PROBLEMS; i++) {
+  for (int i = 0; i < problems; i++) {
     scaled_case c;
     scaled_draw_case(&c, i % 16 ? 12 : 140, i % 16 ? 300 : 700, &state);
     call(&c);
@@ -101,7 +104,7 @@ TEST(random_problems_are_right) {
 
 TEST(without_a_product_only_c_counts) {
   uint64_t state = 3;
-  for (int i = 0; i < 200; i++) {
+  for (int i = 0; i < 60; i++) {
     scaled_case c;
     scaled_draw_case(&c, 12, 40, &state);
     c.o.alpha = 0.0;
