@@ -168,7 +168,8 @@ typedef struct attune_gemm_operands {
   void *aux; /* read by a gradient, else written */
   void *bias_gradient;
   double clamp_min, clamp_max; /* -INFINITY, INFINITY: no bound */
-  /* Of the scaling, on the device; not looked at where it has none. D and amax_d share no byte with another. */
+  /* Of the scaling, on the device; not looked at where it has none. D and amax_d share no byte with another. On a GPU a
+   * single f32 that is not aligned to 16 bytes may cost a copy. */
   const float *scale_a, *scale_b, *scale_d;
   float *amax_d; /* written */
   const int8_t *zero_a, *zero_b;

@@ -45,6 +45,9 @@ cublasStatus_t at_lt_move_epilogue(cublasLtMatmulDesc_t matmul, const at_gemm *g
  * and the device? Only a search says whether it can. */
 bool at_lt_may_scale(const at_gemm *g, const attune_device *device);
 
+/* Bytes of workspace in front of the algorithm's, for scales that are not aligned. */
+size_t at_lt_scale_bytes(const at_gemm *g);
+
 /* Types of products, scale modes and where scales lie, of a descriptor; `operands` NULL: somewhere, as well aligned. */
 cublasStatus_t at_lt_set_scaling(cublasLtMatmulDesc_t matmul, const at_gemm *g, const at_gemm_operands *operands);
 
@@ -135,7 +138,7 @@ attune_status at_lt_restore(at_plan *plan, const at_gemm *g, unsigned copied, co
  * it, after success only. */
 attune_status at_lt_enter(at_cuda_scope *scope, void **workspace, const at_plan *plan, attune_stream *stream);
 
-/* The multiplication, with `workspace` for the algorithm alone. */
+/* The multiplication, with a workspace of the algorithm's bytes and at_lt_scale_bytes. */
 attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
                              attune_stream *stream);
 

@@ -99,6 +99,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *asked, unsigned copi
   out->forbidden = forbidden_flags(g);
   out->workspace_cap =
       g->workspace_cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)g->workspace_cap : ATTUNE_WORKSPACE_DEFAULT;
+  out->workspace_cap -= out->workspace_cap < at_lt_scale_bytes(g) ? out->workspace_cap : at_lt_scale_bytes(g);
   bool separate = g->c == AT_C_SEPARATE;
   int64_t ldc = separate ? g->ldc : g->ldd, stride_c = separate ? g->stride_c : g->stride_d;
   out->alignment[0] = alignment_of(g, copied & AT_LT_COPIED_A, g->dtype, at_gemm_cols_a(g), g->lda, g->stride_a);

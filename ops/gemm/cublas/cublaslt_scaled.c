@@ -28,6 +28,14 @@ static bool may_pair(const at_gemm *g, bool hopper) {
   return (a == ATTUNE_SCALE_1X128 || b == ATTUNE_SCALE_1X128) && g->m % 4 == 0 && g->n % 4 == 0 && g->alignment >= 16;
 }
 
+/* Single scales and amax that are not aligned to 16 bytes, which cuBLASLt 13.1 refuses at the call (seen on an H200),
+ * have places at the start of the workspace. */
+enum { PLACE_A, PLACE_B, PLACE_D, PLACE_AMAX, PLACE_BYTES = 16, ALL_PLACES = 256 };
+
+size_t at_lt_scale_bytes(const at_gemm *g) {
+  return is_f8(g->dtype) ? ALL_PLACES : 0;
+}
+
 /* D has scales and amax of its own in f8 only; i8 has none but alpha: its sums are i32. */
 bool at_lt_may_scale(const at_gemm *g, const attune_device *device) {
   const int capability = 10 * device->properties.capability_major + device->properties.capability_minor;
@@ -39,8 +47,8 @@ bool at_lt_may_scale(const at_gemm *g, const attune_device *device) {
            g->m % 4 == 0 && g->k % 4 == 0 && g->lda % 4 == 0 && g->ldb % 4 == 0 &&
            (g->dtype_out == ATTUNE_I32 || g->dtype_out == ATTUNE_I8);
   const int64_t out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
-  if (capability < 89 || g->alignment < 16 || g->k % 16 || g->lda % 16 || g->ldb % 16 || g->m * out % 16 ||
-      g->ldd * out % 16)
+  if (capability < 89 || g->workspace_cap < at_lt_scale_bytes(g) || g->alignment < 16 || g->k % 16 || g->lda % 16 ||
+      g->ldb % 16 || g->m * out % 16 || g->ldd * out % 16)
     return false;
   return (!s.amax_d || is_f8(g->dtype_out)) && may_pair(g, capability == 90);
 }
@@ -90,9 +98,33 @@ cublasStatus_t at_lt_set_scaling(cublasLtMatmulDesc_t matmul, const at_gemm *g, 
   return status;
 }
 
+static bool is_aligned(const void *pointer) {
+  return (uintptr_t)pointer % PLACE_BYTES == 0;
+}
+
+static cublasStatus_t copy_f32(void *to, const void *from, attune_stream *stream) {
+  const cudaError_t error =
+      cudaMemcpyAsync(to, from, sizeof(float), cudaMemcpyDeviceToDevice, (cudaStream_t)stream->native);
+  return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/* The operands with single scales, and amax, where they are aligned. */
+static cublasStatus_t align_scales(at_gemm_operands *o, char *places, attune_stream *stream) {
+  const float **const scales[] = {&o->scale_a, &o->scale_b, &o->scale_d};
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  for (int i = PLACE_A; i <= PLACE_D && status == CUBLAS_STATUS_SUCCESS; i++) {
+    char *place = places + (ptrdiff_t)i * PLACE_BYTES;
+    if (is_aligned(*scales[i])) continue;
+    status = copy_f32(place, *scales[i], stream);
+    *scales[i] = (const float *)(void *)place;
+  }
+  if (!is_aligned(o->amax_d)) o->amax_d = (float *)(void *)(places + (ptrdiff_t)PLACE_AMAX * PLACE_BYTES);
+  return status;
+}
+
 /* C is never NULL, and of D's memory only where it has D's type: without one A stands in, which is not read. */
-attune_status at_lt_multiply_scaled(const at_lt_plan *lt, const at_gemm_operands *o, void *workspace,
-                                    attune_stream *stream) {
+static cublasStatus_t multiply(const at_lt_plan *lt, const at_gemm_operands *o, void *workspace,
+                               attune_stream *stream) {
   const at_lt_problem *p = &lt->problem;
   const at_gemm *g = &p->gemm;
   cublasLtMatmulDescOpaque_t matmul;
@@ -105,5 +137,16 @@ attune_status at_lt_multiply_scaled(const at_lt_plan *lt, const at_gemm_operands
   if (status == CUBLAS_STATUS_SUCCESS)
     status = at_cublas.cublasLtMatmul(p->handle, &matmul, &alpha, o->a, p->a, o->b, p->b, &beta, c, p->c, o->d, p->d,
                                       &lt->algorithm, workspace, lt->workspace_bytes, (cudaStream_t)stream->native);
-  return at_cublas_check(p->device, status, "cublasLtMatmul");
+  return status;
+}
+
+attune_status at_lt_multiply_scaled(const at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
+                                    attune_stream *stream) {
+  at_gemm_operands o = *operands;
+  char *own = (char *)workspace + at_lt_scale_bytes(&lt->problem.gemm);
+  cublasStatus_t status = own != workspace ? align_scales(&o, workspace, stream) : CUBLAS_STATUS_SUCCESS;
+  if (status == CUBLAS_STATUS_SUCCESS) status = multiply(lt, &o, own, stream);
+  if (status == CUBLAS_STATUS_SUCCESS && o.amax_d != operands->amax_d)
+    status = copy_f32(operands->amax_d, o.amax_d, stream);
+  return at_cublas_check(lt->problem.device, status, "cublasLtMatmul");
 }

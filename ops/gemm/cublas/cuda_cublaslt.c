@@ -25,9 +25,10 @@ static attune_status open_plan(at_plan *plan) {
   at_lt_algorithm wanted;
   if (!at_tunables_parse(&at_lt_tunables, &wanted, &plan->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be one of cublaslt", plan->configuration.text);
-  const attune_status status = at_lt_restore(plan, at_gemm_of(plan->problem), 0, &wanted);
-  if (status == ATTUNE_OK) plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes;
-  return status;
+  const at_gemm *g = at_gemm_of(plan->problem);
+  AT_TRY(at_lt_restore(plan, g, 0, &wanted));
+  plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes + at_lt_scale_bytes(g);
+  return ATTUNE_OK;
 }
 
 static attune_status prepare(at_plan *plan) {

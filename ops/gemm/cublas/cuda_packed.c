@@ -120,7 +120,7 @@ static attune_status open_plan(at_plan *plan) {
     return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; should be one of cublaslt_packed",
                    plan->configuration.text);
   AT_TRY(at_lt_restore(plan, &p->gemm, p->copied, &wanted));
-  plan->workspace_bytes = p->bytes + state->lt.workspace_bytes;
+  plan->workspace_bytes = p->bytes + at_lt_scale_bytes(&p->gemm) + state->lt.workspace_bytes;
   return at_jit_get(&state->kernel, plan->device, &source);
 }
 

@@ -37,8 +37,11 @@ typedef struct mirror {
 } mirror;
 
 static void *moved(const mirror *m, const void *host) {
-  for (int i = 0; i < m->c->blocks; i++)
-    if (m->c->block[i].raw + SCALED_GUARD == host) return m->raw[i] + SCALED_GUARD;
+  for (int i = 0; i < m->c->blocks; i++) {
+    const scaled_block *b = &m->c->block[i];
+    const uintptr_t offset = (uintptr_t)host - (uintptr_t)b->raw;
+    if (offset < b->bytes) return m->raw[i] + offset;
+  }
   return NULL;
 }
 
