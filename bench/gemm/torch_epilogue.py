@@ -156,9 +156,9 @@ def main():
             if wrong:
                 failed.append(f"{title}: {', '.join(wrong)}")
             middles = turns.medians(times)
-            peer, ratio = ratios.add(title, times)
+            ratio = ratios.add(title, times)
             put.row("x".join(map(str, shape)), name, activation,
-                    *(f"{middles[way]:.2f}" if way in middles else "-" for way in names), f"{ratio:.3f} ({peer})", runs)
+                    *(f"{middles[way]:.2f}" if way in middles else "-" for way in names), ratio, runs)
             torch.cuda.empty_cache()
     ratios.put(put)
     if left:

@@ -167,12 +167,12 @@ def main():
                 if wrong:
                     failed.append(f"{title}: {', '.join(wrong)}")
                 middles = turns.medians(times)
-                peer, ratio = ratios[mode].add(title, times)
+                ratio = ratios[mode].add(title, times)
                 put.row("x".join(map(str, shape)), mode,
                         *(f"{middles[way]:.2f}" if way in middles else "-" for way in names),
                         f"{2e-6 * tokens * out * features / middles['attune']:.0f}",
                         f"{1e-3 * (tokens * features + out * features + 2 * tokens * out) / middles['attune']:.0f}",
-                        f"{ratio:.3f} ({peer})", runs)
+                        ratio, runs)
                 torch.cuda.empty_cache()
     for mode, of_mode in ratios.items():
         put(f"\nScales: {mode}")

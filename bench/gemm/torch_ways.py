@@ -80,13 +80,15 @@ class Ratios:
         self.mine, self.floor, self.by_way, self.best = mine, floor, {}, {}
 
     def add(self, title, times):
-        """The best peer and its ratio."""
+        """The best peer and its ratio, for a cell."""
         found = {way: turns.ratio(times, way, self.mine) for way in times if way != self.mine}
         for way, value in found.items():
             self.by_way.setdefault(way, {})[title] = value
+        if not found:
+            return "no peer"
         peer = min(found, key=found.get)
         self.best[title] = found[peer]
-        return peer, found[peer]
+        return f"{found[peer]:.3f} ({peer})"
 
     def put(self, put):
         put("")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pack_bytes.cu: matrices of bytes so that each line, a row of op(A) or a column of op(B), lies contiguous along k, with
- * zeros up to a multiple of 16. A block of 256 threads moves 64 lines of 64 bytes. */
+ * zeros up to a multiple of 16, and lines of zeros behind the last. A block of 256 threads moves 64 lines of 64 bytes. */
 typedef unsigned char at_u8;
 typedef long long at_i64;
 
@@ -11,7 +11,7 @@ struct pack_arguments {
   const at_u8 *from;
   at_u8 *to;
   at_i64 by_line, by_depth, stride_from, stride_to; /* to: lines are `width` apart */
-  int lines, depth, width, tiles_line, tiles_depth, unused;
+  int lines, depth, width, tiles_line, tiles_depth, lines_to;
 };
 
 extern "C" __global__ void __launch_bounds__(256) at_pack_bytes(const pack_arguments a) {
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(256) at_pack_bytes(const pack_argum
 #pragma unroll 4
   for (int i = (int)threadIdx.x; i < TILE * TILE / 4; i += 256) {
     const int l = i / (TILE / 4), q = i % (TILE / 4) * 4;
-    if (line + l < a.lines && p + q < a.width)
+    if (line + l < a.lines_to && p + q < a.width)
       *(unsigned int *)(to + (at_i64)(line + l) * a.width + p + q) = *(const unsigned int *)(tile + l * ROW + q);
   }
 }

@@ -30,6 +30,7 @@ typedef struct scaled_case {
   attune_gemm_operands o; /* in host memory */
   scaled_block block[SCALED_BLOCKS];
   int blocks;
+  size_t offset; /* of all operands, from a multiple of 64 bytes: a multiple of 4 */
   bool special;
   bool loose; /* what is not finite need not be of one kind: a library applies scales in an order of its own */
   double gamma;
@@ -106,12 +107,12 @@ static inline attune_dtype scaled_c(const attune_gemm_problem *p) {
 static inline void *scaled_memory(scaled_case *c, size_t bytes, uint64_t *state) {
   scaled_block *b = &c->block[c->blocks++];
   assert_true(c->blocks <= SCALED_BLOCKS);
-  b->bytes = bytes + 2 * SCALED_GUARD;
+  b->bytes = bytes + c->offset + 2 * SCALED_GUARD;
   b->raw = aligned_alloc(64, (b->bytes + 63) / 64 * 64);
   b->before = malloc(b->bytes);
   assert_true(b->raw && b->before);
   for (size_t i = 0; i < b->bytes; i++) b->raw[i] = (unsigned char)at_splitmix64(state);
-  return b->raw + SCALED_GUARD;
+  return b->raw + SCALED_GUARD + c->offset;
 }
 
 static inline void scaled_freeze(scaled_case *c) {
@@ -355,11 +356,12 @@ static inline void scaled_check_bytes(const scaled_case *c, const char *who) {
     const scaled_block *k = &c->block[b];
     for (size_t i = 0; i < k->bytes; i++) {
       if (k->raw[i] == k->before[i]) continue;
-      const bool inside = i >= SCALED_GUARD && i < k->bytes - SCALED_GUARD;
-      const unsigned char *data = k->raw + SCALED_GUARD;
+      const size_t begin = SCALED_GUARD + c->offset;
+      const bool inside = i >= begin && i < k->bytes - SCALED_GUARD;
+      const unsigned char *data = k->raw + begin;
       const unsigned char *amax = (const unsigned char *)c->o.amax_d;
       if (amax && k->raw + i >= amax && k->raw + i < amax + sizeof(float)) continue;
-      if (inside && data == c->o.d && scaled_in_d(c, i - SCALED_GUARD)) continue;
+      if (inside && data == c->o.d && scaled_in_d(c, i - begin)) continue;
       fail_msg("%s, %s: byte %zu of block %d was written", c->name, who, i, b);
     }
   }

@@ -184,22 +184,37 @@ TEST(what_the_library_has_is_right) {
   }
 }
 
-/* Layouts and depths that cuBLASLt does not take, which are copied first. */
+static bool has(const scaled_case *c, const char *implementation) {
+  at_gemm g;
+  at_gemm_use use;
+  bool swap = false;
+  OK(at_gemm_check_operands(&c->p, &c->o, &use)); /* on a GPU as aligned as here */
+  OK(at_gemm_normalise(&c->p, use, &g, &swap));
+  for (size_t i = 0; i < at_gemm_op.implementation_count; i++)
+    if (strcmp(at_gemm_op.implementations[i]->name, implementation) == 0)
+      return at_registry_usable(at_gemm_op.implementations[i], &g, device);
+  return false;
+}
+
+/* Layouts, sizes, distances and places that cuBLASLt does not take, which are copied first. */
 TEST(copies_are_right) {
+  static const attune_dtype out[] = {ATTUNE_BF16, ATTUNE_F32, ATTUNE_F8E4M3, ATTUNE_F16, ATTUNE_I32, ATTUNE_I8};
   uint64_t state = 77;
-  for (int i = 0; i < 32; i++) {
-    scaled_case c = {.p = ATTUNE_GEMM_PROBLEM_INIT};
-    c.p.dtype = i % 8 == 7 ? ATTUNE_I8 : ATTUNE_F8E4M3;
-    c.p.dtype_out = i % 8 == 7 ? ATTUNE_I32 : ATTUNE_BF16;
+  for (int i = 0; i < 96; i++) {
+    scaled_case c = {.p = ATTUNE_GEMM_PROBLEM_INIT, .offset = i % 3 ? 0 : 4};
+    const int of = i % 6;
+    c.p.dtype = of >= 4 ? ATTUNE_I8 : ATTUNE_F8E4M3;
+    c.p.dtype_out = out[of];
     c.p.trans_a = (attune_transpose)(i & 1), c.p.trans_b = (attune_transpose)(i >> 1 & 1);
-    c.p.m = 160, c.p.n = 96 + i, c.p.k = i & 4 ? 256 : 201 + i;
-    if (i % 8 != 7) c.p.scaling.scale_a = c.p.scaling.scale_b = (uint8_t)(i / 8);
-    c.p.n = c.p.scaling.scale_a == ATTUNE_SCALE_1X128 ? 96 : c.p.n;
-    do { /* a D that cuBLASLt takes */
-      scaled_close(&c);
-      c.blocks = 0;
-      scaled_open(&c, false, &state);
-    } while (c.p.ldd != c.p.m);
+    c.p.m = 33 + i, c.p.n = 40 + i % 7, c.p.k = i & 4 ? 256 : 201 + i;
+    if (of < 4) c.p.scaling.scale_a = c.p.scaling.scale_b = (uint8_t)(i / 6 % 4);
+    if (out[of] == ATTUNE_F8E4M3) {
+      c.p.scaling.scale_a = c.p.scaling.scale_b = ATTUNE_SCALE_TENSOR;
+      c.p.scaling.scale_d = 1, c.p.scaling.amax_d = 1;
+    }
+    if (c.p.scaling.scale_a == ATTUNE_SCALE_1X128 && i & 8) c.p.scaling.scale_a = ATTUNE_SCALE_128X128;
+    scaled_open(&c, i % 5 == 0, &state);
+    if (!has(&c, "cublaslt_packed") && !has(&c, "cublaslt")) fail_msg("%s: cuBLASLt has nothing", c.name);
     run_each(&c);
     scaled_close(&c);
   }
