@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peers_cuda.c: the peers on CUDA: cublasGemmEx by default and with CUBLAS_GEMM_AUTOTUNE, and cublasLt's first
  * heuristic, under the same contract as attune: compute type, reduced-precision reductions and workspace alike; of
- * matrices that pointers name cublasGemmBatchedEx alone; of products with one row or column the matrix-vector call, too. */
+ * matrices that pointers name cublasGemmBatchedEx alone; of products with one row or column the matrix-vector call,
+ * too. */
 #include "bench/gemm/peers_cuda.h"
 
 #include "bench/common/cublas.h"
