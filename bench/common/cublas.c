@@ -77,6 +77,9 @@ cublasStatus_t bench_cublas_gemm(cublasHandle_t handle, const attune_gemm_proble
   const cudaDataType_t in = bench_cublas_type(g->dtype), out = bench_cublas_type(g->dtype_out);
   const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
   const void *one = bench_cublas_one(g), *zero = bench_cublas_zero(g);
+  if (g->pointers)
+    return cublasGemmBatchedEx(handle, ta, tb, m, n, k, one, a, in, lda, b, in, ldb, zero, d, out, ldd, (int)g->batch,
+                               bench_cublas_compute(g), algorithm);
   if (g->batch == 1)
     return cublasGemmEx(handle, ta, tb, m, n, k, one, a, in, lda, b, in, ldb, zero, d, out, ldd,
                         bench_cublas_compute(g), algorithm);

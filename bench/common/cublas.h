@@ -27,7 +27,8 @@ void bench_cuda_libraries(char *out, size_t size);
 cublasHandle_t bench_cublas_open(cudaStream_t stream, void *workspace, size_t bytes);
 /* Partial sums in the output type are what strict forbids. */
 void bench_cublas_obey(cublasHandle_t handle, const attune_gemm_problem *g);
-/* cublasGemmEx, or its strided batch, of a problem that cuBLAS can do (bench_problem.gemm). */
+/* cublasGemmEx, its strided batch, or of arrays of pointers in device memory cublasGemmBatchedEx, of a problem that
+ * cuBLAS can do (bench_problem.gemm). */
 cublasStatus_t bench_cublas_gemm(cublasHandle_t handle, const attune_gemm_problem *g, const void *a, const void *b,
                                  void *d, cublasGemmAlgo_t algorithm);
 

@@ -23,6 +23,14 @@ static int64_t named(int64_t stride, int64_t batch) {
   return batch > 1 && stride == 0 ? ATTUNE_BROADCAST : stride;
 }
 
+/* Each matrix that a pointer names begins at a multiple of 128 bytes. */
+static void part_matrices(attune_gemm_problem *g) {
+  const int64_t in = 128 / (int64_t)attune_dtype_size(g->dtype), out = 128 / (int64_t)attune_dtype_size(g->dtype_out);
+  g->stride_a = (g->stride_a + in - 1) / in * in;
+  g->stride_b = (g->stride_b + in - 1) / in * in;
+  g->stride_d = (g->stride_d + out - 1) / out * out;
+}
+
 void bench_problem_read(bench_problem *out, const attune_workload_entry *entry) {
   memset(out, 0, sizeof *out);
   snprintf(out->name, sizeof out->name, "%.63s", entry->name && *entry->name ? entry->name : entry->problem);
@@ -40,9 +48,11 @@ void bench_problem_read(bench_problem *out, const attune_workload_entry *entry) 
   g->stride_a = stride_of(g->stride_a, g->lda * columns_a, g->batch);
   g->stride_b = stride_of(g->stride_b, g->ldb * columns_b, g->batch);
   g->stride_d = stride_of(g->stride_d, g->ldd * g->n, g->batch);
+  if (g->pointers) part_matrices(g);
   out->given = *g;
   out->given.stride_a = named(g->stride_a, g->batch);
   out->given.stride_b = named(g->stride_b, g->batch);
+  if (g->pointers) out->given.stride_a = out->given.stride_b = out->given.stride_d = 0;
   const size_t in = attune_dtype_size(g->dtype), result = attune_dtype_size(g->dtype_out);
   out->bytes_a = span(g->lda, rows_a, columns_a, g->stride_a, g->batch, in);
   out->bytes_b = span(g->ldb, rows_b, columns_b, g->stride_b, g->batch, in);

@@ -9,7 +9,8 @@
 typedef struct bench_problem {
   char name[64];
   char text[ATTUNE_PROBLEM_CHARS];
-  attune_gemm_problem gemm;  /* column-major; every size explicit, broadcast strides 0: as vendors' calls take it */
+  attune_gemm_problem gemm;  /* column-major; every size explicit, broadcast strides 0: as vendors' calls take it; of
+                              * matrices that pointers name the strides say where the program puts them */
   attune_gemm_problem given; /* the same as attune takes it: broadcast strides are ATTUNE_BROADCAST */
   size_t bytes_a, bytes_b, bytes_d; /* from the first element to the end of the last */
 } bench_problem;

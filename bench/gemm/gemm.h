@@ -13,18 +13,28 @@
 #include "bench/common/problem.h"
 #include "bench/common/tool.h"
 
-#define BENCH_WAYS 5
+#define BENCH_WAYS 6
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
 #define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default */
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
   void *a, *b, *d;
+  void **arrays; /* where pointers name the matrices: those of A, of B and of D, where the problem wants them */
 } bench_set;
+
+/* As attune takes them. */
+static inline attune_gemm_operands bench_operands(const bench_problem *problem, const bench_set *set) {
+  const int64_t batch = problem->gemm.batch;
+  void **const p = set->arrays;
+  if (p) return (attune_gemm_operands){.alpha = 1.0, .a = (void *)p, .b = (void *)(p + batch), .d = p + 2 * batch};
+  return (attune_gemm_operands){.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
+}
 
 typedef struct bench_sets {
   bench_set *items;
   int count;
+  bool arrays_on_host;
 } bench_sets;
 
 typedef struct bench_platform bench_platform;

@@ -13,14 +13,14 @@
 static bool attune_prepare(bench_platform *platform, bench_way *way, const bench_problem *problem,
                            const bench_set *example) {
   (void)way;
-  attune_gemm_operands operands = {.alpha = 1.0, .a = example->a, .b = example->b, .d = example->d};
+  const attune_gemm_operands operands = bench_operands(problem, example);
   bench_check(attune_gemm(platform->tuner, platform->stream, &problem->given, &operands), problem->name);
   return true;
 }
 
 static bool attune_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   (void)way;
-  attune_gemm_operands operands = {.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
+  const attune_gemm_operands operands = bench_operands(platform->problem, set);
   return attune_gemm(platform->tuner, platform->stream, &platform->problem->given, &operands) == ATTUNE_OK;
 }
 

@@ -37,10 +37,31 @@ static void *random_buffer(attune_stream *stream, attune_dtype dtype, size_t byt
   return buffer;
 }
 
+/* The addresses of the set's matrices: in host memory, or copied to the device's. */
+static void **arrays_of(attune_stream *stream, const bench_problem *problem, const bench_set *set) {
+  const attune_gemm_problem *g = &problem->gemm;
+  const size_t batch = (size_t)g->batch, bytes = 3 * batch * sizeof(void *), in = attune_dtype_size(g->dtype),
+               out = attune_dtype_size(g->dtype_out);
+  void **arrays = malloc(bytes), *there = NULL;
+  if (arrays == NULL) bench_die("out of memory for %zu pointers", 3 * batch);
+  for (size_t i = 0; i < batch; i++) {
+    arrays[i] = (char *)set->a + i * (size_t)g->stride_a * in;
+    arrays[batch + i] = (char *)set->b + i * (size_t)g->stride_b * in;
+    arrays[2 * batch + i] = (char *)set->d + i * (size_t)g->stride_d * out;
+  }
+  if (g->pointers == ATTUNE_POINTERS_HOST) return arrays;
+  bench_check(attune_alloc(&there, stream, bytes), "attune_alloc");
+  bench_check(attune_copy(stream, there, arrays, bytes), "attune_copy");
+  bench_check(attune_stream_synchronize(stream), "attune_stream_synchronize");
+  free(arrays);
+  return there;
+}
+
 void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_problem *problem, int count) {
   out->items = calloc((size_t)count, sizeof *out->items);
   if (out->items == NULL) bench_die("out of memory for %d sets of operands", count);
   out->count = count;
+  out->arrays_on_host = problem->gemm.pointers == ATTUNE_POINTERS_HOST;
   size_t offset = 0;
   for (int i = 0; i < count; i++) {
     bench_set *set = &out->items[i];
@@ -48,6 +69,7 @@ void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_probl
     set->b = random_buffer(stream, problem->gemm.dtype, problem->bytes_b, &offset);
     bench_check(attune_alloc(&set->d, stream, problem->bytes_d), "attune_alloc");
     bench_check(attune_fill(stream, set->d, 0xff, problem->bytes_d), "attune_fill");
+    set->arrays = problem->gemm.pointers ? arrays_of(stream, problem, set) : NULL;
   }
   bench_check(attune_stream_synchronize(stream), "attune_stream_synchronize");
 }
@@ -57,6 +79,10 @@ void bench_sets_destroy(bench_sets *sets, attune_stream *stream) {
     bench_check(attune_free(sets->items[i].a, stream), "attune_free");
     bench_check(attune_free(sets->items[i].b, stream), "attune_free");
     bench_check(attune_free(sets->items[i].d, stream), "attune_free");
+    if (sets->arrays_on_host)
+      free(sets->items[i].arrays);
+    else
+      bench_check(attune_free(sets->items[i].arrays, stream), "attune_free");
   }
   free(sets->items);
   sets->items = NULL;

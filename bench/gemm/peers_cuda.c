@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peers_cuda.c: the peers on CUDA: cublasGemmEx by default and with CUBLAS_GEMM_AUTOTUNE, and cublasLt's first
- * heuristic, under the same contract as attune: compute type, reduced-precision reductions and workspace alike. */
+ * heuristic, under the same contract as attune: compute type, reduced-precision reductions and workspace alike; of
+ * matrices that pointers name cublasGemmBatchedEx alone; of products with one row or column the matrix-vector call,
+ * too. */
 #include "bench/gemm/peers_cuda.h"
 
 #include "bench/common/cublas.h"
@@ -54,7 +56,7 @@ static bool blas_prepare(bench_platform *platform, bench_way *way, const bench_p
   (void)platform, (void)example;
   bench_cuda_peers *peers = way->state;
   bench_cublas_obey(peers->blas[way->variant], &problem->gemm);
-  return fits_int(&problem->gemm);
+  return fits_int(&problem->gemm) && (!problem->gemm.pointers || way->variant == VARIANT_DEFAULT);
 }
 
 static cublasGemmAlgo_t algorithm_of(const bench_way *way) {
@@ -67,8 +69,9 @@ static cublasGemmAlgo_t algorithm_of(const bench_way *way) {
 
 static bool blas_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   bench_cuda_peers *peers = way->state;
+  const attune_gemm_operands o = bench_operands(platform->problem, set);
   const cublasStatus_t status =
-      bench_cublas_gemm(peers->blas[way->variant], &platform->problem->gemm, set->a, set->b, set->d, algorithm_of(way));
+      bench_cublas_gemm(peers->blas[way->variant], &platform->problem->gemm, o.a, o.b, o.d, algorithm_of(way));
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
   cudaStreamIsCapturing(peers->stream, &capturing);
@@ -127,6 +130,7 @@ static bool lt_prepare(bench_platform *platform, bench_way *way, const bench_pro
       reduced(g) || wide_output ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   int found = 0;
   lt_drop(lt);
+  if (g->pointers) return false;
   if (!lt_describe(lt, g) ||
       !blas_ok(cublasLtMatmulPreferenceCreate(&lt->preference), "cublasLtMatmulPreferenceCreate"))
     return false;
@@ -152,6 +156,11 @@ static bool lt_enqueue(bench_platform *platform, bench_way *way, const bench_set
                  way->name);
 }
 
+static bool gemv_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
+  bench_cuda_peers *peers = way->state;
+  return blas_ok(bench_gemv(peers->blas[VARIANT_DEFAULT], &platform->problem->gemm, set), way->name);
+}
+
 void bench_cuda_peers_open(bench_cuda_peers **out, bench_platform *platform) {
   bench_cuda_peers *peers = calloc(1, sizeof *peers);
   if (peers == NULL) bench_die("out of memory");
@@ -172,6 +181,8 @@ void bench_cuda_peers_open(bench_cuda_peers **out, bench_platform *platform) {
   if (!blas_ok(cublasLtCreate(&peers->lt_handle), "cublasLtCreate")) exit(1);
   platform->ways[platform->way_count++] =
       (bench_way){.name = "Lt heuristic 0", .prepare = lt_prepare, .enqueue = lt_enqueue, .state = peers};
+  platform->ways[platform->way_count++] =
+      (bench_way){.name = "gemv", .prepare = bench_gemv_prepare, .enqueue = gemv_enqueue, .state = peers};
 }
 
 void bench_cuda_peers_close(bench_cuda_peers *peers, attune_stream *stream) {

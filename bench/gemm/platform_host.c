@@ -58,7 +58,7 @@ static bool plan_prepare(bench_platform *platform, bench_way *way, const bench_p
 
 static bool plan_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   const host_state *state = platform->state;
-  const attune_gemm_operands operands = {.alpha = 1.0, .a = set->a, .b = set->b, .d = set->d};
+  const attune_gemm_operands operands = bench_operands(platform->problem, set);
   (void)way;
   return attune_gemm_plan_run(state->plan, platform->stream, &operands) == ATTUNE_OK;
 }

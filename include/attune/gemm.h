@@ -208,7 +208,7 @@ typedef struct attune_gemm_batched_operands {
  * attune_gemm, attune_gemm_plan_create, attune_gemm_plan_run and attune_gemm_problem_format take such problems as well,
  * with the arrays as the operands' a, b, c and d.
  * Errors: as attune_gemm; INVALID_ARGUMENT names the array and the index of a bad pointer, or an array on the wrong
- * side; UNSUPPORTED on a GPU where beta is not 0 and C is not D. */
+ * side. */
 ATTUNE_API attune_status attune_gemm_batched(attune_tuner *tuner, attune_stream *stream,
                                              const attune_gemm_problem *problem,
                                              const attune_gemm_batched_operands *operands);

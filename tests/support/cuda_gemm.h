@@ -24,6 +24,7 @@ typedef struct shape {
   attune_accuracy accuracy;
   int data; /* DATA_... */
   double alpha_imag, beta_imag;
+  bool apart; /* matrices of a batch begin at multiples of AT_ALIGNMENT from the first */
 } shape;
 
 /* What f32 and f64 are drawn from; halves likewise, but for DATA_PLAIN, where they are few and exact. */
@@ -138,6 +139,12 @@ static inline bool make_operand(operand *o, const gemm_case *t, attune_dtype dty
   return attune_copy(t->stream, o->device, o->host, o->bytes) == ATTUNE_OK;
 }
 
+/* From one matrix of `elements` elements to the next. */
+static inline int64_t stride_of(const shape *s, int64_t elements, attune_dtype dtype) {
+  const int64_t unit = s->apart ? AT_ALIGNMENT / (int64_t)attune_dtype_size(dtype) : 1;
+  return (elements + s->step + unit - 1) / unit * unit;
+}
+
 static inline void set_problem(at_gemm *g, const shape *s) {
   attune_dtype out = s->dtype_out ? s->dtype_out : s->dtype;
   int64_t batch = s->batch ? s->batch : 1;
@@ -148,10 +155,10 @@ static inline void set_problem(at_gemm *g, const shape *s) {
   g->lda = at_gemm_rows_a(g) + s->gap, g->ldb = at_gemm_rows_b(g) + s->gap, g->ldd = g->m + s->gap;
   if (s->c != AT_C_NONE) g->ldc = s->c == AT_C_SEPARATE ? g->ldd + s->gap : g->ldd;
   if (batch > 1) {
-    g->stride_a = s->share_a ? 0 : g->lda * at_gemm_cols_a(g) + s->step;
-    g->stride_b = s->share_b ? 0 : g->ldb * at_gemm_cols_b(g) + s->step;
-    g->stride_d = g->ldd * g->n + s->step;
-    if (s->c == AT_C_SEPARATE) g->stride_c = s->share_c ? 0 : g->ldc * g->n + s->step;
+    g->stride_a = s->share_a ? 0 : stride_of(s, g->lda * at_gemm_cols_a(g), s->dtype);
+    g->stride_b = s->share_b ? 0 : stride_of(s, g->ldb * at_gemm_cols_b(g), s->dtype);
+    g->stride_d = stride_of(s, g->ldd * g->n, out);
+    if (s->c == AT_C_SEPARATE) g->stride_c = s->share_c ? 0 : stride_of(s, g->ldc * g->n, out);
     if (s->c == AT_C_INPLACE) g->stride_c = g->stride_d;
   }
   uint64_t smallest =

@@ -193,6 +193,7 @@ template <class T> static void at_pack_of_block(T *out, const T *p, unsigned ran
 static void at_begin() {}
 static void at_let_next() {}
 static void at_wait_for_last() {}
+static void at_wait_for_pointers() {}
 static void at_early(const char *p, int bytes) {
   if ((uintptr_t)p % 16 || bytes <= 0 || bytes % 16) abort();
   static volatile char sink;

@@ -100,20 +100,10 @@ attune_status at_gemm_launch_arrays(const at_plan *plan, const at_gemm *g, const
   return with_arrays(plan, g, run, stream, launch);
 }
 
-/* What no implementation of the device can do. */
-static attune_status check_c(const attune_stream *stream, const at_gemm *g) {
-  if (stream->device->properties.kind == ATTUNE_DEVICE_HOST || g->c != AT_C_SEPARATE) return ATTUNE_OK;
-  return at_fail(ATTUNE_UNSUPPORTED,
-                 "operands.c is not operands.d and operands.beta is not 0; for arrays of pointers on "
-                 "%s C should be D",
-                 stream->device->name);
-}
-
 attune_status at_gemm_call_arrays(attune_tuner *tuner, attune_stream *stream, at_key *key, const at_gemm_operands *run,
                                   bool swap) {
   const at_gemm g = *at_gemm_of(at_key_problem(key)); /* the key's is folded by the look-up */
   const at_plan *plan = NULL;
-  AT_TRY(check_c(stream, &g));
   AT_TRY(check_apart(&g, run, true, swap));
   AT_TRY(at_call_plan(tuner, stream, &at_gemm_op, key, swap, NULL, &plan));
   return with_arrays(plan, &g, run, stream, launch);
@@ -141,7 +131,6 @@ static attune_status scale_on_device(const void *with, const at_gemm *g, const a
 attune_status at_gemm_scale_arrays(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
   at_gemm_operands outputs = *run;
   outputs.a = outputs.b = NULL;
-  AT_TRY(check_c(stream, g));
   AT_TRY(check_apart(g, &outputs, false, false));
   return with_arrays(NULL, g, &outputs, stream, scale_on_device);
 }

@@ -23,7 +23,7 @@ attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, 
                                        int least, at_gemm_use *use);
 
 #ifdef AT_WITH_CUDA
-/* cublas_batched.c: D = alpha op(A) op(B) + beta D, arrays in device memory; alpha 0: a sum of nothing. */
+/* cublas_batched.c: D = beta C, arrays in device memory: the vendor's product with a sum of nothing. */
 attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run);
 #endif
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cublas_batched.c: the vendor's product of matrices that arrays of pointers name, cublasGemmBatchedEx, the default on
- * CUDA. It adds to D in place. */
-#include <stdlib.h>
-
+ * CUDA. It adds to D in place: a C of its own is copied there first. */
 #include "ops/gemm/batched/batched.h"
+#include "ops/gemm/batched/copy_arrays.h"
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
 #include "tuning/op/registry.h"
@@ -11,8 +10,8 @@
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   (void)self, (void)device;
-  return g->pointers == ATTUNE_POINTERS_DEVICE && g->c != AT_C_SEPARATE && !at_gemm_8bit(g->dtype) &&
-         at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
+  return g->pointers == ATTUNE_POINTERS_DEVICE && !at_gemm_8bit(g->dtype) && at_gemm_aligned(g) &&
+         at_cublas_open() == ATTUNE_OK;
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
@@ -26,9 +25,19 @@ static int configurations(const at_implementation *self, const void *problem, at
 static attune_status prepare(at_plan *plan) {
   if (plan->configuration.text[0] != '\0')
     return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas_batched has none", plan->configuration.text);
-  const uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
-  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
-  return ATTUNE_OK;
+  const at_gemm *g = at_gemm_of(plan->problem);
+  plan->workspace_bytes =
+      g->workspace_cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)g->workspace_cap : ATTUNE_WORKSPACE_DEFAULT;
+  if (g->c != AT_C_SEPARATE) return ATTUNE_OK;
+  at_jit_kernel *kernel = NULL;
+  const attune_status status = at_jit_get(&kernel, plan->device, &at_copy_arrays_source);
+  plan->state = kernel;
+  return status;
+}
+
+static void destroy(at_plan *plan) {
+  at_jit_release(plan->state);
+  plan->state = NULL;
 }
 
 /* `k` 0: D = beta D. The device is current. */
@@ -49,12 +58,26 @@ static attune_status multiply(attune_stream *stream, const at_gemm *g, const at_
   return at_cublas_check(stream->device, status, "cublasGemmBatchedEx");
 }
 
+/* Where C is to be read and is not D. */
+static bool has_c(const at_gemm *g, const at_gemm_operands *o) {
+  return g->c == AT_C_SEPARATE && !at_gemm_beta_is_0((attune_dtype)g->dtype, o);
+}
+
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const at_gemm *g = at_gemm_of(plan->problem);
   at_cuda_scope scope;
   AT_TRY(at_cuda_enter(&scope, plan->device));
-  const attune_status status = multiply(stream, g, operands, g->k, plan->workspace_bytes);
+  attune_status status = has_c(g, operands) ? at_copy_arrays(plan->state, g, operands, stream) : ATTUNE_OK;
+  if (status == ATTUNE_OK) status = multiply(stream, g, operands, g->k, plan->workspace_bytes);
   at_cuda_leave(&scope);
+  return status;
+}
+
+static attune_status copy_c(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o) {
+  at_jit_kernel *kernel = NULL;
+  AT_TRY(at_jit_get(&kernel, stream->device, &at_copy_arrays_source));
+  const attune_status status = at_copy_arrays(kernel, g, o, stream);
+  at_jit_release(kernel);
   return status;
 }
 
@@ -68,16 +91,24 @@ attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *
   none.ldb = at_gemm_rows_b(g) > 1 ? at_gemm_rows_b(g) : 1;
   AT_TRY(at_cublas_open());
   AT_TRY(at_cuda_enter(&scope, stream->device));
-  const attune_status status = multiply(stream, &none, &only, 0, 0);
+  attune_status status = has_c(g, run) ? copy_c(stream, g, run) : ATTUNE_OK;
+  if (status == ATTUNE_OK) status = multiply(stream, &none, &only, 0, 0);
   at_cuda_leave(&scope);
   return status;
+}
+
+static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
+                             const at_configuration *configuration, bool *made) {
+  (void)self, (void)configuration;
+  if (made) *made = false;
+  return at_gemm_of(problem)->c == AT_C_SEPARATE ? at_jit_compile(device, &at_copy_arrays_source, made) : ATTUNE_OK;
 }
 
 static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
                     char *out, size_t size) {
   (void)self, (void)configuration, (void)device;
   size_t at = 0;
-  return at_append(out, size, &at, "cublas-%s", at_cublas_version());
+  return at_append(out, size, &at, "cublas-%s ", at_cublas_version()) && at_jit_depends(out + at, size - at);
 }
 
 const at_implementation at_gemm_cublas_batched = {
@@ -87,6 +118,8 @@ const at_implementation at_gemm_cublas_batched = {
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,
+    .compile = compile,
     .launch = launch,
+    .destroy = destroy,
     .depends = depends,
 };

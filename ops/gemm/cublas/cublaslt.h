@@ -8,6 +8,9 @@
 #include "src/cuda/context/cuda.h"
 #include "tuning/op/tunables.h"
 
+/* Of matrix layouts and of what algorithms are capable of, by number: headers before CUDA 12.9 lack the names. */
+enum { AT_LT_BATCH_MODE = 8, AT_LT_POINTER_ARRAY = 1, AT_LT_POINTER_ARRAY_SUPPORT = 21 };
+
 /* One GEMM in cuBLASLt's words, and what its contract lets an algorithm do. Read-only once open: any thread. */
 struct at_lt_plan;
 typedef struct at_lt_problem {

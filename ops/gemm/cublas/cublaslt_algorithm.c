@@ -105,6 +105,9 @@ static const char *breaks_contract(const at_lt_problem *problem, const at_lt_alg
                                                   &written) != CUBLAS_STATUS_SUCCESS)
     return "its arithmetic is unknown";
   if ((flags & problem->forbidden) != 0) return "its arithmetic is less accurate than the contract";
+  if (problem->gemm.pointers &&
+      !at_lt_capability(made, (cublasLtMatmulAlgoCapAttributes_t)AT_LT_POINTER_ARRAY_SUPPORT, 0))
+    return "it takes no arrays of pointers";
   for (int i = 0; i < 4; i++)
     if ((uint32_t)at_lt_capability(made, alignments[i], 1) > problem->alignment[i])
       return "it needs a larger alignment";

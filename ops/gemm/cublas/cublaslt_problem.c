@@ -75,6 +75,17 @@ static cublasStatus_t new_layout(cublasLtMatrixLayout_t *out, uint8_t dtype, int
                                                     sizeof stride);
 }
 
+/* Arrays of pointers say where the matrices are. A library that does not know this refuses it. */
+static cublasStatus_t take_arrays(const at_lt_problem *p) {
+  const cublasLtMatrixLayout_t all[] = {p->a, p->b, p->c, p->d};
+  const uint32_t mode = AT_LT_POINTER_ARRAY;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  for (size_t i = 0; i < AT_COUNT(all) && status == CUBLAS_STATUS_SUCCESS; i++)
+    status = at_cublas.cublasLtMatrixLayoutSetAttribute(all[i], (cublasLtMatrixLayoutAttribute_t)AT_LT_BATCH_MODE,
+                                                        &mode, sizeof mode);
+  return status;
+}
+
 cublasStatus_t at_lt_set_operations(cublasLtMatmulDesc_t matmul, const at_gemm *g) {
   int32_t ta = (int32_t)at_gemm_operation(g->trans_a), tb = (int32_t)at_gemm_operation(g->trans_b);
   cublasStatus_t status = at_cublas.cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
@@ -124,6 +135,7 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *asked, unsigned copi
     made = new_layout(&out->c, (uint8_t)at_gemm_dtype_c(g), g->m, g->n, ldc, g->batch, stride_c);
   if (made == CUBLAS_STATUS_SUCCESS)
     made = new_layout(&out->d, g->dtype_out, g->m, g->n, g->ldd, g->batch, g->stride_d);
+  if (made == CUBLAS_STATUS_SUCCESS && g->pointers) made = take_arrays(out);
   return at_cublas_check(device, made, "cublasLt descriptors");
 }
 

@@ -13,7 +13,7 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   (void)self, (void)device;
   const at_gemm *g = at_gemm_of(problem);
   return at_gemm_complex(g->dtype) && g->accuracy != ATTUNE_STRICT && (g->batch == 1 || g->dtype == ATTUNE_C64) &&
-         at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
+         at_gemm_plain_product(g) && at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
 }
 
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,

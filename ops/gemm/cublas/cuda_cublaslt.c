@@ -9,16 +9,19 @@ static bool fits(int64_t size) {
   return size <= INT32_MAX;
 }
 
-/* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
+/* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. Which 8-bit products and arrays of
+ * pointers it takes depends on its version: it is asked. */
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   (void)self;
   const at_gemm *g = at_gemm_of(problem);
   at_configuration first;
-  const bool scaled = at_gemm_8bit(g->dtype);
-  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || g->pointers || !at_gemm_aligned(g)) return false;
+  const bool scaled = at_gemm_8bit(g->dtype), arrays = g->pointers == ATTUNE_POINTERS_DEVICE;
+  if (at_cublas_open() != ATTUNE_OK || !at_lt_has_epilogue(g) || !at_gemm_aligned(g)) return false;
+  if (g->pointers && !arrays) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
   if (at_lt_is_huge(g)) return false;
-  return !scaled || (at_lt_may_scale(g, device) && at_lt_search(g, 0, device, NULL, &first, 1) == 1);
+  if (scaled && !at_lt_may_scale(g, device)) return false;
+  return !(scaled || arrays) || at_lt_search(g, 0, device, NULL, &first, 1) == 1;
 }
 
 static attune_status open_plan(at_plan *plan) {

@@ -25,6 +25,7 @@ at_gemm_shape at_gemm_shape_of(const at_gemm *g) {
                          .swapped = swapped,
                          .x_k = swapped ? !g->trans_b : g->trans_a,
                          .y_k = swapped ? g->trans_a : !g->trans_b,
+                         .pointers = g->pointers != ATTUNE_POINTERS_NONE,
                          .grain_x = swapped ? grain_b : grain_a,
                          .grain_y = swapped ? grain_a : grain_b,
                          .grain_d = grain_d < grain_c ? grain_d : grain_c,

@@ -199,6 +199,7 @@ AT_INLINE void at_ask(const char *matrix, at_i64 ld, int row, int all_rows, int 
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __grid_constant__ at_arguments a) {
   at_let_next();
+  at_wait_for_pointers();
   const int tiles_m = (a.m + TM - 1) / TM, tiles_n = (a.n + TN - 1) / TN;
 #if PAD_X || PAD_Y
   if (a.phase == 2) {
@@ -224,14 +225,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __gri
   at_tile_x x;
   at_tile_y y;
   const at_i64 ld_x = PAD_X ? at_up(LENGTH_X, 16) : a.lda, ld_y = PAD_Y ? at_up(LENGTH_Y, 16) : a.ldb;
-  x.start(PAD_X ? a.sums + matrix * LINES_X * ld_x : a.a + matrix * a.stride_a, ld_x, tile_m * TM, a.m, begin * BK, a.k,
+  x.start(PAD_X ? a.sums + matrix * LINES_X * ld_x : at_matrix(a.a, a.stride_a, matrix), ld_x, tile_m * TM, a.m, begin * BK, a.k,
           a.k);
-  y.start(PAD_Y ? at_padded_y(a) + matrix * LINES_Y * ld_y : a.b + matrix * a.stride_b, ld_y, tile_n * TN, a.n,
+  y.start(PAD_Y ? at_padded_y(a) + matrix * LINES_Y * ld_y : at_matrix(a.b, a.stride_b, matrix), ld_y, tile_n * TN, a.n,
           begin * BK, a.k, a.k);
 #if EARLY
   const int last = a.k - begin * BK < steps * BK ? a.k : (begin + steps) * BK;
-  if (BYTES_X == 16 && !PAD_X) at_ask<TM, X_K>(a.a + matrix * a.stride_a, a.lda, tile_m * TM, a.m, begin * BK, last);
-  if (BYTES_Y == 16 && !PAD_Y) at_ask<TN, Y_K>(a.b + matrix * a.stride_b, a.ldb, tile_n * TN, a.n, begin * BK, last);
+  if (BYTES_X == 16 && !PAD_X) at_ask<TM, X_K>(at_matrix(a.a, a.stride_a, matrix), a.lda, tile_m * TM, a.m, begin * BK, last);
+  if (BYTES_Y == 16 && !PAD_Y) at_ask<TN, Y_K>(at_matrix(a.b, a.stride_b, matrix), a.ldb, tile_n * TN, a.n, begin * BK, last);
 #endif
   at_wait_for_last();
   char *room = (char *)at_room;

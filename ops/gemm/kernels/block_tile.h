@@ -11,6 +11,7 @@ typedef struct at_gemm_shape {
   int in, out, sum;              /* bytes of an element, of D's, of a sum */
   bool swapped;                  /* X is B, and D is made transposed */
   bool x_k, y_k;                 /* lies along k */
+  bool pointers;                 /* arrays of them say where the matrices are */
   int grain_x, grain_y, grain_d; /* the widest access that is permitted, an element at least */
   uint64_t workspace_cap;
 } at_gemm_shape;

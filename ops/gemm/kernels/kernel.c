@@ -32,7 +32,8 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
 }
 
 static bool supports(const at_gemm_kernels *family, const at_gemm *g, const at_machine *machine) {
-  if (at_gemm_8bit(g->dtype) || g->pointers) return false;
+  if (at_gemm_8bit(g->dtype)) return false;
+  if (g->pointers && (!family->pointers || g->pointers != ATTUNE_POINTERS_DEVICE)) return false;
   if (at_gemm_complex(g->dtype) && (!family->complex || !at_gemm_aligned(g))) return false;
   if (at_gemm_has_epilogue(g) && (!family->has_epilogue || !at_gemm_in_registers(g))) return false;
   return family->supports(g, machine);

@@ -11,6 +11,9 @@
 #ifndef EPILOGUE
 #define EPILOGUE 0
 #endif
+#ifndef POINTERS
+#define POINTERS 0 /* 1: a, b, c and d are arrays of pointers to the matrices of the batch */
+#endif
 
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;
@@ -32,6 +35,14 @@ struct at_arguments {
   const char *bias; /* of an epilogue */
   double clamp_min, clamp_max;
 };
+
+/* Where matrix number i of a batch begins. */
+AT_INLINE const char *at_matrix(const char *first, at_i64 stride, at_i64 i) {
+  return POINTERS ? ((const char *const *)first)[i] : first + i * stride;
+}
+AT_INLINE char *at_matrix(char *first, at_i64 stride, at_i64 i) {
+  return POINTERS ? ((char *const *)first)[i] : first + i * stride;
+}
 
 /* ---- elements ---- */
 
@@ -190,9 +201,9 @@ template <bool TURNED_, bool READS_C_>
 AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum sum) {
   if (m >= a.m || n >= a.n) return;
   const at_i64 line = TURNED_ ? m : n, at = (at_i64)(TURNED_ ? n : m) * (at_i64)sizeof(at_out);
-  at_out *d = (at_out *)(a.d + matrix * a.stride_d + line * a.ldd + at);
+  at_out *d = (at_out *)(at_matrix(a.d, a.stride_d, matrix) + line * a.ldd + at);
   if (READS_C_ && a.beta != 0.0)
-    *d = at_finish_at(a, m, n, sum, *(const at_out *)(a.c + matrix * a.stride_c + line * a.ldc + at));
+    *d = at_finish_at(a, m, n, sum, *(const at_out *)(at_matrix(a.c, a.stride_c, matrix) + line * a.ldc + at));
   else
     *d = at_finish_at(a, m, n, sum);
 }
@@ -208,8 +219,8 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   constexpr int STORE = EACH < COUNT ? EACH : COUNT, SIZE_OUT = (int)sizeof(at_out);
   const int lines = TURNED_ ? a.m : a.n, length = TURNED_ ? a.n : a.m;
   if (FEWER && line >= lines) return;
-  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_OUT;
-  const char *c = READS_C_ ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_OUT : 0;
+  char *d = at_matrix(a.d, a.stride_d, matrix) + line * a.ldd + (at_i64)at * SIZE_OUT;
+  const char *c = READS_C_ ? at_matrix(a.c, a.stride_c, matrix) + line * a.ldc + (at_i64)at * SIZE_OUT : 0;
   const bool with_c = READS_C_ && a.beta != 0.0;
 #pragma unroll
   for (int i = 0; i < COUNT; i += STORE) {

@@ -75,6 +75,7 @@ typedef struct at_gemm_launch_spec {
 typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
   bool complex;         /* takes complex types, too */
+  bool pointers;        /* finds the matrices of a batch by arrays of pointers in device memory, too */
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool has_epilogue;    /* its sums become D by at_finish_at */
   bool before_apart;    /* what launch specs launch before is a kernel of its own: the text with BEFORE defined as 1 */

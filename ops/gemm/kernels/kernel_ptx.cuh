@@ -21,6 +21,10 @@ AT_INLINE void at_begin() {
   at_let_next();
   at_wait_for_last();
 }
+/* Arrays of pointers may be the work of what came before. */
+AT_INLINE void at_wait_for_pointers() {
+  if (POINTERS) at_wait_for_last();
+}
 
 /* BYTES from p on, both multiples of 16, towards the L2 cache. That is where all writes go, so it may be asked for
  * before what came before is done. */

@@ -66,6 +66,7 @@ bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *fam
                             const at_machine *machine, const at_configuration *configuration) {
   if (!family->spec(out, g, machine, configuration)) return false;
   define_epilogue(out, g);
+  if (g->pointers) at_gemm_define_add(out, "POINTERS", 1);
   return true;
 }
 

@@ -31,7 +31,7 @@ static int64_t piece_of(int64_t size) {
  * are. */
 static at_gemm cut(const at_gemm *g) {
   at_gemm s = *g;
-  if (g->batch > 1) return s;
+  if (g->batch > 1 || g->pointers) return s;
   if (g->m > MOST && g->n <= MOST && piece_of(g->m) > 0) {
     s.m = piece_of(g->m), s.batch = g->m / s.m;
     s.stride_a = g->trans_a ? s.m * g->lda : s.m;
@@ -141,6 +141,7 @@ static const at_gemm_kernels family = {
     .file = "sm80_batched_reg_16b.cu",
     .entry = "at_direct",
     .text = at_gemm_sm80_batched_reg_16b_cuh,
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

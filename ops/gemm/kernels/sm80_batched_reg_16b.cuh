@@ -78,15 +78,13 @@ template <int COUNT, int BYTES> AT_INLINE void at_across_k(at_u32 x[UNITS][COUNT
   }
 }
 
-/* 2 ALONG_M elements of D side by side, from line n and row m on; of sum[.][.][2 h], then of sum[.][.][2 h + 1]. */
+/* 2 ALONG_M elements of D side by side; of sum[.][.][2 h], then of sum[.][.][2 h + 1]. */
 template <bool WITH_C>
-AT_INLINE void at_put(const at_arguments &a, const float sum[ALONG_M][4], int h, at_i64 matrix, int m, int n) {
+AT_INLINE void at_put(const at_arguments &a, const float sum[ALONG_M][4], int h, char *to, const char *c) {
   constexpr int MOST =
       (WITH_C && BYTES_C < BYTES_D ? BYTES_C : BYTES_D) / SIZE_D; /* 0: the problem's halves lie worse */
   constexpr int EACH = MOST < 1 ? 1 : MOST < 2 * ALONG_M ? MOST : 2 * ALONG_M;
   typedef at_pack<at_out, EACH> pack;
-  char *to = a.d + matrix * a.stride_d + n * a.ldd + m * SIZE_D;
-  const char *c = a.c + matrix * a.stride_c + n * a.ldc + m * SIZE_D;
 #pragma unroll
   for (int i = 0; i < 2 * ALONG_M; i += EACH) {
     pack p;
@@ -106,8 +104,13 @@ AT_INLINE void at_put(const at_arguments &a, const float sum[ALONG_M][4], int h,
 template <bool WITH_C>
 AT_INLINE void at_put_all(const at_arguments &a, const float sum[ALONG_N / 2][ALONG_M][4], at_i64 matrix, int m,
                           int n) {
+  char *d = at_matrix(a.d, a.stride_d, matrix) + n * a.ldd + m * SIZE_D;
+  const char *c = WITH_C ? at_matrix(a.c, a.stride_c, matrix) + n * a.ldc + m * SIZE_D : 0;
 #pragma unroll
-  for (int j = 0; j < ALONG_N; j++) at_put<WITH_C>(a, sum[j / 2], j % 2, matrix, m, n + j * (TRANS_B ? 1 : 8));
+  for (int j = 0; j < ALONG_N; j++) {
+    const at_i64 line = j * (TRANS_B ? 1 : 8);
+    at_put<WITH_C>(a, sum[j / 2], j % 2, d + line * a.ldd, c + line * a.ldc);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS * TEAMS, BLOCKS)
@@ -118,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS * TEAMS, BLOCKS)
   const int m0 = part % (M / TM) * TM, n0 = part / (M / TM) * TN;
   at_begin();
   if (matrix >= a.batch) return;
-  const char *from_a = a.a + matrix * a.stride_a, *from_b = a.b + matrix * a.stride_b;
+  const char *from_a = at_matrix(a.a, a.stride_a, matrix), *from_b = at_matrix(a.b, a.stride_b, matrix);
   at_u32 x[UNITS][ALONG_N][PAIRS], y[UNITS][ALONG_M][PAIRS];
   const int m = m0 + ALONG_M * group, k = DEPTH * quarter, n = n0 + (TRANS_B ? ALONG_N : 1) * group;
   if constexpr (TRANS_B)

@@ -213,6 +213,7 @@ static const at_gemm_kernels family = {
     .entry = "at_tiny",
     .text = at_gemm_sm80_batched_smem_cuh,
     .complex = true,
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

@@ -80,12 +80,12 @@ AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 group, at_u32
     const at_i64 matrix = group * SHARE + i;
     if (matrix >= a.batch) break;
     at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A, PACKED_A>(
-        stage, a.a + matrix * a.stride_a, a.lda, (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
+        stage, at_matrix(a.a, a.stride_a, matrix), a.lda, (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
     at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(
-        stage + AT_B, a.b + matrix * a.stride_b, a.ldb, (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
+        stage + AT_B, at_matrix(a.b, a.stride_b, matrix), a.ldb, (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
 #if READS_C
     if (at_adds_c(a))
-      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D,
+      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, at_matrix(a.c, a.stride_c, matrix), a.ldc, a.m * SIZE_D,
                                                        a.n, thread);
 #endif
   }
@@ -105,7 +105,7 @@ AT_INLINE void at_store(const at_arguments &a, const char *from, at_i64 matrix, 
   constexpr at_u32 PIECES = M * SIZE_D / BYTES_D, ALL = N * PIECES;
   constexpr int UNROLL = ALL / THREADS <= 8 ? 8 : 4;
   typedef at_pack<char, BYTES_D> piece;
-  char *to = a.d + matrix * a.stride_d;
+  char *to = at_matrix(a.d, a.stride_d, matrix);
 #pragma unroll UNROLL
   for (at_u32 i = thread; i < ALL; i += THREADS) {
     const at_u32 line = i / PIECES, at = i % PIECES * BYTES_D;
@@ -190,7 +190,8 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
   const at_u32 mine = idle ? 0 : thread / (ROWS * COLS); /* of the group's matrices */
   const int row = idle ? 0 : (int)(thread % ROWS), col = idle ? 0 : (int)(thread % (ROWS * COLS) / ROWS);
   if (SHARE > 1) stage += mine * ONE_BYTES, result += mine * RESULT_BYTES;
-  if (STRAIGHT) result = a.d + (group * SHARE + mine) * a.stride_d;
+  const bool none = STRAIGHT && group * SHARE + mine >= a.batch;
+  if (STRAIGHT && !(POINTERS && none)) result = at_matrix(a.d, a.stride_d, group * SHARE + mine);
   at_sum sum[TM][TN] = {}, x[TM][WIDE], y[TN][WIDE];
   constexpr int UNROLL = EXACT && K <= 16 ? 4 : 2;
   const int steps = EXACT ? K : a.k;
@@ -207,7 +208,7 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
 #pragma unroll
         for (int j = 0; j < TN; j++) sum[i][j] = at_multiply_add(x[i][l], y[j][l], sum[i][j]);
   }
-  if (idle || (STRAIGHT && group * SHARE + mine >= a.batch)) return;
+  if (idle || none) return;
   if (READS_C && at_adds_c(a))
     at_put<READS_C>(a, stage, result, sum, row, col);
   else

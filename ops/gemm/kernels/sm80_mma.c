@@ -136,7 +136,9 @@ static int copies_of(const shape *s, const choice *c) {
 static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % ((s->in == 2 ? 16 : 8) * c->warps_k))
     return false;
-  if (c->step * s->in < 64 || c->step * s->in > 256 || (c->pads && s->grain_x >= 4 && s->grain_y >= 4)) return false;
+  if (c->step * s->in < 64 || c->step * s->in > 256 ||
+      (c->pads && (s->pointers || (s->grain_x >= 4 && s->grain_y >= 4))))
+    return false;
   const int warps = at_block_warps(c), registers = registers_of(s, c);
   if (warps < 4 || warps > AT_BLOCK_WARPS || units_of(s, c) > 32 * warps || copies_of(s, c) > MOST_COPIES ||
       registers > 240 || registers * warps * 32 > AT_PROCESSOR_REGISTERS)
@@ -223,7 +225,7 @@ static int collect_tile(const shape *s, const at_machine *machine, int tile, cho
                         rounds[] = {0, 1, 2};
   static const at_axis axes[] = {AT_AXIS(bytes, AT_AT(step)), AT_AXIS(stages, AT_AT(stages)),
                                  AT_AXIS(shares, AT_AT(split)), AT_AXIS(rounds, AT_AT(parts))};
-  const bool pads = s->grain_x < 4 || s->grain_y < 4;
+  const bool pads = !s->pointers && (s->grain_x < 4 || s->grain_y < 4);
   choice c = {0};
   (void)at_axes_pick(&tile_axis, 1, tile, &c);
   for (int i = 0; at_axes_pick(axes, AT_COUNT(axes), i, &c); i++) {
@@ -322,6 +324,7 @@ static const at_gemm_kernels family = {
     .text = at_gemm_block_tile_cuh,
     .has_epilogue = true,
     .first = {at_gemm_sm80_mma_tile_cuh, at_gemm_sm80_mma_cuh},
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

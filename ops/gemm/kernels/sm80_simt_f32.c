@@ -235,6 +235,7 @@ static const at_gemm_kernels family = {
     .text = at_gemm_block_tile_cuh,
     .has_epilogue = true,
     .first = {at_gemm_sm80_simt_f32_cuh},
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

@@ -229,6 +229,7 @@ static const at_gemm_kernels family = {
     .entry = "at_rows",
     .text = at_gemm_sm80_skinny_mmajor_cuh,
     .has_epilogue = true,
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

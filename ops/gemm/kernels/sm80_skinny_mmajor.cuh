@@ -224,9 +224,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_rows(const __gr
   large.end = row < a.m ? end - group : begin;
   large.rows = a.m - row;
   large.step = GROUPS * a.lda;
-  large.from = a.a + matrix * a.stride_a + (at_i64)row * SIZE + (begin + group) * a.lda;
+  large.from = at_matrix(a.a, a.stride_a, matrix) + (at_i64)row * SIZE + (begin + group) * a.lda;
   at_small small;
-  small.from = a.b + matrix * a.stride_b + n0 * (SMALL_K ? a.ldb : (at_i64)SIZE) + begin * (SMALL_K ? SIZE : a.ldb);
+  small.from = at_matrix(a.b, a.stride_b, matrix) + n0 * (SMALL_K ? a.ldb : (at_i64)SIZE) + begin * (SMALL_K ? SIZE : a.ldb);
 #if SMALL_K
   small.from += lane / SPAN * a.ldb + lane % SPAN * SIZE;
 #endif

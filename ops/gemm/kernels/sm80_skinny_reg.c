@@ -261,6 +261,7 @@ static const at_gemm_kernels family = {
     .entry = "at_skinny",
     .text = at_gemm_sm80_skinny_reg_cuh,
     .has_epilogue = true,
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

@@ -319,14 +319,15 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 
 extern "C" __global__ void BOUNDS at_skinny(const __grid_constant__ at_arguments a) {
   at_let_next();
+  at_wait_for_pointers();
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K,
             warp_k = warp % WARPS_K;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, n0 = (int)blockIdx.z * COLS;
   const at_i64 matrix = blockIdx.y;
   const int share = ((a.k + SPLIT - 1) / SPLIT + UNIT_K - 1) / UNIT_K * UNIT_K;
   const int begin = rank * share < a.k ? rank * share : a.k, end = a.k - begin < share ? a.k : begin + share;
-  const char *large = a.a + matrix * a.stride_a;
-  const char *small = a.b + matrix * a.stride_b + n0 * (SMALL_K ? a.ldb : (at_i64)SIZE);
+  const char *large = at_matrix(a.a, a.stride_a, matrix);
+  const char *small = at_matrix(a.b, a.stride_b, matrix) + n0 * (SMALL_K ? a.ldb : (at_i64)SIZE);
   const int cols = a.n - n0 < COLS ? a.n - n0 : COLS;
   at_in *s = (at_in *)at_room;
   at_lane from;

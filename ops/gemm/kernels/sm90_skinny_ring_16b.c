@@ -194,6 +194,7 @@ static const at_gemm_kernels family = {
     .entry = "at_ring",
     .text = at_gemm_sm90_skinny_ring_16b_cuh,
     .has_epilogue = true,
+    .pointers = true,
     .supports = supports,
     .candidates = candidates,
     .spec = spec,

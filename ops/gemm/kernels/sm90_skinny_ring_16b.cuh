@@ -207,6 +207,7 @@ AT_INLINE void at_gather(const at_arguments &a, char *rings, int rank, int m0, a
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_ring(const __grid_constant__ at_arguments a) {
   at_let_next();
+  at_wait_for_pointers();
   const int lane = (int)threadIdx.x % 32, warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0),
             warp_m = warp % WARPS_M, warp_k = warp / WARPS_M;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, row = m0 + warp_m * ROWS;
@@ -215,8 +216,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_ring(const __gr
             part = (rank * WARPS_K + warp_k) * share, begin = part < a.k ? part : a.k;
   char *rings = (char *)at_room, *rings_s = rings + WARPS_M * WARPS_K * RING_L;
   at_u64 *barriers = (at_u64 *)(rings_s + WARPS_K * RING_S);
-  const char *large = a.a + matrix * a.stride_a + row * a.lda + (at_i64)begin * 2,
-             *small = a.b + matrix * a.stride_b + (at_i64)begin * 2;
+  const char *large = at_matrix(a.a, a.stride_a, matrix) + row * a.lda + (at_i64)begin * 2,
+             *small = at_matrix(a.b, a.stride_b, matrix) + (at_i64)begin * 2;
   at_warp w;
   w.large = large + lane / LANES * a.lda + lane % LANES * 16;
   w.small = small + lane / LANES * a.ldb + lane % LANES * 16;

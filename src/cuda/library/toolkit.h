@@ -13,6 +13,21 @@
 
 #include "src/process/library.h"
 
+/* Products of halves with a vector, which the vendor's header declares for C++ only. */
+#define AT_HALF_GEMV(NAME)                                                                                             \
+  cublasStatus_t cublas##NAME##gemvStridedBatched_64(                                                                  \
+      cublasHandle_t, cublasOperation_t, int64_t m, int64_t n, const float *alpha, const void *a, int64_t lda,         \
+      long long stride_a, const void *x, int64_t inc_x, long long stride_x, const float *beta, void *y, int64_t inc_y, \
+      long long stride_y, int64_t batch);                                                                              \
+  cublasStatus_t cublas##NAME##gemvBatched_64(                                                                         \
+      cublasHandle_t, cublasOperation_t, int64_t m, int64_t n, const float *alpha, const void *const a[], int64_t lda, \
+      const void *const x[], int64_t inc_x, const float *beta, void *const y[], int64_t inc_y, int64_t batch);
+AT_HALF_GEMV(HSH) /* f16, results in f16 */
+AT_HALF_GEMV(HSS) /* in f32 */
+AT_HALF_GEMV(TST) /* bf16, results in bf16 */
+AT_HALF_GEMV(TSS) /* in f32 */
+#undef AT_HALF_GEMV
+
 /* The functions that attune calls, by the vendor's names: at_cublas.cublasLtMatmul(...). Filled by at_cublas_open. */
 typedef struct at_cublas_functions {
 #define AT_CUBLAS(name) __typeof__(&name) name;

@@ -20,9 +20,9 @@ static attune_tuner *tuner;
 typedef struct scene {
   attune_gemm_problem p;
   attune_gemm_batched_operands o;
-  float a[COUNT], b[COUNT], d[COUNT], got[COUNT];
-  char *on_device[3];       /* a, b, d */
-  void *pointers[3][BATCH]; /* into them, backwards */
+  float a[COUNT], b[COUNT], d[COUNT], c[COUNT], got[COUNT];
+  char *on_device[4];       /* a, b, d, c */
+  void *pointers[4][BATCH]; /* into them, backwards */
   void *arrays;             /* the same in device memory */
 } scene;
 
@@ -30,10 +30,15 @@ static float value_of(int i, int salt) {
   return (float)((i * 7 + salt * 5 + i / 11) % 7 - 3);
 }
 
+/* Those of the scene, as its problem wants them. */
+static void **arrays_of(scene *s) {
+  return s->p.pointers == ATTUNE_POINTERS_HOST ? &s->pointers[0][0] : s->arrays;
+}
+
 static void open_scene(scene *s, attune_pointers pointers) {
-  float *const all[] = {s->a, s->b, s->d};
+  float *const all[] = {s->a, s->b, s->d, s->c};
   OK(attune_alloc(&s->arrays, stream, sizeof s->pointers));
-  for (int which = 0; which < 3; which++) {
+  for (int which = 0; which < 4; which++) {
     void *memory = NULL;
     OK(attune_alloc(&memory, stream, sizeof s->a));
     s->on_device[which] = memory;
@@ -50,7 +55,7 @@ static void open_scene(scene *s, attune_pointers pointers) {
   s->p.lda = s->p.ldb = s->p.ldc = s->p.ldd = SIDE;
   s->p.trans_b = ATTUNE_T;
   s->p.pointers = (uint8_t)pointers;
-  void **const from = pointers == ATTUNE_POINTERS_HOST ? &s->pointers[0][0] : s->arrays;
+  void **const from = arrays_of(s);
   s->o = (attune_gemm_batched_operands){.alpha = 2.0,
                                         .a = (const void *const *)from,
                                         .b = (const void *const *)(from + BATCH),
@@ -58,7 +63,7 @@ static void open_scene(scene *s, attune_pointers pointers) {
 }
 
 static void close_scene(scene *s) {
-  for (int i = 0; i < 3; i++) OK(attune_free(s->on_device[i], stream));
+  for (int i = 0; i < 4; i++) OK(attune_free(s->on_device[i], stream));
   OK(attune_free(s->arrays, stream));
 }
 
@@ -72,8 +77,9 @@ static void check_scene(scene *s) {
         float sum = 0.0f;
         for (int k = 0; k < s->p.k; k++)
           sum += s->a[of_a * ELEMENTS + row + k * SIDE] * s->b[place * ELEMENTS + column + k * SIDE];
+        const float *const c = s->o.c == (const void *)s->o.d ? s->d : s->c;
         const float want = row < s->p.m && column < s->p.n
-                               ? (float)s->o.alpha * sum + (s->o.beta != 0.0 ? (float)s->o.beta * s->d[at] : 0.0f)
+                               ? (float)s->o.alpha * sum + (s->o.beta != 0.0 ? (float)s->o.beta * c[at] : 0.0f)
                                : s->d[at];
         if (s->got[at] != want)
           fail_msg("matrix %d (%d,%d) is %g; should be %g", i, row, column, (double)s->got[at], (double)want);
@@ -84,9 +90,10 @@ static void restore(scene *s) {
   OK(attune_copy(stream, s->on_device[2], s->d, sizeof s->d));
 }
 
-static void try_scalars(scene *s, double alpha, double beta) {
+static void try_scalars(scene *s, double alpha, double beta, bool apart) {
   s->o.alpha = alpha, s->o.beta = beta;
   s->o.c = beta != 0.0 ? (const void *const *)s->o.d : NULL;
+  if (apart) s->o.c = (const void *const *)(arrays_of(s) + 3 * (size_t)BATCH);
   restore(s);
   OK(attune_gemm_batched(tuner, stream, &s->p, &s->o));
   check_scene(s);
@@ -95,12 +102,16 @@ static void try_scalars(scene *s, double alpha, double beta) {
 static void try_side(attune_pointers pointers) {
   scene *s = calloc(1, sizeof *s);
   open_scene(s, pointers);
-  try_scalars(s, 2.0, 0.0);
-  try_scalars(s, -1.0, 1.0);
-  try_scalars(s, 0.0, 0.0);
-  try_scalars(s, 0.0, 2.0);
-  s->p.k = 0;
-  try_scalars(s, 1.0, -1.0);
+  for (int apart = 0; apart < 2; apart++) {
+    s->p.k = 18;
+    try_scalars(s, 2.0, 0.0, apart);
+    try_scalars(s, -1.0, 1.0, apart);
+    try_scalars(s, 0.0, 0.0, apart);
+    try_scalars(s, 0.0, 2.0, apart);
+    try_scalars(s, 0.0, 1.0, apart);
+    s->p.k = 0;
+    try_scalars(s, 1.0, -1.0, apart);
+  }
   close_scene(s);
   free(s);
 }
@@ -172,7 +183,10 @@ TEST(arrays_on_the_wrong_side) {
 TEST(problems_are_tuned) {
   static const char *const texts[] = {"gemm f32 nn 8x8x8x500 strict pointers=device",
                                       "gemm bf16 tn 64x32x48x40 strict beta=inplace pointers=device align=16",
-                                      "gemm f64 nt 33x17x9x60 strict pointers=host"};
+                                      "gemm f64 nt 33x17x9x60 strict pointers=host",
+                                      "gemm c64 cn 20x21x22x40 strict beta pointers=device align=8",
+                                      "gemm f16 nn 128x128x128x16 strict pointers=device",
+                                      "gemm f32 tn 300x1x200x9 strict pointers=device align=4"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) OK(attune_tune(tuner, device, texts[i], NULL, NULL));
 }
 

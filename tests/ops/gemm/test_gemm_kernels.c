@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "ops/gemm/batched/copy_arrays.h"
 #include "ops/gemm/epilogue/pass.h"
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
@@ -144,6 +145,8 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
         const int64_t *size = sizes[s];
         at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
                                (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        if (family->pointers && t == (int)(s + d) % 4 && !(family->has_epilogue && t >= 2))
+          g.pointers = ATTUNE_POINTERS_DEVICE;
         if (family == FAMILY(sm80_mma)) g.accuracy = ATTUNE_REDUCED;
         if (family->has_epilogue && t >= 2) { /* those of the families that have any */
           g.epilogue.activation = (uint8_t)((s + d) % (ATTUNE_ACTIVATION_TANH + 1));
@@ -175,8 +178,9 @@ TEST(complex_tiny_kernels) {
     for (size_t s = 0; s < AT_COUNT(tiny_sizes); s++) {
       const int64_t *size = tiny_sizes[s];
       const attune_dtype dtype = way % 2 ? ATTUNE_C128 : ATTUNE_C64;
-      const at_gemm g = problem_of(dtype, dtype, way / 2 % 3, way / 6, size[0], size[1], size[2], 100,
-                                   (at_gemm_c)((s + (size_t)way) % 3), s % 2 && way % 2 == 0 ? 8 : 128);
+      at_gemm g = problem_of(dtype, dtype, way / 2 % 3, way / 6, size[0], size[1], size[2], 100,
+                             (at_gemm_c)((s + (size_t)way) % 3), s % 2 && way % 2 == 0 ? 8 : 128);
+      if ((s + (size_t)way) % 4 == 0) g.pointers = ATTUNE_POINTERS_DEVICE;
       one_problem(FAMILY(sm80_batched_smem), &g, every(449), &n);
     }
   print_message("complex: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
@@ -308,6 +312,17 @@ TEST(epilogue_passes) {
     }
   }
   print_message("%d kernels of epilogues\n", made);
+}
+
+TEST(copies_of_arrays) {
+  for (size_t t = 0; t < AT_COUNT(targets); t++) {
+    at_kernel_code code = {NULL, 0};
+    at_architecture architecture;
+    snprintf(architecture.name, sizeof architecture.name, "%s", targets[t].name);
+    const attune_status status = at_kernel_compile(&code, &at_copy_arrays_source, &architecture, NULL);
+    if (status != ATTUNE_UNSUPPORTED) OK(status);
+    at_kernel_code_free(&code);
+  }
 }
 
 TEST(simt_kernels) {

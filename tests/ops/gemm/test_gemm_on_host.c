@@ -25,6 +25,7 @@ typedef struct job {
   at_configuration configuration;
   at_gemm_launch_spec spec;
   attune_gemm_epilogue epilogue;
+  bool pointers; /* arrays of them say where the matrices are */
 } job;
 
 static attune_stream *stream;
@@ -49,6 +50,7 @@ static shape common(int number) {
   s.alpha = draw(2) ? 1.0 : -1.5;
   s.beta = s.c == AT_C_NONE || draw(3) == 0 ? 0.0 : 0.75;
   s.data = draw(3);
+  s.apart = draw(2); /* by pointers, if it is a batch of a family that takes them */
   return s;
 }
 
@@ -211,7 +213,8 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "BIAS",       "BIAS_TYPE",
                                         "ACTIVATION", "CLAMP",
                                         "AT_EXP",     "AT_ERF",
-                                        "AT_TANH",    "AT_RECIPROCAL"};
+                                        "AT_TANH",    "AT_RECIPROCAL",
+                                        "POINTERS"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -273,6 +276,8 @@ static void add(const at_gemm_kernels *family, const shape *s) {
                                         .clamp = (uint8_t)(draw(4) == 0)};
   if (g.epilogue.bias) g.epilogue.bias_dtype = draw(2) && g.dtype_out != ATTUNE_F64 ? ATTUNE_F32 : g.dtype_out;
   j->epilogue = g.epilogue;
+  if (family->pointers && s->apart && !at_gemm_has_epilogue(&g)) g.pointers = ATTUNE_POINTERS_DEVICE;
+  j->pointers = g.pointers != ATTUNE_POINTERS_NONE;
   if (!family->supports(&g, &machine)) return;
   const int count = family->candidates(&g, &machine, list, ROOM, draw(2));
   assert_true(count > 0);
@@ -327,6 +332,35 @@ static void *follow(gemm_case *t, const attune_gemm_epilogue *e) {
   return bias;
 }
 
+/* ---- arrays of pointers ---- */
+
+/* The addresses of the matrices, the last one first. */
+static const void **array_of(const gemm_case *t, const void *first, int64_t stride, size_t element) {
+  const int64_t batch = t->g.batch;
+  const void **all = malloc((size_t)batch * sizeof *all);
+  assert_non_null(all);
+  for (int64_t i = 0; i < batch; i++) all[i] = (const char *)first + (size_t)((batch - 1 - i) * stride) * element;
+  return all;
+}
+
+/* The case's operands as arrays, to be freed. */
+static at_gemm_operands arrays_of(const gemm_case *t) {
+  const at_gemm *g = &t->g;
+  at_gemm_operands o = t->operands;
+  o.a = array_of(t, o.a, g->stride_a, t->a.element);
+  o.b = array_of(t, o.b, g->stride_b, t->b.element);
+  o.d = array_of(t, o.d, g->stride_d, t->d.element);
+  if (g->c == AT_C_SEPARATE) o.c = array_of(t, o.c, g->stride_c, t->c.element);
+  return o;
+}
+
+static void free_arrays(const at_gemm *g, const at_gemm_operands *o) {
+  const void *const all[] = {o->a, o->b, o->d, g->c == AT_C_SEPARATE ? o->c : NULL};
+  for (size_t i = 0; i < AT_COUNT(all); i++) free((void *)(uintptr_t)all[i]);
+}
+
+/* ---- runs ---- */
+
 typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
 
 static void run_phase(run_function run, const at_jit_config *c, at_gemm_arguments *arguments, int phase) {
@@ -347,7 +381,8 @@ static void check_job(const job *j, void *library, int number) {
   OK(attune_stream_synchronize(stream));
   void *const bias = follow(&t, &j->epilogue);
   at_gemm_arguments arguments = j->spec.arguments;
-  at_gemm_bind(&arguments, &t.g, j->spec.swapped, &t.operands);
+  at_gemm_operands operands = j->pointers ? arrays_of(&t) : t.operands;
+  at_gemm_bind(&arguments, &t.g, j->spec.swapped, &operands);
   const at_jit_config *c = &j->spec.config;
   unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, c->grid[2] ? c->grid[2] : 1};
   if (j->spec.stays && grid[0] > 2) grid[0] = 2;
@@ -362,17 +397,18 @@ static void check_job(const job *j, void *library, int number) {
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
   run_phase(run, &j->spec.after, &arguments, 1);
   free(arguments.sums);
+  if (j->pointers) free_arrays(&t.g, &operands);
   const double error = output_error(&t);
   if (!(error <= 1.0)) wrong++;
   if (!(error <= 1.0) || getenv("ATTUNE_TEST_VERBOSE"))
     print_message("number %d of %s, %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta "
-                  "%g \"%.192s\": "
+                  "%g%s \"%.192s\": "
                   "error %g of what is allowed\n",
                   number, folder, attune_dtype_name((attune_dtype)t.g.dtype),
                   attune_dtype_name((attune_dtype)t.g.dtype_out), t.g.trans_a ? 't' : 'n', t.g.trans_b ? 't' : 'n',
                   (long long)t.g.m, (long long)t.g.n, (long long)t.g.k, (long long)t.g.batch, (long long)t.g.lda,
                   (long long)t.g.ldb, (long long)t.g.ldd, t.g.alignment, t.g.c, t.s.alpha, t.s.beta,
-                  j->configuration.text, error);
+                  j->pointers ? " by pointers" : "", j->configuration.text, error);
   free(bias);
   free_case(&t);
 }
