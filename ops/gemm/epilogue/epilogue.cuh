@@ -2,16 +2,8 @@
  * epilogue.cuh: what an epilogue makes of z, on the device: activations and their derivatives, and one element's way
  * from the product to D. For at_sum, float or double, and at_widen_c, at_narrow of kernel.cuh. Macros: BIAS (0 none, 1
  * along m, 2 along n), BIAS_TYPE (0 f32, 1 f64, 2 f16, 3 bf16), ACTIVATION, AUX, GRADIENT, RESIDUAL, CLAMP: see
- * attune_gemm_epilogue. */
-
-/* What every kernel with an epilogue takes: at_epilogue_arguments of pass_cuda.c. Pitches in elements of D's type, of
- * a mask in bits. */
-struct at_epilogue {
-  const char *bias, *residual;
-  char *aux;
-  at_i64 ld_aux, ld_residual, stride_aux, stride_residual;
-  double clamp_min, clamp_max;
-};
+ * attune_gemm_epilogue; BYTES_BIAS, BYTES_AUX, BYTES_RESIDUAL: what an access may have; SWAPPED 1: the kernel's m and n
+ * are D's n and m. */
 
 #if BIAS_TYPE == 1
 typedef double at_bias;
@@ -103,47 +95,78 @@ AT_INLINE at_sum at_derive(at_sum x) {
 #endif
 }
 
-/* COUNT elements of D side by side along m, from (m, n) of a matrix of the batch on: z in, D's out. COUNT elements of
- * each operand are loaded at once, so their addresses are multiples of that. A mask wants COUNT to be 8. */
-template <int COUNT>
-AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 matrix, at_sum (&z)[COUNT]) {
-#if BIAS == 1
-  const at_pack<at_bias, COUNT> bias = *(const at_pack<at_bias, COUNT> *)((const at_bias *)e.bias + m);
+/* COUNT elements side by side, as many at a time as BYTES are; without ALL the first `count` of them. */
+template <int BYTES, bool ALL, class T, int COUNT> AT_INLINE void at_side_load(T (&x)[COUNT], const T *from, int count) {
+  constexpr int MOST = BYTES / (int)sizeof(T) < 1 || !ALL ? 1 : BYTES / (int)sizeof(T), EACH = MOST < COUNT ? MOST : COUNT;
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) z[i] += at_widen_bias(bias.x[i]);
+  for (int i = 0; i < COUNT; i += EACH)
+    if (ALL || i < count) {
+      const at_pack<T, EACH> some = *(const at_pack<T, EACH> *)(from + i);
+#pragma unroll
+      for (int e = 0; e < EACH; e++) x[i + e] = some.x[e];
+    }
+}
+
+template <int BYTES, bool ALL, class T, int COUNT> AT_INLINE void at_side_store(T *to, const T (&x)[COUNT], int count) {
+  constexpr int MOST = BYTES / (int)sizeof(T) < 1 || !ALL ? 1 : BYTES / (int)sizeof(T), EACH = MOST < COUNT ? MOST : COUNT;
+#pragma unroll
+  for (int i = 0; i < COUNT; i += EACH)
+    if (ALL || i < count) {
+      at_pack<T, EACH> some;
+#pragma unroll
+      for (int e = 0; e < EACH; e++) some.x[e] = x[i + e];
+      *(at_pack<T, EACH> *)(to + i) = some;
+    }
+}
+
+/* COUNT elements of D side by side along m, from (m, n) of a matrix of the batch on: z in, D's out; without ALL only
+ * the first `count` of them are D's. m is a multiple of COUNT; a mask is written 8 bits at a time. */
+template <int COUNT, bool ALL>
+AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 matrix, int count,
+                                 at_sum (&z)[COUNT]) {
+#if BIAS == 1
+  at_bias bias[COUNT] = {};
+  if (COUNT == 1)
+    bias[0] = __ldg((const at_bias *)e.bias + m);
+  else
+    at_side_load<BYTES_BIAS, ALL>(bias, (const at_bias *)e.bias + m, count);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) z[i] += at_widen_bias(bias[i]);
 #elif BIAS == 2
-  const at_sum bias = at_widen_bias(((const at_bias *)e.bias)[n]);
+  const at_sum bias = at_widen_bias(__ldg((const at_bias *)e.bias + n));
 #pragma unroll
   for (int i = 0; i < COUNT; i++) z[i] += bias;
 #endif
 #if AUX == 1
-  at_pack<at_out, COUNT> *const aux = (at_pack<at_out, COUNT> *)((at_out *)e.aux + matrix * e.stride_aux + n * e.ld_aux + m);
+  at_out *const aux = (at_out *)e.aux + matrix * e.stride_aux + n * e.ld_aux + m;
+  at_out x[COUNT] = {};
 #if GRADIENT
-  const at_pack<at_out, COUNT> x = *aux;
+  at_side_load<BYTES_AUX, ALL>(x, aux, count);
 #pragma unroll
   for (int i = 0; i < COUNT; i++) {
 #if ACTIVATION == 1
-    z[i] = at_widen_c(x.x[i]) <= (at_sum)0 ? (at_sum)0 : z[i];
+    z[i] = at_widen_c(x[i]) <= (at_sum)0 ? (at_sum)0 : z[i];
 #else
-    z[i] *= at_derive(at_widen_c(x.x[i]));
+    z[i] *= at_derive(at_widen_c(x[i]));
 #endif
   }
 #else
-  at_pack<at_out, COUNT> x;
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) x.x[i] = at_narrow(z[i]);
-  *aux = x;
+  for (int i = 0; i < COUNT; i++) x[i] = at_narrow(z[i]);
+  at_side_store<BYTES_AUX, ALL>(aux, x, count);
 #endif
 #elif AUX == 2
-  unsigned char *const mask = (unsigned char *)e.aux + (matrix * e.stride_aux + n * e.ld_aux + m) / 8;
+  const at_i64 bit = matrix * e.stride_aux + n * e.ld_aux + m;
+  unsigned char *const mask = (unsigned char *)e.aux + bit / 8;
 #if GRADIENT
-  const at_u32 bits = *mask;
+  const at_u32 bits = (at_u32)*mask >> bit % 8;
 #pragma unroll
   for (int i = 0; i < COUNT; i++) z[i] = bits >> i & 1u ? z[i] : (at_sum)0;
 #else
-  at_u32 bits = 0;
+  static_assert(COUNT == 8, "a mask's byte is one thread's");
+  at_u32 bits = ALL ? 0 : *mask & 0xffu << count;
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) bits |= (at_u32)(z[i] > (at_sum)0) << i;
+  for (int i = 0; i < COUNT; i++) bits |= (at_u32)((ALL || i < count) && z[i] > (at_sum)0) << i;
   *mask = (unsigned char)bits;
 #endif
 #endif
@@ -152,10 +175,11 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
   for (int i = 0; i < COUNT; i++) z[i] = at_activate(z[i]);
 #endif
 #if RESIDUAL
-  const at_pack<at_out, COUNT> more = *(const at_pack<at_out, COUNT> *)((const at_out *)e.residual +
-                                                                         matrix * e.stride_residual + n * e.ld_residual + m);
+  at_out more[COUNT] = {};
+  at_side_load<BYTES_RESIDUAL, ALL>(more, (const at_out *)e.residual + matrix * e.stride_residual + n * e.ld_residual + m,
+                                    count);
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) z[i] += at_widen_c(more.x[i]);
+  for (int i = 0; i < COUNT; i++) z[i] += at_widen_c(more[i]);
 #endif
 #if CLAMP
   const at_sum low = (at_sum)e.clamp_min, high = (at_sum)e.clamp_max;
@@ -167,64 +191,66 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
 #endif
 }
 
-/* One element; the bit of a mask is its own thread's only where COUNT is 8: of the rest of a column, below 8. */
-AT_INLINE void at_epilogue_apply_rest(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 matrix, int count, at_sum *z) {
-#if AUX == 2
-  unsigned char *const mask = (unsigned char *)e.aux + (matrix * e.stride_aux + n * e.ld_aux + m) / 8;
-  at_u32 bits = *mask, kept = bits & 0xffu << count;
-#if !GRADIENT
-  bits = 0;
-#endif
-#endif
-  for (int i = 0; i < count; i++) {
-#if BIAS == 1
-    z[i] += at_widen_bias(((const at_bias *)e.bias)[m + i]);
-#elif BIAS == 2
-    z[i] += at_widen_bias(((const at_bias *)e.bias)[n]);
-#endif
-#if AUX == 1
-    at_out *const aux = (at_out *)e.aux + matrix * e.stride_aux + n * e.ld_aux + m + i;
-#if GRADIENT && ACTIVATION == 1
-    z[i] = at_widen_c(*aux) <= (at_sum)0 ? (at_sum)0 : z[i];
-#elif GRADIENT
-    z[i] *= at_derive(at_widen_c(*aux));
-#else
-    *aux = at_narrow(z[i]);
-#endif
-#elif AUX == 2 && GRADIENT
-    z[i] = bits >> i & 1u ? z[i] : (at_sum)0;
-#elif AUX == 2
-    bits |= (at_u32)(z[i] > (at_sum)0) << i;
-#endif
-#if !GRADIENT
-    z[i] = at_activate(z[i]);
-#endif
-#if RESIDUAL
-    z[i] += at_widen_c(((const at_out *)e.residual)[matrix * e.stride_residual + n * e.ld_residual + m + i]);
-#endif
-#if CLAMP
-    z[i] = z[i] < (at_sum)e.clamp_min ? (at_sum)e.clamp_min : z[i];
-    z[i] = z[i] > (at_sum)e.clamp_max ? (at_sum)e.clamp_max : z[i];
-#endif
-  }
-#if AUX == 2 && !GRADIENT
-  *mask = (unsigned char)(bits | kept);
-#endif
+#if EPILOGUE
+/* ---- what kernel.cuh has without an epilogue ---- */
+
+AT_INLINE at_sum at_scaled(const at_arguments &a, at_sum sum) {
+  return (at_sum)a.alpha * sum;
 }
 
-#if EPILOGUE
-/* What a kernel that has the sums in registers makes of z, for element (m, n) of D: bias, activation, clamp. */
-AT_INLINE at_sum at_followed(const at_arguments &a, int m, int n, at_sum z) {
-#if BIAS == 1
-  z += at_widen_bias(__ldg((const at_bias *)a.bias + (m < a.m ? m : a.m - 1)));
-#elif BIAS == 2
-  z += at_widen_bias(__ldg((const at_bias *)a.bias + (n < a.n ? n : a.n - 1)));
-#endif
-  z = at_activate(z);
-#if CLAMP
-  z = z < (at_sum)a.clamp_min ? (at_sum)a.clamp_min : z;
-  z = z > (at_sum)a.clamp_max ? (at_sum)a.clamp_max : z;
-#endif
-  return z;
+AT_INLINE at_sum at_scaled(const at_arguments &a, at_sum sum, at_out c) {
+  return at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum);
+}
+
+/* Of an epilogue without matrices. */
+AT_INLINE at_out at_finish_at(const at_arguments &a, int m, int n, at_sum sum) {
+  at_sum z[1] = {at_scaled(a, sum)};
+  m = m < a.m ? m : a.m - 1, n = n < a.n ? n : a.n - 1;
+  at_epilogue_apply<1, true>(a.epilogue, SWAPPED ? n : m, SWAPPED ? m : n, 0, 1, z);
+  return at_narrow(z[0]);
+}
+
+template <bool TURNED_, bool READS_C_>
+AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum sum) {
+  if (m >= a.m || n >= a.n) return;
+  const int line = TURNED_ ? m : n, at = TURNED_ ? n : m;
+  const at_out *c = (const at_out *)(a.c + matrix * a.stride_c + line * a.ldc) + at;
+  at_sum z[1] = {READS_C_ && a.beta != 0.0 ? at_scaled(a, sum, *c) : at_scaled(a, sum)};
+  at_epilogue_apply<1, true>(a.epilogue, at, line, matrix, 1, z);
+  ((at_out *)(a.d + matrix * a.stride_d + line * a.ldd))[at] = at_narrow(z[0]);
+}
+
+/* COUNT elements, or the first `count`, that one access may have. */
+template <bool READS_C_, bool ALL, int COUNT>
+AT_INLINE void at_write_some(const at_arguments &a, at_i64 matrix, int line, int at, int count, const at_sum *sum) {
+  at_out d[COUNT] = {};
+  at_sum z[COUNT];
+  if (READS_C_ && a.beta != 0.0) {
+    at_side_load<16, ALL>(d, (const at_out *)(a.c + matrix * a.stride_c + line * a.ldc) + at, count);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) z[i] = at_scaled(a, sum[i], d[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) z[i] = at_scaled(a, sum[i]);
+  }
+  at_epilogue_apply<COUNT, ALL>(a.epilogue, at, line, matrix, count, z);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) d[i] = at_narrow(z[i]);
+  at_side_store<16, ALL>((at_out *)(a.d + matrix * a.stride_d + line * a.ldd) + at, d, count);
+}
+
+template <int EACH, bool TURNED_, bool ENDS, bool FEWER, bool READS_C_, int COUNT>
+AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
+  constexpr int STORE = EACH < COUNT ? EACH : COUNT;
+  const int lines = TURNED_ ? a.m : a.n, length = TURNED_ ? a.n : a.m;
+  if (FEWER && line >= lines) return;
+#pragma unroll
+  for (int i = 0; i < COUNT; i += STORE) {
+    const int count = length - at - i;
+    if (!ENDS || count >= STORE)
+      at_write_some<READS_C_, true, STORE>(a, matrix, line, at + i, STORE, sum.x + i);
+    else
+      at_write_some<READS_C_, false, STORE>(a, matrix, line, at + i, count, sum.x + i);
+  }
 }
 #endif

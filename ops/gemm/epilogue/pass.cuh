@@ -11,6 +11,19 @@ struct at_pass_arguments {
 };
 
 #if !SUMS
+template <bool ALL>
+AT_INLINE void at_pass_some(const at_pass_arguments &a, at_out *d, int m, at_i64 n, at_i64 matrix, int count) {
+  at_out x[WIDTH] = {};
+  at_sum z[WIDTH];
+  at_side_load<BYTES_D, ALL>(x, d + m, count);
+#pragma unroll
+  for (int i = 0; i < WIDTH; i++) z[i] = at_widen_c(x[i]);
+  at_epilogue_apply<WIDTH, ALL>(a.epilogue, m, n, matrix, count, z);
+#pragma unroll
+  for (int i = 0; i < WIDTH; i++) x[i] = at_narrow(z[i]);
+  at_side_store<BYTES_D, ALL>(d + m, x, count);
+}
+
 /* Blocks of x threads along m and y along n, over columns of all matrices. */
 extern "C" __global__ void __launch_bounds__(256) at_pass(const at_pass_arguments a) {
   const at_i64 columns = (at_i64)a.n * a.batch;
@@ -20,21 +33,10 @@ extern "C" __global__ void __launch_bounds__(256) at_pass(const at_pass_argument
     at_out *const d = (at_out *)a.d + matrix * a.stride_d + n * a.ldd;
     for (int piece = (int)(blockIdx.x * blockDim.x + threadIdx.x); piece < a.pieces; piece += (int)(gridDim.x * blockDim.x)) {
       const int m = piece * WIDTH;
-      at_sum z[WIDTH];
-      if (!UNALIGNED && m + WIDTH <= a.m) {
-        at_pack<at_out, WIDTH> x = *(const at_pack<at_out, WIDTH> *)(d + m);
-#pragma unroll
-        for (int i = 0; i < WIDTH; i++) z[i] = at_widen_c(x.x[i]);
-        at_epilogue_apply<WIDTH>(a.epilogue, m, n, matrix, z);
-#pragma unroll
-        for (int i = 0; i < WIDTH; i++) x.x[i] = at_narrow(z[i]);
-        *(at_pack<at_out, WIDTH> *)(d + m) = x;
-      } else {
-        const int count = a.m - m < WIDTH ? a.m - m : WIDTH;
-        for (int i = 0; i < count; i++) z[i] = at_widen_c(d[m + i]);
-        at_epilogue_apply_rest(a.epilogue, m, n, matrix, count, z);
-        for (int i = 0; i < count; i++) d[m + i] = at_narrow(z[i]);
-      }
+      if (!UNALIGNED && m + WIDTH <= a.m)
+        at_pass_some<true>(a, d, m, n, matrix, WIDTH);
+      else
+        at_pass_some<false>(a, d, m, n, matrix, a.m - m < WIDTH ? a.m - m : WIDTH);
     }
   }
 }

@@ -9,13 +9,7 @@
 #include "gemm_kernel_cuh.h"
 #include "gemm_pass_cuh.h"
 
-/* at_epilogue, at_pass_arguments and at_sums_arguments of epilogue.cuh and pass.cuh. */
-typedef struct at_epilogue_arguments {
-  const void *bias, *residual;
-  void *aux;
-  int64_t ld_aux, ld_residual, stride_aux, stride_residual;
-  double clamp_min, clamp_max;
-} at_epilogue_arguments;
+/* at_pass_arguments and at_sums_arguments of pass.cuh. */
 typedef struct pass_arguments {
   at_epilogue_arguments epilogue;
   void *d;
@@ -74,6 +68,10 @@ static attune_status text_of(char **out, const at_gemm *g, bool sums) {
                  {"GRADIENT", e.gradient},
                  {"RESIDUAL", e.residual},
                  {"CLAMP", e.clamp},
+                 {"BYTES_D", 16}, /* width_of sees to it that they all permit this */
+                 {"BYTES_BIAS", 16},
+                 {"BYTES_AUX", 16},
+                 {"BYTES_RESIDUAL", 16},
                  {"WIDTH", width_of(g)},
                  {"UNALIGNED", mask_is_slow(g)},
                  {"SUMS", sums},
@@ -137,15 +135,7 @@ static unsigned least(int64_t x, int64_t y) {
 static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o,
                                  attune_stream *stream) {
   const int width = width_of(g);
-  pass_arguments a = {.epilogue = {.bias = o->bias,
-                                   .residual = o->residual,
-                                   .aux = o->aux,
-                                   .ld_aux = g->ld_aux,
-                                   .ld_residual = g->ld_residual,
-                                   .stride_aux = g->stride_aux,
-                                   .stride_residual = g->stride_residual,
-                                   .clamp_min = o->clamp_min,
-                                   .clamp_max = o->clamp_max},
+  pass_arguments a = {.epilogue = at_epilogue_arguments_of(g, o),
                       .d = o->d,
                       .ldd = g->ldd,
                       .stride_d = g->stride_d,

@@ -14,6 +14,9 @@
 #ifndef POINTERS
 #define POINTERS 0 /* 1: a, b, c and d are arrays of pointers to the matrices of the batch */
 #endif
+#ifndef MATRICES
+#define MATRICES 0 /* the epilogue reads or writes matrices */
+#endif
 
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;
@@ -21,6 +24,14 @@ typedef long long at_i64;
 typedef unsigned long long at_u64;
 
 #define AT_INLINE static __device__ __forceinline__
+
+/* at_epilogue_arguments of kernel.h. Pitches in elements of D's type, of a mask in bits. */
+struct at_epilogue {
+  const char *bias, *residual;
+  char *aux;
+  at_i64 ld_aux, ld_residual, stride_aux, stride_residual;
+  double clamp_min, clamp_max;
+};
 
 /* at_gemm_arguments of kernel.h. Leading dimensions and strides in bytes. */
 struct at_arguments {
@@ -32,8 +43,7 @@ struct at_arguments {
   char *sums; /* in the workspace */
   int phase, zero;
   double alpha_imag, beta_imag;
-  const char *bias; /* of an epilogue */
-  double clamp_min, clamp_max;
+  at_epilogue epilogue;
 };
 
 /* Where matrix number i of a batch begins. */
@@ -175,25 +185,16 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
 }
 #endif
 
-#if EPILOGUE
-AT_INLINE at_sum at_followed(const at_arguments &a, int m, int n, at_sum z); /* epilogue.cuh */
-#endif
+/* COUNT sums side by side. */
+template <int COUNT> struct at_row { at_sum x[COUNT]; };
 
-/* The same of the sum that element (m, n) of D gets; it may lie outside of D. */
+#define AT_WRITE EACH_D, TURNED, TURNED ? RAGGED_N : RAGGED_M, TURNED ? RAGGED_M : RAGGED_N, READS_C
+
+#if !EPILOGUE /* else epilogue.cuh has these three */
+
+/* What element (m, n) of D, which may lie outside of it, gets of a sum. */
 AT_INLINE at_out at_finish_at(const at_arguments &a, int m, int n, at_sum sum) {
-#if EPILOGUE
-  return at_narrow(at_followed(a, m, n, (at_sum)a.alpha * sum));
-#else
   return at_finish(a, sum);
-#endif
-}
-
-AT_INLINE at_out at_finish_at(const at_arguments &a, int m, int n, at_sum sum, at_out c) {
-#if EPILOGUE
-  return at_narrow(at_followed(a, m, n, at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum)));
-#else
-  return at_finish(a, sum, c);
-#endif
 }
 
 /* A sum into its place in D; TURNED: D lies along n. READS_C: there may be a C. */
@@ -203,17 +204,13 @@ AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum
   const at_i64 line = TURNED_ ? m : n, at = (at_i64)(TURNED_ ? n : m) * (at_i64)sizeof(at_out);
   at_out *d = (at_out *)(at_matrix(a.d, a.stride_d, matrix) + line * a.ldd + at);
   if (READS_C_ && a.beta != 0.0)
-    *d = at_finish_at(a, m, n, sum, *(const at_out *)(at_matrix(a.c, a.stride_c, matrix) + line * a.ldc + at));
+    *d = at_finish(a, sum, *(const at_out *)(at_matrix(a.c, a.stride_c, matrix) + line * a.ldc + at));
   else
-    *d = at_finish_at(a, m, n, sum);
+    *d = at_finish(a, sum);
 }
-
-/* COUNT sums side by side. */
-template <int COUNT> struct at_row { at_sum x[COUNT]; };
 
 /* Elements of D, COUNT side by side from (line, at) on; a store may have EACH. Of a family whose macros say how D lies:
  * at_write<AT_WRITE>. */
-#define AT_FINISH_HERE(...) at_finish_at(a, TURNED_ ? line : at + i + e, TURNED_ ? at + i + e : line, __VA_ARGS__)
 template <int EACH, bool TURNED_, bool ENDS, bool FEWER, bool READS_C_, int COUNT>
 AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
   constexpr int STORE = EACH < COUNT ? EACH : COUNT, SIZE_OUT = (int)sizeof(at_out);
@@ -229,10 +226,10 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
       if (with_c) {
         const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_OUT);
 #pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = AT_FINISH_HERE(sum.x[i + e], old.x[e]);
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
       } else {
 #pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = AT_FINISH_HERE(sum.x[i + e]);
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
       }
       *(at_pack<at_out, STORE> *)(d + i * SIZE_OUT) = out;
     } else {
@@ -240,10 +237,10 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
       for (int e = 0; e < STORE; e++)
         if (at + i + e < length)
           *(at_out *)(d + (i + e) * SIZE_OUT) =
-              with_c ? AT_FINISH_HERE(sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT))
-                     : AT_FINISH_HERE(sum.x[i + e]);
+              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_OUT))
+                     : at_finish(a, sum.x[i + e]);
     }
   }
 }
-#undef AT_FINISH_HERE
-#define AT_WRITE EACH_D, TURNED, TURNED ? RAGGED_N : RAGGED_M, TURNED ? RAGGED_M : RAGGED_N, READS_C
+
+#endif

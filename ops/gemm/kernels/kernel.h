@@ -13,6 +13,15 @@
 #include "tuning/model/machine.h"
 #include "tuning/op/tunables.h"
 
+/* at_epilogue of kernel.cuh: an epilogue's operands. Pitches in elements of D's type, of a mask in bits. */
+typedef struct at_epilogue_arguments {
+  const void *bias, *residual;
+  void *aux;
+  int64_t ld_aux, ld_residual, stride_aux, stride_residual;
+  double clamp_min, clamp_max;
+} at_epilogue_arguments;
+at_epilogue_arguments at_epilogue_arguments_of(const at_gemm *g, const at_gemm_operands *o);
+
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
 typedef struct at_gemm_arguments {
   const void *a, *b, *c;
@@ -23,10 +32,9 @@ typedef struct at_gemm_arguments {
   void *sums;                   /* the workspace, of a spec that asks for one */
   int32_t phase, zero;          /* zero: 0, which a compiler cannot know */
   double alpha_imag, beta_imag; /* of complex problems */
-  const void *bias;             /* of an epilogue */
-  double clamp_min, clamp_max;
+  at_epilogue_arguments epilogue;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 19 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 27 * 8 + 4 * 4, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {
@@ -53,7 +61,7 @@ typedef struct at_gemm_define {
   int value;
 } at_gemm_define;
 
-enum { AT_GEMM_DEFINES = 48 };
+enum { AT_GEMM_DEFINES = 64 };
 
 /* A configuration for a problem: how its kernel is compiled and launched. */
 typedef struct at_gemm_launch_spec {
@@ -77,7 +85,7 @@ typedef struct at_gemm_kernels {
   bool complex;         /* takes complex types, too */
   bool pointers;        /* finds the matrices of a batch by arrays of pointers in device memory, too */
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
-  bool has_epilogue;    /* its sums become D by at_finish_at */
+  bool has_epilogue;    /* its sums become D by at_put, at_write, and at_finish_at where there are no MATRICES */
   bool before_apart;    /* what launch specs launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the spec's first before_defines */
   bool (*supports)(const at_gemm *g, const at_machine *machine);
@@ -132,8 +140,8 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 /* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
 void at_gemm_define_matrices(at_gemm_launch_spec *spec, const at_gemm *g);
 
-/* Is the problem's epilogue, if it has one, of those that a kernel does with its sums in registers: bias, activation
- * and clamp? */
+/* Is the problem's epilogue, if it has one, of those that a kernel does with its sums in registers? All but a mask that
+ * is written and the gradient of a bias. */
 bool at_gemm_in_registers(const at_gemm *g);
 
 /* The family's slot of this name, and the macros of the problem's epilogue. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/gemm/kernels/kernel.h"
+#include "ops/gemm/problem/epilogue.h"
 
 #include "gemm_epilogue_cuh.h"
 #include "gemm_kernel_cuh.h"
@@ -52,14 +53,24 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *spec, const at_gemm *g) {
 
 /* After a change of A and B. */
 static void define_epilogue(at_gemm_launch_spec *spec, const at_gemm *g) {
-  static const uint8_t other[] = {0, ATTUNE_BIAS_N, ATTUNE_BIAS_M};
   const attune_gemm_epilogue *e = &g->epilogue;
+  const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
   if (!at_gemm_has_epilogue(g)) return;
-  at_gemm_define_add(spec, "EPILOGUE", 1);
-  at_gemm_define_add(spec, "BIAS", spec->swapped ? other[e->bias] : e->bias);
-  at_gemm_define_add(spec, "BIAS_TYPE", dtype_number(e->bias_dtype));
-  at_gemm_define_add(spec, "ACTIVATION", e->activation);
-  at_gemm_define_add(spec, "CLAMP", e->clamp);
+  const at_gemm_define all[] = {
+      {"EPILOGUE", 1},
+      {"SWAPPED", spec->swapped},
+      {"MATRICES", at_gemm_epilogue_matrices(g)},
+      {"BIAS", e->bias},
+      {"BIAS_TYPE", dtype_number(e->bias_dtype)},
+      {"ACTIVATION", e->activation},
+      {"AUX", e->aux},
+      {"GRADIENT", e->gradient},
+      {"RESIDUAL", e->residual},
+      {"CLAMP", e->clamp},
+      {"BYTES_BIAS", g->alignment < 16 ? g->alignment : 16},
+      {"BYTES_AUX", e->aux == ATTUNE_AUX_INPUT ? at_gemm_grain(g, out, g->n, g->ld_aux, g->stride_aux) : 16},
+      {"BYTES_RESIDUAL", e->residual ? at_gemm_grain(g, out, g->n, g->ld_residual, g->stride_residual) : 16}};
+  for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(spec, all[i].name, all[i].value);
 }
 
 bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *family, const at_gemm *g,
@@ -71,8 +82,8 @@ bool at_gemm_launch_spec_of(at_gemm_launch_spec *out, const at_gemm_kernels *fam
 }
 
 bool at_gemm_in_registers(const at_gemm *g) {
-  const attune_gemm_epilogue e = g->epilogue;
-  return !e.aux && !e.gradient && !e.bias_gradient && !e.residual;
+  const bool writes_mask = at_gemm_writes_aux(g) && g->epilogue.aux == ATTUNE_AUX_RELU_MASK;
+  return !writes_mask && !g->epilogue.bias_gradient;
 }
 
 void at_gemm_launch_spec_swap(at_gemm_launch_spec *r) {
@@ -84,12 +95,24 @@ void at_gemm_launch_spec_swap(at_gemm_launch_spec *r) {
   a->m = was.n, a->n = was.m;
 }
 
+at_epilogue_arguments at_epilogue_arguments_of(const at_gemm *g, const at_gemm_operands *o) {
+  return (at_epilogue_arguments){.bias = o->bias,
+                                 .residual = o->residual,
+                                 .aux = o->aux,
+                                 .ld_aux = g->ld_aux,
+                                 .ld_residual = g->ld_residual,
+                                 .stride_aux = g->stride_aux,
+                                 .stride_residual = g->stride_residual,
+                                 .clamp_min = o->clamp_min,
+                                 .clamp_max = o->clamp_max};
+}
+
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
   out->a = swapped ? o->b : o->a;
   out->b = swapped ? o->a : o->b;
   out->c = g->c == AT_C_SEPARATE ? o->c : o->d;
   out->d = o->d;
-  out->bias = o->bias, out->clamp_min = o->clamp_min, out->clamp_max = o->clamp_max;
+  if (at_gemm_has_epilogue(g)) out->epilogue = at_epilogue_arguments_of(g, o);
   out->alpha = o->alpha;
   out->alpha_imag = o->alpha_imag;
   out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);

@@ -3,6 +3,8 @@
  * written. */
 #include "ops/gemm/kernels/sm90_wgmma_16b_config.h"
 
+#include "ops/gemm/problem/epilogue.h"
+
 enum { ALIGNED = 1024, BARRIER_BYTES = 16, UNIT = 64 };
 
 typedef at_wgmma_choice choice;
@@ -28,6 +30,8 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
                           .grain_d = grain_d(g),
                           .reads_c = g->c != AT_C_NONE,
+                          .rounded = attune_dtype_size((attune_dtype)g->dtype_out) == 2 && g->c == AT_C_NONE &&
+                                     !at_gemm_epilogue_matrices(g),
                           .pads_x = at_wgmma_pads(g, turned),
                           .pads_y = at_wgmma_pads(g, !turned),
                           .padded_x = (size_t)at_wgmma_padded_bytes(g, turned),
@@ -50,7 +54,7 @@ int at_wgmma_threads(const at_wgmma_choice *c) {
 
 /* As PASS_BYTES of sm90_wgmma_16b_epilogue.cuh. */
 static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const bool rounded = s->out == 2 && !s->reads_c;
+  const bool rounded = s->rounded;
   const int own = c->tn / c->split, passing = rounded && c->split == 1 && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
   const int line = c->turned ? passing : UNIT, lines = c->turned ? UNIT : passing;
   return lines * (line + (rounded || c->turned ? 8 : 4)) * (rounded ? 2 : 4);

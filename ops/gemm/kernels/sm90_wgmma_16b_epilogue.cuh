@@ -2,8 +2,9 @@
  * sm90_wgmma_16b_epilogue.cuh: from a warpgroup's sums to D: through shared memory, so that lines of D are written as
  * wide as they may be. sm90_wgmma_16b_tile.cuh stands in front of it. */
 
-/* Without C elements of 16 bits are made of the sums at once; otherwise the sums pass. */
-#define ROUNDED (OUT >= 2 && !READS_C)
+/* Without matrices to read or to write besides D elements of 16 bits are made of the sums at once; otherwise the sums
+ * pass. */
+#define ROUNDED (OUT >= 2 && !READS_C && !MATRICES)
 #if ROUNDED
 typedef at_out at_passed;
 #else

@@ -32,7 +32,7 @@ static double bytes_of(const at_wgmma_shape *s) {
 /* Microseconds of a tile's sums on their way to D. */
 static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const double elements = (double)c->tm * c->tn / c->split;
-  double us = 0.3 + elements * (s->out == 2 && !s->reads_c ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
+  double us = 0.3 + elements * (s->rounded ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
   if (s->grain_d < 16) us += elements * 2.0e-5;
   return us;
 }

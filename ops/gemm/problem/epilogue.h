@@ -40,6 +40,9 @@ static inline bool at_gemm_sums_inputs(const at_gemm *g) {
 static inline bool at_gemm_writes_aux(const at_gemm *g) {
   return g->epilogue.aux != ATTUNE_AUX_NONE && !g->epilogue.gradient;
 }
+static inline bool at_gemm_epilogue_matrices(const at_gemm *g) {
+  return g->epilogue.aux != ATTUNE_AUX_NONE || g->epilogue.residual;
+}
 static inline bool at_gemm_reads_aux(const at_gemm *g) {
   return g->epilogue.aux != ATTUNE_AUX_NONE && g->epilogue.gradient;
 }

@@ -88,6 +88,34 @@ TEST(each_case_by_each) {
   assert_true(done >= (wanted < 20 ? wanted : 20));
 }
 
+/* Of sizes that every family wants: the first, the last and some configuration of each. */
+TEST(matrices_in_registers) {
+  static const char *const texts[] = {
+      "gemm bf16 tn 1024x512x256 strict bias=m gelu_tanh residual",
+      "gemm f16 tn 4096x16x1024 strict bias=m residual",
+      "gemm bf16 tn 4096x1x1024 strict silu residual",
+      "gemm bf16 nn 520x264x200 strict bias=n residual clamp",
+      "gemm f16 tt 333x200x96 strict bias=m:f32 gelu aux=input residual ld_residual=340",
+      "gemm bf16 tn 512x256x256x4 strict bias=m gelu_tanh aux=input residual",
+      "gemm bf16:f32 tn 1024x128x512 strict silu aux=input ld_aux=1032",
+      "gemm bf16 nt 768x256x512 strict gelu_tanh gradient aux=input",
+      "gemm f16 nt 768x256x512 strict relu gradient aux=mask residual",
+      "gemm bf16 tn 2048x8x512 strict relu gradient aux=mask",
+      "gemm f32 nn 256x256x256 strict bias=m gelu residual aux=input",
+      "gemm f32 tn 1024x8x512 strict tanh gradient aux=input residual",
+      "gemm bf16 nn 264x520x1000 strict bias=m residual beta=inplace",
+      "gemm bf16 tn 16x4096x1024 strict bias=n residual"};
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+    OK(at_gemm_parse(texts[i], problem));
+    at_gemm_op.problem->fold(problem, device);
+    check_case(at_gemm_of(problem), (int)i + 1);
+  }
+  int wrong = 0;
+  for (size_t i = 0; i < NAMES; i++) wrong += seen[i].wrong;
+  assert_int_equal(wrong, 0);
+}
+
 /* Problems of the sizes that fast kernels want, tuned as by a program; the winner is verified by the search. */
 TEST(tuned) {
   static const char *const texts[] = {"gemm bf16 tn 1024x512x256 strict bias=m gelu_tanh",

@@ -136,6 +136,18 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
   }
 }
 
+/* None, a residual, a written aux, both, or an aux that is read. */
+static void add_matrices(at_gemm *g, int which) {
+  attune_gemm_epilogue *e = &g->epilogue;
+  e->residual = which % 5 == 1 || which % 5 == 3;
+  e->gradient = which % 5 == 4 && e->activation != ATTUNE_ACTIVATION_NONE;
+  e->aux = which % 5 >= 2 ? ATTUNE_AUX_INPUT : ATTUNE_AUX_NONE;
+  if (e->gradient && e->activation == ATTUNE_ACTIVATION_RELU) e->aux = ATTUNE_AUX_RELU_MASK;
+  if (e->residual) g->ld_residual = g->m, g->stride_residual = g->batch > 1 ? g->m * g->n : 0;
+  if (e->aux) g->ld_aux = e->aux == ATTUNE_AUX_INPUT ? g->m : (g->m + 127) / 128 * 128;
+  if (e->aux && g->batch > 1) g->stride_aux = g->ld_aux * g->n;
+}
+
 static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes)[3], size_t count, int64_t batch,
                             int every) {
   counts n = {0};
@@ -153,6 +165,7 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
           g.epilogue.bias = (uint8_t)(1 + (s + d) % 2);
           g.epilogue.bias_dtype = t == 2 ? g.dtype_out : ATTUNE_F32;
           g.epilogue.clamp = s % 3 == 0;
+          add_matrices(&g, (int)(s + d) + t);
         }
         one_problem(family, &g, every, &n);
       }
@@ -322,6 +335,34 @@ TEST(copies_of_arrays) {
     const attune_status status = at_kernel_compile(&code, &at_copy_arrays_source, &architecture, NULL);
     if (status != ATTUNE_UNSUPPORTED) OK(status);
     at_kernel_code_free(&code);
+  }
+}
+
+/* What is done with the sums in registers, and what is left to a pass. */
+TEST(epilogues_in_registers) {
+  const at_gemm_kernels *const all[] = {FAMILY(sm80_mma), FAMILY(sm80_skinny_reg), FAMILY(sm90_skinny_ring_16b),
+                                        FAMILY(sm90_wgmma_16b)};
+  const attune_gemm_epilogue in_registers[] = {
+      {.bias = ATTUNE_BIAS_N, .bias_dtype = ATTUNE_BF16, .activation = ATTUNE_ACTIVATION_SILU, .clamp = 1},
+      {.residual = 1},
+      {.activation = ATTUNE_ACTIVATION_GELU, .aux = ATTUNE_AUX_INPUT},
+      {.activation = ATTUNE_ACTIVATION_GELU, .aux = ATTUNE_AUX_INPUT, .gradient = 1},
+      {.activation = ATTUNE_ACTIVATION_RELU, .aux = ATTUNE_AUX_RELU_MASK, .gradient = 1}};
+  const attune_gemm_epilogue by_pass[] = {{.activation = ATTUNE_ACTIVATION_RELU, .aux = ATTUNE_AUX_RELU_MASK},
+                                          {.bias_gradient = ATTUNE_BIAS_GRADIENT_M, .bias_dtype = ATTUNE_BF16}};
+  const at_machine machine = machine_of(1);
+  for (size_t f = 0; f < AT_COUNT(all); f++) {
+    at_gemm g = problem_of(ATTUNE_BF16, ATTUNE_BF16, 1, 0, 4096, 16, 4096, 1, AT_C_NONE, 128);
+    g.ld_residual = g.ld_aux = 4096;
+    assert_true(all[f]->has_epilogue && all[f]->supports(&g, &machine));
+    for (size_t i = 0; i < AT_COUNT(in_registers); i++) {
+      g.epilogue = in_registers[i];
+      assert_true(at_gemm_in_registers(&g));
+    }
+    for (size_t i = 0; i < AT_COUNT(by_pass); i++) {
+      g.epilogue = by_pass[i];
+      assert_false(at_gemm_in_registers(&g));
+    }
   }
 }
 

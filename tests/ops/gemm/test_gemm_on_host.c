@@ -12,6 +12,7 @@
 
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
+#include "tests/ops/gemm/kernel_epilogue.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_gemm.h"
 
@@ -24,8 +25,8 @@ typedef struct job {
   shape s;
   at_configuration configuration;
   at_gemm_launch_spec spec;
-  attune_gemm_epilogue epilogue;
-  bool pointers; /* arrays of them say where the matrices are */
+  at_gemm followed; /* the problem, with its epilogue */
+  bool pointers;    /* arrays of them say where the matrices are */
 } job;
 
 static attune_stream *stream;
@@ -34,10 +35,6 @@ static int job_count, wrong, problems = 4;
 static FILE *file;
 static char folder[64];
 static at_machine machine;
-
-static int draw(int count) {
-  return (int)((random_bits() >> 20) % (uint64_t)count);
-}
 
 static shape common(int number) {
   static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, ATTUNE_F64},
@@ -212,6 +209,10 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "HALVES",     "EPILOGUE",
                                         "BIAS",       "BIAS_TYPE",
                                         "ACTIVATION", "CLAMP",
+                                        "MATRICES",   "SWAPPED",
+                                        "AUX",        "GRADIENT",
+                                        "RESIDUAL",   "BYTES_BIAS",
+                                        "BYTES_AUX",  "BYTES_RESIDUAL",
                                         "AT_EXP",     "AT_ERF",
                                         "AT_TANH",    "AT_RECIPROCAL",
                                         "POINTERS"};
@@ -270,12 +271,8 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   job *j = &jobs[job_count];
   at_gemm g;
   set_problem(&g, s);
-  if (family->has_epilogue && draw(2))
-    g.epilogue = (attune_gemm_epilogue){.bias = (uint8_t)draw(3),
-                                        .activation = (uint8_t)draw(ATTUNE_ACTIVATION_TANH + 1),
-                                        .clamp = (uint8_t)(draw(4) == 0)};
-  if (g.epilogue.bias) g.epilogue.bias_dtype = draw(2) && g.dtype_out != ATTUNE_F64 ? ATTUNE_F32 : g.dtype_out;
-  j->epilogue = g.epilogue;
+  if (family->has_epilogue && draw(2)) draw_epilogue(&g);
+  j->followed = g;
   if (family->pointers && s->apart && !at_gemm_has_epilogue(&g)) g.pointers = ATTUNE_POINTERS_DEVICE;
   j->pointers = g.pointers != ATTUNE_POINTERS_NONE;
   if (!family->supports(&g, &machine)) return;
@@ -296,40 +293,6 @@ static void add(const at_gemm_kernels *family, const shape *s) {
     write_kernel(j, job_count++);
     return;
   }
-}
-
-/* ---- epilogues ---- */
-
-static double function(int activation, double x) {
-  switch (activation) {
-  case ATTUNE_ACTIVATION_RELU: return x > 0.0 ? x : isnan(x) ? x : 0.0;
-  case ATTUNE_ACTIVATION_GELU: return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
-  case ATTUNE_ACTIVATION_GELU_TANH: return 0.5 * x * (1.0 + tanh(sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
-  case ATTUNE_ACTIVATION_SILU: return x / (1.0 + exp(-x));
-  case ATTUNE_ACTIVATION_SIGMOID: return 1.0 / (1.0 + exp(-x));
-  case ATTUNE_ACTIVATION_TANH: return tanh(x);
-  default: return x;
-  }
-}
-
-/* A bias in the case's operands, to be freed; what is expected becomes what follows it, and the errors grow with it. */
-static void *follow(gemm_case *t, const attune_gemm_epilogue *e) {
-  const int64_t count = t->g.m > t->g.n ? t->g.m : t->g.n;
-  const attune_dtype dtype = e->bias ? (attune_dtype)e->bias_dtype : ATTUNE_F32;
-  const size_t element = attune_dtype_size(dtype);
-  unsigned char *bias = malloc((size_t)count * element);
-  assert_non_null(bias);
-  for (int64_t i = 0; i < count; i++) encode(dtype, bias + (size_t)i * element, random_value(dtype, DATA_NORMAL));
-  t->operands.bias = bias;
-  t->operands.clamp_min = -0.5, t->operands.clamp_max = 2.0;
-  for (int64_t at = 0; at < t->g.m * t->g.n * t->g.batch; at++) {
-    const int64_t i = e->bias == ATTUNE_BIAS_M ? at % t->g.m : at / t->g.m % t->g.n;
-    const double more = e->bias ? decode(dtype, bias + (size_t)i * element) : 0.0, z = (double)t->expected[at] + more;
-    t->expected[at] = (long double)function(e->activation, z);
-    t->weight[at] = 1.13L * (t->weight[at] + (long double)fabs(more)) + 2.0L * (long double)fmax(fabs(z), 1.0);
-    if (e->clamp) t->expected[at] = fminl(fmaxl(t->expected[at], -0.5L), 2.0L);
-  }
-  return bias;
 }
 
 /* ---- arrays of pointers ---- */
@@ -379,7 +342,8 @@ static void check_job(const job *j, void *library, int number) {
   assert_true(make_case(&t, &j->s, stream));
   assert_true(reset_output(&t));
   OK(attune_stream_synchronize(stream));
-  void *const bias = follow(&t, &j->epilogue);
+  t.g = j->followed;
+  extras more = follow(&t);
   at_gemm_arguments arguments = j->spec.arguments;
   at_gemm_operands operands = j->pointers ? arrays_of(&t) : t.operands;
   at_gemm_bind(&arguments, &t.g, j->spec.swapped, &operands);
@@ -398,18 +362,19 @@ static void check_job(const job *j, void *library, int number) {
   run_phase(run, &j->spec.after, &arguments, 1);
   free(arguments.sums);
   if (j->pointers) free_arrays(&t.g, &operands);
-  const double error = output_error(&t);
+  const double error = aux_is_right(&t, &more) ? output_error(&t) : INFINITY;
   if (!(error <= 1.0)) wrong++;
   if (!(error <= 1.0) || getenv("ATTUNE_TEST_VERBOSE"))
     print_message("number %d of %s, %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta "
-                  "%g%s \"%.192s\": "
+                  "%g epilogue %d%d%d%d%d%d%s \"%.192s\": "
                   "error %g of what is allowed\n",
                   number, folder, attune_dtype_name((attune_dtype)t.g.dtype),
                   attune_dtype_name((attune_dtype)t.g.dtype_out), t.g.trans_a ? 't' : 'n', t.g.trans_b ? 't' : 'n',
                   (long long)t.g.m, (long long)t.g.n, (long long)t.g.k, (long long)t.g.batch, (long long)t.g.lda,
-                  (long long)t.g.ldb, (long long)t.g.ldd, t.g.alignment, t.g.c, t.s.alpha, t.s.beta,
-                  j->pointers ? " by pointers" : "", j->configuration.text, error);
-  free(bias);
+                  (long long)t.g.ldb, (long long)t.g.ldd, t.g.alignment, t.g.c, t.s.alpha, t.s.beta, t.g.epilogue.bias,
+                  t.g.epilogue.activation, t.g.epilogue.aux, t.g.epilogue.gradient, t.g.epilogue.residual,
+                  t.g.epilogue.clamp, j->pointers ? " by pointers" : "", j->configuration.text, error);
+  free_extras(&more);
   free_case(&t);
 }
 
