@@ -102,8 +102,8 @@ static void pad_sizes(const at_gemm *g, at_gemm *wide) {
 
 static bool is_d_unaligned(const at_gemm *g) {
   const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
-  return g->alignment < (g->dtype == ATTUNE_I8 ? 4 : LINE) ||
-         (g->dtype != ATTUNE_I8 && (size_t)g->ldd * out % LINE != 0);
+  if (g->dtype == ATTUNE_I8) return g->alignment < 4 || (size_t)g->ldd * out % 4 != 0;
+  return g->alignment < LINE || (size_t)g->ldd * out % LINE != 0;
 }
 
 /* D and C in the workspace, and scales with them. */

@@ -19,9 +19,10 @@ typedef struct scaled_block {
   size_t bytes; /* with both guards */
 } scaled_block;
 
-/* The right value of an element, and the sum of the sizes of its terms. */
+/* The right value of an element, the sum of the sizes of its terms, and what an addition of 32 products loses that cuts
+ * each of them where the largest number has its last bit: 33 times that number for each 32. */
 typedef struct scaled_answer {
-  double v, size;
+  double v, size, cut;
   uint32_t i32;
 } scaled_answer;
 
@@ -33,7 +34,7 @@ typedef struct scaled_case {
   size_t offset; /* of all operands, from a multiple of 64 bytes: a multiple of 4 */
   bool special;
   bool loose; /* what is not finite need not be of one kind: a library applies scales in an order of its own */
-  double gamma;
+  double gamma, last_bit; /* the last bit of such an addition, of a number below 2; 0: there are none */
   scaled_answer *answers; /* of the first check, for all that follow */
   char name[256];
 } scaled_case;
@@ -273,12 +274,14 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
   const attune_gemm_problem *p = &c->p;
   const attune_gemm_scaling s = p->scaling;
   const double zero_a = s.zero_a ? *c->o.zero_a : 0, zero_b = s.zero_b ? *c->o.zero_b : 0;
-  double sum = 0.0, size = 0.0;
+  double sum = 0.0, size = 0.0, cut = 0.0, most = 0.0;
   for (int64_t q = 0; q < p->k && c->o.alpha != 0.0; q++) {
     const double x = scaled_value(c->o.a, batch * p->stride_a + scaled_at_a(p, i, q), p->dtype) - zero_a,
                  y = scaled_value(c->o.b, batch * p->stride_b + scaled_at_b(p, q, j), scaled_b(p)) - zero_b;
     const double term = (s.scale_a >= ATTUNE_SCALE_1X128 ? x * scaled_a_at(c, i, q) : x) *
                         (s.scale_b >= ATTUNE_SCALE_1X128 ? y * scaled_b_at(c, j, q) : y);
+    if (q % 32 == 0) cut += 33.0 * most, most = fabs(sum);
+    most = fmax(most, fabs(term));
     sum += term;
     size += fabs(term);
   }
@@ -288,7 +291,9 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
                                    (s.scale_b < ATTUNE_SCALE_1X128 ? scaled_b_at(c, j, 0) : 1.0);
   const int64_t at = batch * p->stride_c + scaled_at(p, p->ldc, i, j);
   const double added = c->o.beta != 0.0 ? c->o.beta * scaled_value(c->o.c, at, scaled_c(p)) : 0.0;
-  scaled_answer out = {.v = outside * sum + added, .size = fabs(outside) * size + fabs(added)};
+  scaled_answer out = {.v = outside * sum + added,
+                       .size = fabs(outside) * size + fabs(added),
+                       .cut = fabs(outside) * (cut + 33.0 * most)};
   if (scaled_d(p) != ATTUNE_I32) return out;
   out.i32 = (uint32_t)(int32_t)c->o.alpha * (uint32_t)(int64_t)sum;
   if (c->o.beta != 0.0) out.i32 += (uint32_t)(int32_t)c->o.beta * ((const uint32_t *)c->o.c)[at];
@@ -296,7 +301,7 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
 }
 
 static inline double scaled_slack(const scaled_case *c, scaled_answer e) {
-  return c->gamma * e.size + 0x1p-120;
+  return c->gamma * e.size + c->last_bit * e.cut + 0x1p-120;
 }
 
 static inline const scaled_answer *scaled_answers(scaled_case *c) {
