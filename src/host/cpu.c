@@ -47,6 +47,7 @@ static void read_features(at_cpu *out) {
   out->avx512dq = b & bit_AVX512DQ;
   out->avx512bw = b & bit_AVX512BW;
   out->avx512vl = b & bit_AVX512VL;
+  out->avx512_vnni = c & bit_AVX512VNNI;
   if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) out->avx512_bf16 = a & (1u << 5);
 }
 

@@ -29,10 +29,15 @@ static void write_features(char *out, size_t size, const at_cpu *cpu) {
   const struct {
     bool present;
     const char *name;
-  } features[] = {{cpu->avx2, "avx2"},         {cpu->fma, "fma"},
-                  {cpu->f16c, "f16c"},         {cpu->avx512f, "avx512f"},
-                  {cpu->avx512bw, "avx512bw"}, {cpu->avx512vl, "avx512vl"},
-                  {cpu->avx512dq, "avx512dq"}, {cpu->avx512_bf16, "avx512_bf16"}};
+  } features[] = {{cpu->avx2, "avx2"},
+                  {cpu->fma, "fma"},
+                  {cpu->f16c, "f16c"},
+                  {cpu->avx512f, "avx512f"},
+                  {cpu->avx512bw, "avx512bw"},
+                  {cpu->avx512vl, "avx512vl"},
+                  {cpu->avx512dq, "avx512dq"},
+                  {cpu->avx512_vnni, "avx512_vnni"},
+                  {cpu->avx512_bf16, "avx512_bf16"}};
   size_t at = 0;
   out[0] = '\0';
   for (size_t i = 0; i < AT_COUNT(features); i++)

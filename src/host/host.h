@@ -25,7 +25,7 @@ void *at_host_scratch(size_t bytes);
 /* The CPU as found at run time, constant for the process. */
 typedef struct at_cpu {
   char model[128];
-  bool avx2, fma, f16c, avx512f, avx512bw, avx512vl, avx512dq, avx512_bf16;
+  bool avx2, fma, f16c, avx512f, avx512bw, avx512vl, avx512dq, avx512_vnni, avx512_bf16;
   size_t l1d_bytes, l2_bytes, l3_bytes; /* a core's L1d and L2; the L3 it shares; 0: not known */
 } at_cpu;
 const at_cpu *at_cpu_info(void);

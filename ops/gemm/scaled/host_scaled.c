@@ -207,6 +207,9 @@ static const at_scaled_tile *tile_of(int kernel) {
 #endif
   };
   if (!at_blocked_isa_find(at_blocked_isa_names[kernel])) return NULL;
+#if defined(__x86_64__)
+  if (tiles[kernel] == &at_scaled_tile_avx512 && at_cpu_info()->avx512_vnni) return &at_scaled_tile_avx512_vnni;
+#endif
   return tiles[kernel];
 }
 

@@ -16,6 +16,7 @@ typedef struct at_scaled_tile {
 } at_scaled_tile;
 enum { AT_SCALED_ROWS_MOST = 32, AT_SCALED_COLUMNS_MOST = 12 };
 
-extern const at_scaled_tile at_scaled_tile_portable, at_scaled_tile_avx2, at_scaled_tile_avx512;
+extern const at_scaled_tile at_scaled_tile_portable, at_scaled_tile_avx2, at_scaled_tile_avx512,
+    at_scaled_tile_avx512_vnni; /* as avx512, i16 by the instruction of VNNI */
 
 #endif

@@ -187,6 +187,7 @@ TEST(features_are_the_kernels) {
   assert_int_equal(cpu->avx512bw, kernel_says("avx512bw"));
   assert_int_equal(cpu->avx512vl, kernel_says("avx512vl"));
   assert_int_equal(cpu->avx512dq, kernel_says("avx512dq"));
+  assert_int_equal(cpu->avx512_vnni, kernel_says("avx512_vnni"));
   assert_int_equal(cpu->avx512_bf16, kernel_says("avx512_bf16"));
 #else
   (void)kernel_says;
