@@ -211,7 +211,9 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "BIAS",       "BIAS_TYPE",
                                         "ACTIVATION", "CLAMP",
                                         "AT_EXP",     "AT_ERF",
-                                        "AT_TANH",    "AT_RECIPROCAL"};
+                                        "AT_TANH",    "AT_RECIPROCAL",
+                                        "ELEMENT",    "BLOCKED",
+                                        "SCALES_L",   "SCALES_S"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
