@@ -112,7 +112,7 @@ static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-/* Microseconds that 8-bit elements take on their way to tensor cores, two words of each of a warp's lanes in a cycle. */
+/* Microseconds that 8-bit elements take on their way to tensor cores: two words of a warp's lanes in a cycle. */
 static double convert_of(const shape *s, const choice *c, const at_machine *machine) {
   const double tiles = (double)s->m / c->rows * (double)s->k / 64.0 * (double)s->batch,
                words = c->rows + (double)columns_of(s);
