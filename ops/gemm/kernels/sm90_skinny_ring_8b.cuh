@@ -79,6 +79,25 @@ template <bool ENDS> AT_INLINE void at_add(at_sums &sum, const char *l, const ch
 #endif
 }
 
+/* 128 of k. A single tile's sums wait for each other: every other 64 of k has sums of its own. */
+#define ALONE (PER * COLS == 8)
+AT_INLINE void at_add_group(at_sums &sum, at_sums &other, const char *l, const char *s) {
+  at_add<false>(sum, l, s, true);
+  at_add<false>(ALONE ? other : sum, l + 64, s + 64, true);
+}
+
+/* The first `left` of k. */
+AT_INLINE void at_add_ends(at_sums &sum, const char *l, const char *s, int left, int lane) {
+#pragma unroll 1
+  for (int at = 0; at < left; at += 64) at_add<true>(sum, l + at, s + at, at + lane % 4 * 16 < left);
+}
+
+AT_INLINE void at_add_other(at_sums &sum, const at_sums &other) {
+  if (ALONE)
+#pragma unroll
+    for (int e = 0; e < 4; e++) sum[0][0][e] += other[0][0][e];
+}
+
 #if BLOCKED
 
 AT_INLINE void at_order_scales(const at_warp &w, int s, char *to_l, char *to_s, int bytes, int lane) {
@@ -120,41 +139,38 @@ AT_INLINE void at_add_scaled(at_sums &sum, const at_sums &part, const float *sca
     }
 }
 
-template <bool ENDS> AT_INLINE void at_add_group(at_sums &part, const char *l, const char *s, int left) {
-#pragma unroll
-  for (int at = 0; at < 128; at += 64)
-    if (!ENDS || at < left) at_add<ENDS>(part, l + at, s + at, at + (int)threadIdx.x % 4 * 16 < left);
-}
-
 AT_INLINE void at_multiply(at_sums &sum, const char *l, const char *s, int bytes, int lane) {
   const float *scale_l = (const float *)(l + ROWS * PITCH), *scale_s = (const float *)(s + LINES_S * PITCH);
   l += lane / 4 * PITCH + lane % 4 * 16;
   s += lane / 4 % LINES_S * PITCH + lane % 4 * 16;
 #pragma unroll 1
-  for (int group = 0; group < GROUPS; group++) {
-    const int left = bytes - group * 128;
-    if (left <= 0) break;
-    at_sums part = {};
-    if (left >= 128)
-      at_add_group<false>(part, l + group * 128, s + group * 128, left);
+  for (int at = 0; at < bytes; at += 128) {
+    at_sums part = {}, other = {};
+    if (bytes - at >= 128)
+      at_add_group(part, other, l + at, s + at);
     else
-      at_add_group<true>(part, l + group * 128, s + group * 128, left);
-    at_add_scaled(sum, part, scale_l, scale_s, group, lane);
+      at_add_ends(part, l + at, s + at, bytes - at, lane);
+    at_add_other(part, other);
+    at_add_scaled(sum, part, scale_l, scale_s, at / 128, lane);
   }
 }
 
 #else
 
 AT_INLINE void at_multiply(at_sums &sum, const char *l, const char *s, int bytes, int lane) {
+  at_sums other = {};
   l += lane / 4 * PITCH + lane % 4 * 16;
   s += lane / 4 % LINES_S * PITCH + lane % 4 * 16;
   if (bytes == STEP) {
-#pragma unroll 4
-    for (int at = 0; at < STEP; at += 64) at_add<false>(sum, l + at, s + at, true);
+#pragma unroll 2
+    for (int at = 0; at < STEP; at += 128) at_add_group(sum, other, l + at, s + at);
   } else {
+    const int ends = bytes % 128, whole = bytes - ends;
 #pragma unroll 1
-    for (int at = 0; at < bytes; at += 64) at_add<true>(sum, l + at, s + at, at + lane % 4 * 16 < bytes);
+    for (int at = 0; at < whole; at += 128) at_add_group(sum, other, l + at, s + at);
+    at_add_ends(sum, l + whole, s + whole, ends, lane);
   }
+  at_add_other(sum, other);
 }
 
 #endif
