@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <vector>
 
+#include "src/base/float8.h"
 #include "tests/support/cuda_on_host.h"
 
 #undef __shared__
@@ -180,6 +181,11 @@ static void at_barrier_wait(unsigned long long *barrier, int parity) {
     at_barrier_arrive(barrier);
   }
 }
+static void at_ring_copy_scale(char *to, const float *from) {
+  if ((uintptr_t)to % 4 || (uintptr_t)from % 4) abort();
+  memset(to, 0xff, 4);
+  host_me->ring.push_back(host_copy{to, (const char *)from, 4, 4});
+}
 static void at_early_line(const char *p) {
   static volatile char sink;
   sink = *p; /* an operand's */
@@ -319,6 +325,37 @@ template <class T> static void at_mma8(T c[4], const T x[2][2], const T y[2]) {
     }
   }
   host_warp_wait();
+}
+
+/* Two f8 of a word, as f16. DTYPE as in types.h. */
+template <int DTYPE> static unsigned host_two_halves(unsigned x) {
+  unsigned y = 0;
+  for (int i = 0; i < 2; i++) {
+    const unsigned char byte = (unsigned char)(x >> 8 * i);
+    y |= (unsigned)at_f64_to_f16(DTYPE == 14 ? at_f8e4m3_to_f32(byte) : at_f8e5m2_to_f32(byte)) << 16 * i;
+  }
+  return y;
+}
+template <int DTYPE> static uint2 at_to_halves(unsigned x) {
+  return make_uint2(host_two_halves<DTYPE>(x), host_two_halves<DTYPE>(x >> 16));
+}
+/* Element k of 32 lies in byte k % 4 of lane 4 g + k / 4 % 4. */
+static void at_mma_i8(int c[4], const unsigned x[4], unsigned y0, unsigned y1) {
+  const unsigned lane = host_me->thread % 32, first = host_index() - lane;
+  for (int i = 0; i < 6; i++) host_slots[host_index()][i] = i < 4 ? x[i] : i == 4 ? y0 : y1;
+  host_warp_wait();
+  for (unsigned e = 0; e < 4; e++) {
+    const unsigned row = lane / 4 + e / 2 * 8, col = lane % 4 * 2 + e % 2;
+    for (unsigned k = 0; k < 32; k++) {
+      const unsigned long long *a = host_slots[first + row % 8 * 4 + k / 4 % 4],
+                               *b = host_slots[first + col * 4 + k / 4 % 4];
+      c[e] += (int)(signed char)(a[row / 8 + k / 16 * 2] >> k % 4 * 8) * (int)(signed char)(b[4 + k / 16] >> k % 4 * 8);
+    }
+  }
+  host_warp_wait();
+}
+static void at_raise(float *amax, float most) {
+  if (most > *amax) *amax = most;
 }
 
 #define at_mma16(c, x, y0, y1) host_mma16(c, x, y0, y1, IN == 3)

@@ -32,7 +32,7 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_launch_spec *r, c
 }
 
 static bool supports(const at_gemm_kernels *family, const at_gemm *g, const at_machine *machine) {
-  if (at_gemm_8bit(g->dtype)) return false;
+  if (at_gemm_8bit(g->dtype) != family->scaled) return false;
   if (g->pointers && (!family->pointers || g->pointers != ATTUNE_POINTERS_DEVICE)) return false;
   if (at_gemm_complex(g->dtype) && (!family->complex || !at_gemm_aligned(g))) return false;
   if (at_gemm_has_epilogue(g) && (!family->has_epilogue || !at_gemm_in_registers(g))) return false;
@@ -219,6 +219,28 @@ attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, a
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (plan->workspace_bytes > 0) status = at_cuda_workspace(stream, plan->workspace_bytes, &arguments.sums);
   if (status == ATTUNE_OK) status = s->mapped ? launch_mapped(s, &arguments, stream) : launch(s, &arguments, stream);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+/* amax is 0 before the kernel raises it. */
+attune_status at_gemm_kernel_launch_scaled(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const kernel_plan *s = plan->state;
+  const at_gemm *g = at_gemm_of(plan->problem);
+  const at_gemm_operands *o = operands;
+  at_gemm_scaled_arguments a = {.arguments = s->given.arguments,
+                                .scale_l = s->swapped ? o->scale_b : o->scale_a,
+                                .scale_s = s->swapped ? o->scale_a : o->scale_b,
+                                .scale_d = o->scale_d,
+                                .amax = o->amax_d};
+  at_cuda_scope scope;
+  at_gemm_bind(&a.arguments, g, s->swapped, o);
+  attune_status status = at_cuda_enter(&scope, plan->device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (g->scaling.amax_d)
+    status = at_cuda_check(plan->device, cudaMemsetAsync(a.amax, 0, sizeof *a.amax, (cudaStream_t)stream->native),
+                           "cudaMemsetAsync");
+  if (status == ATTUNE_OK) status = at_jit_launch(s->kernel, &s->config, &a, stream);
   at_cuda_leave(&scope);
   return status;
 }

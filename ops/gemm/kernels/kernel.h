@@ -42,6 +42,14 @@ typedef struct at_gemm_mapped_arguments {
   at_tensor_map maps[2];
 } at_gemm_mapped_arguments;
 
+/* What a kernel of a scaled family takes: at_ring_arguments of sm90_skinny_ring.cuh. `l` is A, or B where they have
+ * changed places. */
+typedef struct at_gemm_scaled_arguments {
+  at_gemm_arguments arguments;
+  const float *scale_l, *scale_s, *scale_d;
+  float *amax;
+} at_gemm_scaled_arguments;
+
 /* For the models: of two numbers, none NaN. */
 AT_INLINE int at_lesser_int(int x, int y) {
   return x < y ? x : y;
@@ -84,6 +92,7 @@ typedef struct at_gemm_kernels {
   const char *file, *entry, *text;
   bool complex;         /* takes complex types, too */
   bool pointers;        /* finds the matrices of a batch by arrays of pointers in device memory, too */
+  bool scaled;          /* takes 8-bit types, and no others: its launch is at_gemm_kernel_launch_scaled */
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool has_epilogue;    /* its sums become D by at_put, at_write, and at_finish_at where there are no MATRICES */
   bool before_apart;    /* what launch specs launch before is a kernel of its own: the text with BEFORE defined as 1 */
@@ -174,15 +183,17 @@ void at_gemm_kernel_prepare_many(const at_implementation *self, const void *prob
 attune_status at_gemm_kernel_compile(const at_implementation *self, const void *problem, attune_device *device,
                                      const at_configuration *configuration, bool *made);
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
+attune_status at_gemm_kernel_launch_scaled(const at_plan *plan, const void *operands, attune_stream *stream);
 void at_gemm_kernel_destroy(at_plan *plan);
 bool at_gemm_kernel_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
                             char *out, size_t size);
 
 /* All that an implementation has besides its name and version; FAMILY is its at_gemm_kernels. */
-#define AT_GEMM_KERNEL_SLOTS(FAMILY, TUNABLES)                                                                     \
-  .backend = "cuda", .tunables = &(TUNABLES), .data = &(FAMILY), .supports = at_gemm_kernel_supports,              \
-  .configurations = at_gemm_kernel_configurations, .prepare = at_gemm_kernel_prepare,                              \
-  .prepare_many = at_gemm_kernel_prepare_many, .compile = at_gemm_kernel_compile, .launch = at_gemm_kernel_launch, \
+#define AT_GEMM_KERNEL_SLOTS(FAMILY, TUNABLES) AT_GEMM_KERNEL_SLOTS_BY(FAMILY, TUNABLES, at_gemm_kernel_launch)
+#define AT_GEMM_KERNEL_SLOTS_BY(FAMILY, TUNABLES, LAUNCH)                                             \
+  .backend = "cuda", .tunables = &(TUNABLES), .data = &(FAMILY), .supports = at_gemm_kernel_supports, \
+  .configurations = at_gemm_kernel_configurations, .prepare = at_gemm_kernel_prepare,                 \
+  .prepare_many = at_gemm_kernel_prepare_many, .compile = at_gemm_kernel_compile, .launch = (LAUNCH), \
   .destroy = at_gemm_kernel_destroy, .depends = at_gemm_kernel_depends
 
 #endif

@@ -28,6 +28,9 @@ static int dtype_number(uint8_t dtype) {
   case ATTUNE_BF16: return 3;
   case ATTUNE_C64: return 4;
   case ATTUNE_C128: return 5;
+  case ATTUNE_I8:
+  case ATTUNE_F8E4M3:
+  case ATTUNE_F8E5M2: return 2; /* halves are what tensor cores get */
   default: return 0;
   }
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scaled.cuh: any product of 8-bit elements, of any layout, size and scales: f8 in f32, i8 exactly in i32. Macros, as
- * dtypes are numbered in types.h: IN_A, IN_B, OUT; SCALE_A, SCALE_B, attune_scale; SCALE_D, AMAX, ZERO_A, ZERO_B, 0 or 1.
- * A block of 256 threads makes 64 x 64 elements of D, each thread 4 x 4, in steps of 32 along k. */
-typedef unsigned int at_u32;
-typedef unsigned short at_u16;
-typedef unsigned char at_u8;
-typedef long long at_i64;
-#define AT_INLINE static __device__ __forceinline__
-
+ * scaled.cuh: any product of 8-bit elements, of any layout, size and scales: f8 in f32, i8 exactly in i32. Behind
+ * kernel.cuh and scaled_element.cuh. Macros, as dtypes are numbered in types.h: IN_A, IN_B, D_TYPE; SCALE_A, SCALE_B,
+ * attune_scale; SCALE_D, AMAX, ZERO_A, ZERO_B, 0 or 1. A block of 256 threads makes 64 x 64 elements of D, each thread
+ * 4 x 4, in steps of 32 along k. */
 enum { TILE = 64, STEP = 32, EACH = 4, SIDE = 16, ROW = TILE + 4 };
 
 /* scaled_side of scaled_cuda.c: op(A) by rows, or op(B) by columns; distances in elements. */
@@ -52,67 +47,13 @@ template <int DTYPE> AT_INLINE at_word at_number(at_u8 x) {
   return (at_word)__uint_as_float(sign | (size >= 0x7cu ? 0x7f800000u | (size & 3u) << 21 : __float_as_uint(y)));
 }
 
-/* To f8 with `MANTISSA` stored bits and the least exponent `LEAST`; saturates at MOST. */
-template <int MANTISSA, int LEAST> AT_INLINE at_u8 at_to_f8(float x, float most) {
-  const at_u32 sign = __float_as_uint(x) >> 24 & 0x80u;
-  float size = fabsf(x);
-  if (x != x) return (at_u8)(sign | 0x7fu);
-  if (size > most) size = most;
-  if (size < __uint_as_float((at_u32)(127 + LEAST) << 23))
-    return (at_u8)(sign | (at_u32)rintf(size * __uint_as_float((at_u32)(127 + MANTISSA - LEAST) << 23)));
-  at_u32 bits = __float_as_uint(size);
-  bits += (1u << (22 - MANTISSA)) - 1u + (bits >> (23 - MANTISSA) & 1u);
-  return (at_u8)(sign | ((bits >> (23 - MANTISSA)) - ((at_u32)(126 + LEAST) << MANTISSA)));
-}
-
-#if OUT == 3
-AT_INLINE float at_half(at_u16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-  return y;
-}
-#endif
-
-/* C has D's type, or is bf16 where that is f8. */
-AT_INLINE float at_load_c(const char *c, at_i64 at) {
-#if OUT == 2
-  return ((const float *)c)[at];
-#elif OUT == 3
-  return at_half(((const at_u16 *)c)[at]);
-#elif OUT == 7
-  return (float)((const signed char *)c)[at];
-#else
-  return __uint_as_float((at_u32)((const at_u16 *)c)[at] << 16);
-#endif
-}
-
-AT_INLINE void at_store_d(char *d, at_i64 at, float x) {
-#if OUT == 2
-  ((float *)d)[at] = x;
-#elif OUT == 3
-  at_u16 y;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  ((at_u16 *)d)[at] = y;
-#elif OUT == 4
-  at_u16 y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  ((at_u16 *)d)[at] = y;
-#elif OUT == 7
-  ((signed char *)d)[at] = (signed char)(x != x ? 0.0f : rintf(fminf(fmaxf(x, -128.0f), 127.0f)));
-#elif OUT == 14
-  ((at_u8 *)d)[at] = at_to_f8<3, -6>(x, 448.0f);
-#else
-  ((at_u8 *)d)[at] = at_to_f8<2, -14>(x, 57344.0f);
-#endif
-}
-
 /* ---- a step's elements, numbers by then, into shared memory: line fastest ---- */
 
 template <int DTYPE, int SCALE, int ZERO>
 AT_INLINE void at_fill(at_word *tile, const at_side &s, const at_u8 *data, int line, int p, int k) {
   const int thread = (int)threadIdx.x;
   const bool deep = s.by_depth == 1; /* neighbours of a warp lie along k */
-#pragma unroll 2 /* more, and the addresses take all registers */
+#pragma unroll 2                     /* more, and the addresses take all registers */
   for (int i = 0; i < TILE * STEP / 256; i++) {
     const int at = thread + i * 256, l = deep ? at / STEP : at % TILE, q = deep ? at % STEP : at / TILE;
     at_word x = 0;
@@ -120,7 +61,8 @@ AT_INLINE void at_fill(at_word *tile, const at_side &s, const at_u8 *data, int l
       x = at_number<DTYPE>(data[(line + l) * s.by_line + (p + q) * s.by_depth]);
       if (ZERO) x -= (at_word)*s.zero;
       if (SCALE >= 3)
-        x *= (at_word)s.scale[(SCALE == 4 ? (line + l) / 128 : line + l) * s.scale_line + (p + q) / 128 * s.scale_block];
+        x *=
+            (at_word)s.scale[(SCALE == 4 ? (line + l) / 128 : line + l) * s.scale_line + (p + q) / 128 * s.scale_block];
     }
     tile[q * ROW + l] = x;
   }
@@ -128,7 +70,7 @@ AT_INLINE void at_fill(at_word *tile, const at_side &s, const at_u8 *data, int l
 
 AT_INLINE float at_end(const at_scaled_arguments &a, at_word sum, int m, int n, at_i64 matrix, float most) {
   const at_i64 at = matrix * a.stride_d + n * a.ldd + m, at_c = matrix * a.stride_c + n * a.ldc + m;
-#if OUT == 5
+#if D_TYPE == 5
   at_u32 x = (at_u32)a.integer_alpha * (at_u32)(int)sum;
   if (a.with_c) x += (at_u32)a.integer_beta * (at_u32)((const int *)a.c)[at_c];
   ((int *)a.d)[at] = (int)x;
@@ -183,6 +125,6 @@ extern "C" __global__ void __launch_bounds__(256) at_scaled(const at_scaled_argu
 #if AMAX
 #pragma unroll
   for (int down = 16; down > 0; down /= 2) most = fmaxf(most, __shfl_down_sync(0xffffffffu, most, down));
-  if (threadIdx.x % 32 == 0) atomicMax((at_u32 *)a.amax, __float_as_uint(most)); /* not negative: ordered as their bits */
+  if (threadIdx.x % 32 == 0) at_raise(a.amax, most);
 #endif
 }

@@ -9,7 +9,9 @@
 #include "src/cuda/jit/jit.h"
 #include "tuning/op/registry.h"
 
+#include "gemm_kernel_cuh.h"
 #include "gemm_scaled_cuh.h"
+#include "gemm_scaled_element_cuh.h"
 
 /* at_side and at_scaled_arguments of scaled.cuh. */
 typedef struct scaled_side {
@@ -38,19 +40,20 @@ attune_status at_scaled_text(const at_gemm *g, char **out) {
   const struct {
     const char *name;
     int value;
-  } defines[] = {{"IN_A", g->dtype},     {"IN_B", (int)at_gemm_dtype_b(g)},
-                 {"OUT", g->dtype_out},  {"SCALE_A", s.scale_a},
-                 {"SCALE_B", s.scale_b}, {"SCALE_D", s.scale_d},
-                 {"AMAX", s.amax_d},     {"ZERO_A", s.zero_a},
+  } defines[] = {{"IN_A", g->dtype},       {"IN_B", (int)at_gemm_dtype_b(g)},
+                 {"D_TYPE", g->dtype_out}, {"SCALE_A", s.scale_a},
+                 {"SCALE_B", s.scale_b},   {"SCALE_D", s.scale_d},
+                 {"AMAX", s.amax_d},       {"ZERO_A", s.zero_a},
                  {"ZERO_B", s.zero_b}};
-  const size_t size = sizeof at_gemm_scaled_cuh + 512;
+  const size_t size = sizeof at_gemm_kernel_cuh + sizeof at_gemm_scaled_element_cuh + sizeof at_gemm_scaled_cuh + 512;
   size_t at = 0;
   bool fits = true;
   *out = malloc(size);
   if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
   for (size_t i = 0; i < AT_COUNT(defines); i++)
     fits = fits && at_append(*out, size, &at, "#define %s %d\n", defines[i].name, defines[i].value);
-  if (fits && at_append(*out, size, &at, "%s", at_gemm_scaled_cuh)) return ATTUNE_OK;
+  if (fits && at_append(*out, size, &at, "%s%s%s", at_gemm_kernel_cuh, at_gemm_scaled_element_cuh, at_gemm_scaled_cuh))
+    return ATTUNE_OK;
   free(*out);
   *out = NULL;
   return at_fail(ATTUNE_INTERNAL, "the source of a scaled product is too long");

@@ -3,7 +3,8 @@
  * turns, graphs of launches, the least and the median of some replays, beside the default's.
  * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how
  * many of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation,
- * configuration; ATTUNE_TEST_OFFSET: bytes from a multiple of 256 to every operand (0). */
+ * configuration; ATTUNE_TEST_OFFSET: bytes from a multiple of 256 to every operand (0). Behind a shape's times stand
+ * each implementation's first and best. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "ops/gemm/implementations.h"
 #include "ops/gemm/kernels/kernel.h"
+#include "ops/gemm/problem/scaling.h"
 #include "tests/support/check.h"
 
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
@@ -27,7 +29,9 @@ static const at_implementation *const tried[] = {&at_gemm_cublas,
                                                  &at_gemm_sm80_mma,
                                                  &at_gemm_sm90_wgmma_bf16x6,
                                                  &at_gemm_sm90_wgmma_16b,
-                                                 &at_gemm_sm80_simt_f32};
+                                                 &at_gemm_sm80_simt_f32,
+                                                 &at_gemm_cublaslt, /* of 8-bit types only */
+                                                 &at_gemm_sm90_skinny_ring_8b};
 
 typedef struct named {
   const char *name;
@@ -35,6 +39,17 @@ typedef struct named {
   int ta, tb;
   int64_t m, n, k, batch;
 } named;
+
+/* Scales of A and B and the type of D, by the first letters of a shape's name. */
+static const struct {
+  const char *begin;
+  attune_dtype out;
+  uint8_t scale_a, scale_b;
+} scaled[] = {{"f8_", ATTUNE_BF16, ATTUNE_SCALE_TENSOR, ATTUNE_SCALE_TENSOR},
+              {"f8v_", ATTUNE_BF16, ATTUNE_SCALE_VECTOR, ATTUNE_SCALE_VECTOR},
+              {"f8b_", ATTUNE_BF16, ATTUNE_SCALE_128X128, ATTUNE_SCALE_1X128},
+              {"f8l_", ATTUNE_BF16, ATTUNE_SCALE_1X128, ATTUNE_SCALE_1X128},
+              {"i8_", ATTUNE_I32, ATTUNE_SCALE_NONE, ATTUNE_SCALE_NONE}};
 
 static const named shapes[] = {
     {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},
@@ -104,6 +119,29 @@ static const named shapes[] = {
     {"f64_512", ATTUNE_F64, 0, 0, 512, 512, 512, 1},
     {"f64_1024", ATTUNE_F64, 0, 0, 1024, 1024, 1024, 1},
     {"f64_deep", ATTUNE_F64, 1, 0, 128, 128, 16384, 1},
+    {"f8_n1_4096x7168", ATTUNE_F8E4M3, 1, 0, 4096, 1, 7168, 1},
+    {"f8_n1_7168x16384", ATTUNE_F8E4M3, 1, 0, 7168, 1, 16384, 1},
+    {"f8_n1_28672x8192", ATTUNE_F8E4M3, 1, 0, 28672, 1, 8192, 1},
+    {"f8_n1_24576x1536", ATTUNE_F8E4M3, 1, 0, 24576, 1, 1536, 1},
+    {"f8_n1_2112x7168", ATTUNE_F8E4M3, 1, 0, 2112, 1, 7168, 1},
+    {"f8_n2_4096x7168", ATTUNE_F8E4M3, 1, 0, 4096, 2, 7168, 1},
+    {"f8_n4_7168x2048", ATTUNE_F8E4M3, 1, 0, 7168, 4, 2048, 1},
+    {"f8_n8_4096x7168", ATTUNE_F8E4M3, 1, 0, 4096, 8, 7168, 1},
+    {"f8_n8_7168x16384", ATTUNE_F8E4M3, 1, 0, 7168, 8, 16384, 1},
+    {"f8_n8_28672x8192", ATTUNE_F8E4M3, 1, 0, 28672, 8, 8192, 1},
+    {"f8_n16_4096x7168", ATTUNE_F8E4M3, 1, 0, 4096, 16, 7168, 1},
+    {"f8_n16_7168x16384", ATTUNE_F8E4M3, 1, 0, 7168, 16, 16384, 1},
+    {"f8_n16_24576x1536", ATTUNE_F8E4M3, 1, 0, 24576, 16, 1536, 1},
+    {"f8_n32_4096x7168", ATTUNE_F8E4M3, 1, 0, 4096, 32, 7168, 1},
+    {"f8_n32_7168x16384", ATTUNE_F8E4M3, 1, 0, 7168, 32, 16384, 1},
+    {"f8_n32_28672x8192", ATTUNE_F8E4M3, 1, 0, 28672, 32, 8192, 1},
+    {"f8v_n8", ATTUNE_F8E4M3, 1, 0, 4096, 8, 7168, 1},
+    {"f8b_n1", ATTUNE_F8E4M3, 1, 0, 4096, 1, 7168, 1},
+    {"f8b_n8", ATTUNE_F8E4M3, 1, 0, 4096, 8, 7168, 1},
+    {"f8b_n32", ATTUNE_F8E4M3, 1, 0, 7168, 32, 16384, 1},
+    {"f8l_n8", ATTUNE_F8E4M3, 1, 0, 4096, 8, 7168, 1},
+    {"i8_n1", ATTUNE_I8, 1, 0, 4096, 1, 7168, 1},
+    {"i8_n8", ATTUNE_I8, 1, 0, 4096, 8, 7168, 1},
 };
 
 static attune_device *device;
@@ -111,6 +149,7 @@ static attune_stream *stream;
 
 typedef struct memory {
   char *a, *b, *d;
+  float *scales; /* ones, as many as A or B may have */
   int64_t a_bytes, b_bytes, d_bytes;
   int sets, launches;
 } memory;
@@ -131,8 +170,12 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < m->launches && status == ATTUNE_OK; i++) {
     const int set = i % m->sets;
-    at_gemm_operands o = {
-        .alpha = 1.0, .a = m->a + set * m->a_bytes, .b = m->b + set * m->b_bytes, .d = m->d + set * m->d_bytes};
+    at_gemm_operands o = {.alpha = 1.0,
+                          .a = m->a + set * m->a_bytes,
+                          .b = m->b + set * m->b_bytes,
+                          .d = m->d + set * m->d_bytes,
+                          .scale_a = m->scales,
+                          .scale_b = m->scales};
     status = plan->launch(plan, &o, stream);
   }
   OK(device->backend.graph->capture_end(stream, &graph));
@@ -154,8 +197,9 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   return true;
 }
 
-static void time_one(const at_implementation *implementation, const at_configuration *configuration, const at_gemm *g,
-                     const memory *m, const char *name, double bytes) {
+/* Microseconds; 0: it failed. */
+static double time_one(const at_implementation *implementation, const at_configuration *configuration, const at_gemm *g,
+                       const memory *m, const char *name, double bytes) {
   at_plan *plan = NULL;
   double least = 0.0, median = 0.0;
   if (at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device) != ATTUNE_OK ||
@@ -166,6 +210,38 @@ static void time_one(const at_implementation *implementation, const at_configura
            bytes / least / 1e3);
   fflush(stdout);
   if (plan) at_plan_destroy(plan);
+  return least;
+}
+
+static void time_all(const at_implementation *one, const at_configuration *list, int count, const at_gemm *g,
+                     const memory *m, const char *name, double bytes) {
+  double first = 0.0, best = 0.0;
+  int of = 0;
+  for (int c = 0; c < count; c++) {
+    const double us = time_one(one, &list[c], g, m, name, bytes);
+    if (c == 0) first = us;
+    if (us > 0.0 && (best == 0.0 || us < best)) best = us, of = c;
+  }
+  if (best > 0.0)
+    printf("= %s | %s | first %.2f | best %.2f | %.0f GB/s | %s\n", name, one->name, first, best, bytes / best / 1e3,
+           list[of].text);
+}
+
+/* Halves, or bytes of halves. */
+static void fill(attune_generator *generator, void *to, attune_dtype dtype, int64_t bytes) {
+  const attune_dtype as = at_gemm_8bit(dtype) ? ATTUNE_F16 : dtype;
+  OK(attune_random_normal(generator, stream, to, as, (size_t)bytes / attune_dtype_size(as), 0.0, 1.0));
+}
+
+static void make_scales(memory *m, const at_gemm *g) {
+  const size_t a = at_gemm_scale_count(g, false), b = at_gemm_scale_count(g, true), count = (a > b ? a : b) + 1;
+  float *ones = malloc(count * sizeof *ones);
+  assert_non_null(ones);
+  for (size_t i = 0; i < count; i++) ones[i] = 1.0f;
+  OK(attune_alloc((void **)&m->scales, stream, count * sizeof *ones));
+  OK(attune_copy(stream, m->scales, ones, count * sizeof *ones));
+  OK(attune_stream_synchronize(stream));
+  free(ones);
 }
 
 /* The configurations that a file names for a shape and an implementation, three words a line. */
@@ -184,6 +260,12 @@ static void time_shape(const named *s, int most) {
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
+  for (size_t i = 0; i < AT_COUNT(scaled); i++)
+    if (strncmp(s->name, scaled[i].begin, strlen(scaled[i].begin)) == 0) {
+      g.dtype_out = (uint8_t)scaled[i].out;
+      g.scaling.scale_a = scaled[i].scale_a, g.scaling.scale_b = scaled[i].scale_b;
+    }
+  const int64_t out = (int64_t)attune_dtype_size((attune_dtype)g.dtype_out);
   if (strncmp(s->name, "tf32", 4) == 0) g.accuracy = ATTUNE_REDUCED;
   if (strncmp(s->name, "e_", 2) == 0) g.accuracy = ATTUNE_EQUIVALENT;
   const int64_t offset = getenv("ATTUNE_TEST_OFFSET") ? atoi(getenv("ATTUNE_TEST_OFFSET")) : 0;
@@ -193,8 +275,8 @@ static void time_shape(const named *s, int most) {
   if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;
   memory m = {.a_bytes = (g.m * g.k * g.batch * in + 511) / 256 * 256,
               .b_bytes = (g.n * g.k * g.batch * in + 511) / 256 * 256,
-              .d_bytes = (g.m * g.n * g.batch * in + 511) / 256 * 256};
-  const double bytes = (double)(g.m * g.k + g.n * g.k + g.m * g.n) * (double)(g.batch * in);
+              .d_bytes = (g.m * g.n * g.batch * out + 511) / 256 * 256};
+  const double bytes = (double)((g.m * g.k + g.n * g.k) * in + g.m * g.n * out) * (double)g.batch;
   m.sets = (int)(ROTATE_BYTES / (double)(m.a_bytes + m.b_bytes + m.d_bytes)) + 1;
   if (m.sets > MOST_SETS) m.sets = MOST_SETS;
   if (m.sets < 2) m.sets = 2;
@@ -205,11 +287,12 @@ static void time_shape(const named *s, int most) {
   m.a += offset, m.b += offset, m.d += offset;
   attune_generator *generator = NULL;
   OK(attune_generator_create(&generator, 5));
-  OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
-  OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
+  fill(generator, m.a, s->dtype, m.a_bytes * m.sets);
+  fill(generator, m.b, s->dtype, m.b_bytes * m.sets);
+  make_scales(&m, &g);
   for (size_t i = 0; i < AT_COUNT(tried); i++) {
     const at_implementation *one = tried[i];
-    if (!one->supports(one, &g, device)) continue;
+    if ((one == &at_gemm_cublaslt && !at_gemm_8bit(g.dtype)) || !one->supports(one, &g, device)) continue;
     const at_machine machine = at_machine_of(device);
     int count = one->data ? at_gemm_kernels_of(one)->candidates(&g, &machine, list, ROOM, true)
                           : one->configurations(one, &g, device, list, ROOM);
@@ -217,12 +300,13 @@ static void time_shape(const named *s, int most) {
     if (getenv("ATTUNE_TEST_LIST") && one->data)
       count = read_list(getenv("ATTUNE_TEST_LIST"), s->name, one->name, list);
     if (one->prepare_many) one->prepare_many(one, &g, device, list, count);
-    for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
+    time_all(one, list, count, &g, &m, s->name, bytes);
   }
   attune_generator_destroy(generator);
   OK(attune_free(m.a - offset, stream));
   OK(attune_free(m.b - offset, stream));
   OK(attune_free(m.d - offset, stream));
+  OK(attune_free(m.scales, stream));
   OK(attune_stream_synchronize(stream));
 }
 

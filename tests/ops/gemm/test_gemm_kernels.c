@@ -217,6 +217,32 @@ TEST(ring_kernels) {
   family_compiles(FAMILY(sm90_skinny_ring_16b), skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
 }
 
+/* Types of elements and of D, scales, layouts; each with up to 32 columns. */
+TEST(ring_8b_kernels) {
+  static const char *const texts[] = {
+      "gemm f8e4m3:bf16 tn 4096x1x7168 strict scale_a=tensor scale_b=tensor",
+      "gemm f8e4m3:bf16 tn 4096x8x7168 strict beta scale_a=vector scale_b=vector",
+      "gemm f8e5m2:f16 tn 28672x16x8192 strict dtype_b=f8e4m3 scale_a=tensor amax_d",
+      "gemm f8e4m3:f32 tn 7168x32x16384 strict scale_a=128x128 scale_b=1x128",
+      "gemm f8e4m3:bf16 tn 24x7168x2048 strict scale_a=1x128 scale_b=128x128",
+      "gemm f8e4m3 tn 3x4096x4096 strict beta dtype_b=f8e5m2 scale_a=1x128 scale_b=1x128 scale_d amax_d",
+      "gemm f8e4m3:f8e5m2 tn 100x30x272 strict dtype_b=f8e5m2 scale_a=vector scale_b=128x128",
+      "gemm i8:i32 tn 4096x32x4096 strict beta",
+      "gemm i8 tn 8x4096x14336x3 strict beta scale_a=tensor scale_d amax_d",
+      "gemm i8:f16 tn 4096x1x4096 strict scale_a=vector scale_b=tensor"};
+  counts n = {0};
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    at_gemm g;
+    OK(at_gemm_parse(texts[i], &g));
+    one_problem(FAMILY(sm90_skinny_ring_8b), &g, every(19), &n);
+  }
+  print_message("sm90_skinny_ring_8b: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels,
+                n.registers);
+  assert_int_equal(n.problems, 3 * (int)AT_COUNT(texts)); /* of all architectures but sm_80 */
+  assert_true(n.kernels > 0);
+  assert_int_equal(spilled, 0);
+}
+
 TEST(mma_kernels) {
   family_compiles(FAMILY(sm80_mma), mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
 }

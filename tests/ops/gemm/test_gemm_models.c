@@ -312,7 +312,7 @@ TEST(clusters_have_fewer_places) {
 /* smNN_TECHNIQUE: a name in a database says which capability its kernels need, at least. */
 TEST(names_say_the_architecture) {
   static const int64_t sizes[][4] = {{64, 64, 64, 100}, {4096, 4, 4096, 1}, {4096, 16, 4096, 1}, {1000, 500, 700, 1}};
-  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16};
+  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16, ATTUNE_F8E4M3};
   int named = 0;
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     const at_implementation *one = at_gemm_op.implementations[i];
@@ -323,7 +323,7 @@ TEST(names_say_the_architecture) {
     for (size_t c = 0; c < AT_COUNT(sizes) * AT_COUNT(dtypes) * 6; c++) {
       const int64_t *of = sizes[c % AT_COUNT(sizes)];
       const int way = (int)(c / AT_COUNT(sizes) / AT_COUNT(dtypes));
-      at_gemm g = problem_of(dtypes[c / AT_COUNT(sizes) % 2], way & 1, 0, of[0], of[1], of[2], of[3]);
+      at_gemm g = problem_of(dtypes[c / AT_COUNT(sizes) % AT_COUNT(dtypes)], way & 1, 0, of[0], of[1], of[2], of[3]);
       g.accuracy = (uint8_t)(way % 3);
       device.properties.capability_major = number / 10, device.properties.capability_minor = number % 10;
       taken += one->supports(one, &g, &device);
@@ -364,6 +364,9 @@ TEST(every_problem_is_offered_something) {
           check_offers(FAMILY(sm80_skinny_reg), &g, &a100);
           check_offers(FAMILY(sm90_skinny_ring_16b), &g, &h200);
           check_offers(FAMILY(sm90_skinny_ring_16b), &h, &h200);
+          const at_gemm f8 = problem_of(ATTUNE_F8E4M3, t & 1, t >> 1, large[j], small[i], large[(i + j) % 5] / 16 * 16,
+                                        1 + (int64_t)j % 2);
+          check_offers(FAMILY(sm90_skinny_ring_8b), &f8, &h200);
           if ((i + j) % 4 != 0) continue;
           check_offers(FAMILY(sm80_mma), &g, &h200);
           check_offers(FAMILY(sm80_mma), &h, &a100);

@@ -215,7 +215,9 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "BYTES_AUX",  "BYTES_RESIDUAL",
                                         "AT_EXP",     "AT_ERF",
                                         "AT_TANH",    "AT_RECIPROCAL",
-                                        "POINTERS"};
+                                        "POINTERS",   "ELEMENT",
+                                        "BLOCKED",    "SCALES_L",
+                                        "SCALES_S"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;

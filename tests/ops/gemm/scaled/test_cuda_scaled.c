@@ -5,7 +5,7 @@
 #include "tests/support/check.h"
 
 #include "ops/gemm/problem/problem.h"
-#include "tests/ops/gemm/scaled/scaled_oracle.h"
+#include "tests/ops/gemm/scaled/scaled_mirror.h"
 #include "tests/support/gpu.h"
 #include "tuning/op/registry.h"
 
@@ -29,52 +29,6 @@ FIXTURE(close_all) {
   return 0;
 }
 
-/* ---- a case on the device ---- */
-
-typedef struct mirror {
-  scaled_case *c;
-  char *raw[SCALED_BLOCKS];
-} mirror;
-
-static void *moved(const mirror *m, const void *host) {
-  for (int i = 0; i < m->c->blocks; i++) {
-    const scaled_block *b = &m->c->block[i];
-    const uintptr_t offset = (uintptr_t)host - (uintptr_t)b->raw;
-    if (offset < b->bytes) return m->raw[i] + offset;
-  }
-  return NULL;
-}
-
-static attune_gemm_operands moved_operands(const mirror *m) {
-  attune_gemm_operands o = m->c->o;
-  o.a = moved(m, o.a), o.b = moved(m, o.b), o.c = moved(m, o.c), o.d = moved(m, o.d);
-  o.scale_a = moved(m, o.scale_a), o.scale_b = moved(m, o.scale_b), o.scale_d = moved(m, o.scale_d);
-  o.amax_d = moved(m, o.amax_d), o.zero_a = moved(m, o.zero_a), o.zero_b = moved(m, o.zero_b);
-  return o;
-}
-
-static void write_all(mirror *m) {
-  for (int i = 0; i < m->c->blocks; i++)
-    OK(attune_copy(stream, m->raw[i], m->c->block[i].before, m->c->block[i].bytes));
-}
-
-static void open_mirror(mirror *m, scaled_case *c) {
-  *m = (mirror){.c = c};
-  for (int i = 0; i < c->blocks; i++) OK(attune_alloc((void **)&m->raw[i], stream, c->block[i].bytes));
-  write_all(m);
-}
-
-static void close_mirror(mirror *m) {
-  for (int i = 0; i < m->c->blocks; i++) OK(attune_free(m->raw[i], stream));
-  OK(attune_stream_synchronize(stream));
-}
-
-static void check_mirror(const mirror *m, const char *who) {
-  for (int i = 0; i < m->c->blocks; i++) OK(attune_copy(stream, m->c->block[i].raw, m->raw[i], m->c->block[i].bytes));
-  if (attune_stream_synchronize(stream) != ATTUNE_OK) fail_msg("%s, %s: %s", m->c->name, who, attune_last_message());
-  scaled_check(m->c, who);
-}
-
 /* What the tensor cores of capability 9.0 keep of a sum (gemm.h): 13 bits behind the point. */
 static void allow_tensor_cores(scaled_case *c) {
   c->loose = true;
@@ -84,13 +38,13 @@ static void allow_tensor_cores(scaled_case *c) {
 /* ---- the tests ---- */
 
 static void call(scaled_case *c) {
-  mirror m;
+  scaled_mirror m;
   allow_tensor_cores(c);
-  open_mirror(&m, c);
-  const attune_gemm_operands o = moved_operands(&m);
+  scaled_mirror_open(&m, c, stream);
+  const attune_gemm_operands o = scaled_mirror_operands(&m);
   if (attune_gemm(tuner, stream, &c->p, &o) != ATTUNE_OK) fail_msg("%s: %s", c->name, attune_last_message());
-  check_mirror(&m, "attune_gemm");
-  close_mirror(&m);
+  scaled_mirror_check(&m, "attune_gemm");
+  scaled_mirror_close(&m);
 }
 
 TEST(random_problems_are_right) {
@@ -119,13 +73,13 @@ TEST(without_a_product_only_c_counts) {
 /* Sizes and layouts that cuBLASLt has, by all that say they can: the first configurations of each. */
 static void run_each(scaled_case *c) {
   static at_configuration list[CONFIGURATIONS];
-  mirror m;
+  scaled_mirror m;
   at_gemm g;
   at_gemm_use use;
   bool swap = false;
   allow_tensor_cores(c);
-  open_mirror(&m, c);
-  const attune_gemm_operands run = moved_operands(&m);
+  scaled_mirror_open(&m, c, stream);
+  const attune_gemm_operands run = scaled_mirror_operands(&m);
   OK(at_gemm_check_operands(&c->p, &run, &use));
   OK(at_gemm_normalise(&c->p, use, &g, &swap));
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
@@ -136,14 +90,14 @@ static void run_each(scaled_case *c) {
     for (int j = 0; j < count; j++) {
       at_plan *plan = NULL;
       OK(at_plan_create(&plan, &at_gemm_op, one, &list[j], &g, device));
-      write_all(&m);
+      scaled_mirror_write(&m);
       if (plan->launch(plan, &run, stream) != ATTUNE_OK)
         fail_msg("%s, %s %s: %s", c->name, one->name, list[j].text, attune_last_message());
-      check_mirror(&m, one->name);
+      scaled_mirror_check(&m, one->name);
       at_plan_destroy(plan);
     }
   }
-  close_mirror(&m);
+  scaled_mirror_close(&m);
 }
 
 TEST(what_the_library_has_is_right) {

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sm90_skinny_ring_16b.c: the family of sm90_skinny_ring_16b.cuh: a large matrix of halves times one of up to 16
- * columns, both along k. */
+ * sm90_skinny_ring.c: the families of sm90_skinny_ring.cuh: a large matrix of halves times one of up to 16 columns, or
+ * of 8-bit elements times one of up to 32, both along k. */
 #include "ops/gemm/kernels/block_tile.h"
 
+#include "gemm_scaled_element_cuh.h"
 #include "gemm_sm90_skinny_ring_16b_cuh.h"
+#include "gemm_sm90_skinny_ring_8b_cuh.h"
+#include "gemm_sm90_skinny_ring_cuh.h"
 
 enum {
   MOST_N = 16,
+  MOST_N_8B = 32,
   MOST_CHOICES = 192,
   MOST_FEW = 6,
+  MOST_FEW_8B = 8,
   MOST_VECTOR = 2,
   MOST_STAGES = 8,
   MOST_EARLY = 16,
-  UNIT_K = 64,
-  DEPTH = 32
+  LINE = 128,       /* bytes of the L2 cache, where a part of k may begin */
+  DEPTH = 64,       /* bytes along k: of halves no fewer are multiplied at a time */
+  BLOCK = 128,      /* elements along k of a scale */
+  PIECE = 16,       /* bytes of a copy */
+  MOST_BYTES = 1024 /* of a line in a step that is offered */
 };
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
@@ -39,11 +47,22 @@ static const at_tunables tunables = AT_TUNABLES(TUNABLES);
 typedef at_gemm_shape shape;
 
 /* Copies take 16 bytes from and to multiples of 16. */
-static bool supports(const at_gemm *g, const at_machine *machine) {
-  if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
+static bool takes(const shape *s, int most_n, const at_machine *machine) {
+  return machine->capability >= 90 && s->x_k && s->y_k && s->grain_x == PIECE && s->grain_y == PIECE &&
+         s->n <= most_n && s->k >= 256 && s->m >= 64 && s->m <= INT32_MAX / 64 && s->k <= INT32_MAX / 64 &&
+         s->batch <= 65535;
+}
+
+static bool supports_16b(const at_gemm *g, const at_machine *machine) {
+  if (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16) return false;
   const shape s = at_gemm_shape_of(g);
-  return s.x_k && s.y_k && s.grain_x == 16 && s.grain_y == 16 && s.n <= MOST_N && s.k % DEPTH == 0 && s.k >= 256 &&
-         s.m >= 64 && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 64 && s.batch <= 65535;
+  return takes(&s, MOST_N, machine) && s.k % (DEPTH / 2) == 0;
+}
+
+static bool supports_8b(const at_gemm *g, const at_machine *machine) {
+  if (g->scaling.zero_a || g->scaling.zero_b) return false;
+  const shape s = at_gemm_shape_of(g);
+  return takes(&s, MOST_N_8B, machine) && s.k % PIECE == 0;
 }
 
 static int columns_of(const shape *s) {
@@ -59,16 +78,23 @@ static int warps_of(const choice *c) {
   return c->warps_m * c->warps_k;
 }
 
-static int pitch_of(const choice *c) {
-  return c->step * 2 + 64;
+static int pitch_of(const shape *s, const choice *c) {
+  return c->step * s->in + 64;
+}
+
+/* Bytes of the scales of a line in a step, if there may be any: a model has no need to know whether there are. */
+static int scales_of(const shape *s, const choice *c) {
+  return s->in == 1 ? c->step / BLOCK * (int)sizeof(float) : 0;
 }
 
 static int shared_bytes(const shape *s, const choice *c) {
-  return c->warps_k * c->stages * (pitch_of(c) * (c->warps_m * c->rows + lines_of(s)) + 16);
+  const int lines = c->warps_m * c->rows, bytes = pitch_of(s, c) * (lines + lines_of(s)),
+            scales = scales_of(s, c) * (lines + columns_of(s));
+  return c->warps_k * c->stages * (bytes + scales + 2 * (int)sizeof(uint64_t));
 }
 
 static int registers_of(const shape *s, const choice *c) {
-  return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
+  return 64 + c->rows / 16 * (columns_of(s) / 2 + (s->in == 1 ? 24 : 8));
 }
 
 static int resident_of(const shape *s, const choice *c, const at_machine *machine) {
@@ -80,10 +106,17 @@ static int64_t tiles_of(const shape *s, const choice *c) {
 }
 
 static bool fits(const shape *s, const choice *c, const at_machine *machine) {
-  if (warps_of(c) > 16 || s->k < UNIT_K * c->warps_k * c->split) return false;
+  if (warps_of(c) > 16 || s->k * s->in < LINE * c->warps_k * c->split || c->step * s->in < LINE) return false;
   if (registers_of(s, c) * warps_of(c) * 32 > AT_PROCESSOR_REGISTERS) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+/* Microseconds that 8-bit elements take on their way to tensor cores: two words of a warp's lanes in a cycle. */
+static double convert_of(const shape *s, const choice *c, const at_machine *machine) {
+  const double tiles = (double)s->m / c->rows * (double)s->k / 64.0 * (double)s->batch,
+               words = c->rows + (double)columns_of(s);
+  return s->in == 1 ? tiles * words / 2.0 / machine->processors * machine->cycle : 0.0;
 }
 
 /* What the kernel needs of what memory wants on the way, for copies of whole lines come later; its part of the memory's
@@ -97,13 +130,14 @@ static double cost_of(const shape *s, const choice *c, const at_machine *machine
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
   const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
   const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = at_lesser(blocks, places);
-  const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
+  const int64_t unit = LINE / s->in;
+  const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), unit) * unit),
                steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = at_lesser(c->stages, steps);
-  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c),
+  const double ring = ahead * c->step * s->in * c->rows * warps_of(c),
                flight = at_once * ring / (processors * FLIGHT * machine->wanted),
                used = at_lesser(at_once / processors, 1.0);
-  const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
-               small = tiles * (double)s->n * (double)s->k * 2.0;
+  const double large = (double)s->m * (double)s->k * (double)s->batch * s->in,
+               small = tiles * (double)s->n * (double)s->k * s->in;
   const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
   const double memory = large / (RATE * machine->memory) / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
                level2 = (large + small) / machine->level2;
@@ -111,12 +145,13 @@ static double cost_of(const shape *s, const choice *c, const at_machine *machine
                few = 12.0 / warps; /* too few to be busy */
   const double each =
       0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
-  const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
-  return at_greater(memory, level2) + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
+  const double brief = c->step * s->in < 256 ? 0.35 : 0.0; /* short lines */
+  const double busy = at_greater(convert_of(s, c, machine), at_greater(memory, level2));
+  return busy + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
 }
 
 static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
-  if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
+  if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k || c.step * s->in > MOST_BYTES) return count;
   c.cost = cost_of(s, &c, machine);
   return AT_GEMM_INSERT(list, count, most, &c);
 }
@@ -129,10 +164,22 @@ static const uint16_t few[][6] = {
     {16, 4, 1, 128, 3, 4}, {32, 4, 2, 128, 2, 1}, {32, 4, 1, 128, 3, 1}, {16, 1, 1, 128, 2, 1}, {16, 1, 1, 256, 2, 1},
 };
 
-static const at_axis few_axis =
-    AT_AXIS(few, AT_AT(rows), AT_AT(warps_m), AT_AT(warps_k), AT_AT(step), AT_AT(stages), AT_AT(split));
+/* The same of 8-bit elements. */
+static const uint16_t few_8b[][6] = {
+    {16, 2, 4, 256, 3, 1}, {16, 2, 4, 512, 2, 1}, {16, 2, 4, 512, 3, 1}, {16, 2, 8, 256, 2, 1}, {16, 1, 8, 256, 3, 1},
+    {16, 1, 8, 512, 2, 1}, {16, 1, 4, 256, 3, 1}, {16, 1, 4, 256, 4, 1}, {16, 1, 4, 512, 2, 1}, {16, 1, 4, 512, 3, 1},
+    {16, 1, 2, 256, 3, 1}, {16, 1, 2, 512, 3, 1}, {16, 2, 2, 256, 3, 1}, {16, 2, 2, 512, 3, 1}, {16, 4, 2, 256, 3, 1},
+    {16, 4, 4, 256, 2, 1}, {16, 8, 1, 256, 3, 1}, {16, 8, 2, 256, 2, 1}, {16, 4, 1, 512, 2, 1}, {16, 2, 4, 256, 3, 2},
+    {16, 4, 2, 256, 3, 2}, {16, 2, 1, 256, 3, 4}, {16, 4, 1, 256, 3, 4}, {32, 2, 2, 256, 3, 1}, {32, 2, 4, 256, 2, 1},
+    {32, 4, 1, 256, 3, 1}, {32, 4, 2, 256, 2, 1}, {32, 4, 2, 256, 2, 2}, {32, 4, 1, 256, 3, 4}, {32, 8, 1, 256, 2, 2},
+    {16, 1, 1, 256, 2, 1}, {16, 1, 1, 512, 2, 1},
+};
 
-static const uint16_t all_rows[] = {16, 32}, all_steps[] = {64, 128, 256, 512}, all_stages[] = {2, 3, 4, 5, 6},
+#define FEW_AXIS(FEW) \
+  AT_AXIS(FEW, AT_AT(rows), AT_AT(warps_m), AT_AT(warps_k), AT_AT(step), AT_AT(stages), AT_AT(split))
+static const at_axis few_axis = FEW_AXIS(few), few_axis_8b = FEW_AXIS(few_8b);
+
+static const uint16_t all_rows[] = {16, 32}, all_steps[] = {64, 128, 256, 512, 1024}, all_stages[] = {2, 3, 4, 5, 6},
                       all_splits[] = {1, 2, 4},
                       all_warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
                                         {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
@@ -141,9 +188,10 @@ static const at_axis all_axes[] = {AT_AXIS(all_rows, AT_AT(rows)), AT_AXIS(all_w
                                    AT_AXIS(all_splits, AT_AT(split))};
 
 static int collect(const shape *s, const at_machine *machine, choice *list, bool wide) {
+  const at_axis *axes = wide ? all_axes : s->in == 1 ? &few_axis_8b : &few_axis;
   choice c = {0};
   int count = 0;
-  for (int i = 0; wide ? at_axes_pick(all_axes, AT_COUNT(all_axes), i, &c) : at_axes_pick(&few_axis, 1, i, &c); i++)
+  for (int i = 0; at_axes_pick(axes, wide ? AT_COUNT(all_axes) : 1, i, &c); i++)
     count = consider(s, machine, c, list, count, MOST_CHOICES);
   return count;
 }
@@ -158,20 +206,41 @@ static bool is_alike(const choice *a, const choice *b) {
 static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
-  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg does a vector in less time */
+  const int most = s.in == 1 ? MOST_FEW_8B : s.n == 1 ? MOST_VECTOR : MOST_FEW; /* sm80_skinny_reg is for vectors */
   const int count = collect(&s, machine, list, wide);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < most); i++) {
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1;
+    const int usual = list[i].step * s.in <= 256 && list[i].stages > 2 ? 2 : 1;
     for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
       list[i].early = early;
       if (at_tunables_format(&tunables, &out[given], &list[i])) given++;
     }
   }
   return given;
+}
+
+static void define_all(at_gemm_launch_spec *out, const at_gemm_define *all, size_t count) {
+  for (size_t i = 0; i < count; i++) at_gemm_define_add(out, all[i].name, all[i].value);
+}
+
+/* C is bf16 where D is f8. */
+static void define_scaling(at_gemm_launch_spec *out, const at_gemm *g) {
+  const attune_gemm_scaling *s = &g->scaling;
+  const bool swapped = out->swapped;
+  const int a = g->dtype, b = (int)at_gemm_dtype_b(g);
+  const int64_t c_bytes = (int64_t)attune_dtype_size(at_gemm_dtype_c(g));
+  const at_gemm_define all[] = {{"TYPE_L", swapped ? b : a},
+                                {"TYPE_S", swapped ? a : b},
+                                {"D_TYPE", g->dtype_out},
+                                {"SCALE_L", swapped ? s->scale_b : s->scale_a},
+                                {"SCALE_S", swapped ? s->scale_a : s->scale_b},
+                                {"SCALE_D", s->scale_d},
+                                {"AMAX", s->amax_d}};
+  out->arguments.ldc = g->ldc * c_bytes, out->arguments.stride_c = g->stride_c * c_bytes;
+  define_all(out, all, AT_COUNT(all));
 }
 
 static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *machine, const at_configuration *text) {
@@ -182,23 +251,42 @@ static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *m
   if (s.swapped) at_gemm_launch_spec_swap(out);
   const at_gemm_define all[] = {
       {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"BLOCKS", resident_of(&s, &c, machine)},
-      {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
+      {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE},
+      {"ELEMENT", s.in}};
   at_gemm_define_tunables(out, &tunables, &c);
-  for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
+  define_all(out, all, AT_COUNT(all));
+  if (s.in == 1) define_scaling(out, g);
   at_gemm_launch_spec_grid(out, tiles_of(&s, &c), c.split, s.batch, 0, 32 * warps_of(&c), shared_bytes(&s, &c));
   return true;
 }
 
-static const at_gemm_kernels family = {
+static const at_gemm_kernels family_16b = {
     .file = "sm90_skinny_ring_16b.cu",
     .entry = "at_ring",
+    .first = {at_gemm_sm90_skinny_ring_cuh},
     .text = at_gemm_sm90_skinny_ring_16b_cuh,
     .has_epilogue = true,
     .pointers = true,
-    .supports = supports,
+    .supports = supports_16b,
+    .candidates = candidates,
+    .spec = spec,
+};
+
+static const at_gemm_kernels family_8b = {
+    .file = "sm90_skinny_ring_8b.cu",
+    .entry = "at_ring",
+    .first = {at_gemm_sm90_skinny_ring_cuh, at_gemm_scaled_element_cuh},
+    .text = at_gemm_sm90_skinny_ring_8b_cuh,
+    .scaled = true,
+    .supports = supports_8b,
     .candidates = candidates,
     .spec = spec,
 };
 
 const at_implementation at_gemm_sm90_skinny_ring_16b = {
-    .name = "sm90_skinny_ring_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family, tunables)};
+    .name = "sm90_skinny_ring_16b", .version = 1, AT_GEMM_KERNEL_SLOTS(family_16b, tunables)};
+
+const at_implementation at_gemm_sm90_skinny_ring_8b = {
+    .name = "sm90_skinny_ring_8b",
+    .version = 1,
+    AT_GEMM_KERNEL_SLOTS_BY(family_8b, tunables, at_gemm_kernel_launch_scaled)};
