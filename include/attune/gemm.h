@@ -56,6 +56,10 @@ typedef enum attune_bias_gradient {
   ATTUNE_BIAS_GRADIENT_N = 4
 } attune_bias_gradient;
 
+/* The halves of a gated product's z = alpha op(A) op(B) + bias, along m or along n, which is even: the first half g and
+ * the second half u give D = f(g) u, with m / 2 rows, or with n / 2 columns. None: the product is not gated. */
+typedef enum attune_gated { ATTUNE_GATED_NONE = 0, ATTUNE_GATED_M = 1, ATTUNE_GATED_N = 2 } attune_gated;
+
 /* Where the matrices of a batch are: the strides say it; arrays of pointers say it, which lie in memory that the
  * host can read, or in memory that the device can. */
 typedef enum attune_pointers {
@@ -67,6 +71,9 @@ typedef enum attune_pointers {
 /* What follows the product in the same problem; zeros: nothing. With z = alpha op(A) op(B) + beta C + bias:
  *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
  *   gradient:  D = clamp(z f'(aux) + residual): f' is the derivative of the activation; aux is read
+ *   gated:     D = clamp(f(g) u + residual), see attune_gated: m, n, A, B and bias are those of the whole product, as
+ *              [gate; up] weights have them; ldd, stride_d and residual are those of the smaller D. Without C, aux,
+ *              gradients; an f may be none
  * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded
  * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an
  * activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid and tanh,
@@ -133,7 +140,8 @@ typedef struct attune_gemm_problem {
   uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
   uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
                           of; 0: aligned to their elements, or the real parts of them */
-  uint8_t reserved[6]; /* 0 */
+  uint8_t gated;       /* attune_gated: of an epilogue, with fields that may be zeros */
+  uint8_t reserved[5]; /* 0 */
   /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
    * Of matrices that the epilogue has; ignored without. */
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
@@ -143,8 +151,8 @@ typedef struct attune_gemm_problem {
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                                      \
   {                                                                                                                   \
     sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, \
-        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0,          \
-        {0, 0, 0, 0, 0, 0}, 0, 0, 0, 0                                                                                \
+        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0,       \
+        {0, 0, 0, 0, 0}, 0, 0, 0, 0                                                                                   \
   }
 
 /* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element; on

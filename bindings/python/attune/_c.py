@@ -52,7 +52,8 @@ class GemmProblem(ctypes.Structure):
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64), ("ldd", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64), ("stride_d", _i64), ("contract", Contract),
                 ("epilogue", GemmEpilogue), ("scaling", GemmScaling),
-                ("pointers", ctypes.c_uint8), ("alignment", ctypes.c_uint8), ("reserved", ctypes.c_uint8 * 6),
+                ("pointers", ctypes.c_uint8), ("alignment", ctypes.c_uint8), ("gated", ctypes.c_uint8),
+                ("reserved", ctypes.c_uint8 * 5),
                 ("ld_aux", _i64), ("ld_residual", _i64), ("stride_aux", _i64), ("stride_residual", _i64)]
 
 

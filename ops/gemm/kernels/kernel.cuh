@@ -14,6 +14,9 @@
 #ifndef MATRICES
 #define MATRICES 0 /* the epilogue reads or writes matrices */
 #endif
+#ifndef GATED
+#define GATED 0 /* D = f(g) u: see attune_gated */
+#endif
 
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;

@@ -65,6 +65,7 @@ static void define_epilogue(at_gemm_launch_spec *spec, const at_gemm *g) {
       {"ACTIVATION", e->activation},
       {"AUX", e->aux},
       {"GRADIENT", e->gradient},
+      {"GATED", g->gated != ATTUNE_GATED_NONE},
       {"RESIDUAL", e->residual},
       {"CLAMP", e->clamp},
       {"BYTES_BIAS", g->alignment < 16 ? g->alignment : 16},

@@ -46,13 +46,14 @@ static int shapes(const at_gemm *g, bool swap, shape out[SHAPES]) {
   out[count++] = swap ? b : a;
   out[count++] = swap ? a : b;
   if (g->c == AT_C_SEPARATE) out[count++] = (shape){"ldc", "stride_c", g->m, g->n, g->ldc, g->stride_c};
-  out[count++] = (shape){"ldd", "stride_d", g->m, g->n, g->ldd, g->stride_d};
+  out[count++] = (shape){"ldd", "stride_d", at_gemm_rows_d(g), at_gemm_cols_d(g), g->ldd, g->stride_d};
   if (g->epilogue.aux)
     out[count++] =
         (shape){"ld_aux", "stride_aux", g->epilogue.aux == ATTUNE_AUX_RELU_MASK ? (g->m + 127) / 128 * 128 : g->m,
                 g->n,     g->ld_aux,    g->stride_aux};
   if (g->epilogue.residual)
-    out[count++] = (shape){"ld_residual", "stride_residual", g->m, g->n, g->ld_residual, g->stride_residual};
+    out[count++] = (shape){"ld_residual",     "stride_residual", at_gemm_rows_d(g),
+                           at_gemm_cols_d(g), g->ld_residual,    g->stride_residual};
   return count;
 }
 

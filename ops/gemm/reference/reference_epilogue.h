@@ -25,6 +25,10 @@ typedef struct at_epilogue_element {
 at_epilogue_element at_epilogue_expect(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i, int64_t j,
                                        double sum, double error);
 
+/* D of a gated product: `sum` and `error` are those of its g and of its u. */
+at_epilogue_element at_epilogue_expect_gated(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i,
+                                             int64_t j, const double sum[2], const double error[2]);
+
 /* The error of aux, where it is written, and of a bias gradient as fractions of what is allowed; infinity for a byte
  * between aux's columns that was changed. */
 double at_epilogue_compare_aux(const at_reference *r, const at_outputs *outputs, int64_t b, int64_t i, int64_t j,
