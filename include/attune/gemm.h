@@ -74,7 +74,8 @@ typedef enum attune_pointers {
  *   gated:     D = clamp(f(g) u + residual), see attune_gated: m, n, A, B and bias are those of the whole product, as
  *              [gate; up] weights have them; ldd, stride_d and residual are those of the smaller D. Without C, aux,
  *              gradients; an f may be none
- * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded
+ * With scaling.scale_d, which is all of a scaling that these types have, D is that f32 times the clamped value.
+ * A bias gradient of D goes with none of residual, clamp and scale_d. All else is computed in the accumulation type and rounded
  * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an
  * activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid and tanh,
  * 1. NaN propagates through every step. */
@@ -115,7 +116,7 @@ typedef enum attune_scale {
 typedef struct attune_gemm_scaling {
   uint8_t dtype_b;          /* attune_dtype of B; 0: dtype. f8 only */
   uint8_t scale_a, scale_b; /* attune_scale */
-  uint8_t scale_d;          /* 1: one f32, of an 8-bit D */
+  uint8_t scale_d;          /* 1: one f32, of an 8-bit D, or of a D that an epilogue makes of real types */
   uint8_t amax_d;           /* 1: one f32 is written; not of an i32 D */
   uint8_t zero_a, zero_b;   /* 1: one i8, of i8 matrices */
   uint8_t reserved;         /* 0 */
@@ -136,7 +137,7 @@ typedef struct attune_gemm_problem {
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
   attune_gemm_epilogue epilogue; /* real types only */
-  attune_gemm_scaling scaling;   /* of 8-bit types */
+  attune_gemm_scaling scaling;   /* of 8-bit types; of an epilogue scale_d */
   uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
   uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
                           of; 0: aligned to their elements, or the real parts of them */

@@ -104,7 +104,7 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
     o->aux = g->epilogue.aux ? pointers[place[AT_GEMM_AUX]] : NULL;
     o->bias_gradient = g->epilogue.bias_gradient ? pointers[place[AT_GEMM_BIAS_GRADIENT]] : NULL;
   }
-  if (at_gemm_8bit(g->dtype)) bind_scaling(g, pointers, o);
+  if (at_gemm_8bit(g->dtype) || g->scaling.scale_d) bind_scaling(g, pointers, o);
   if (g->pointers) {
     bind_arrays(g, pointers, o);
     return;

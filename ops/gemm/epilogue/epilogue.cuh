@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * epilogue.cuh: what an epilogue makes of z, on the device: activations and their derivatives, and one element's way
  * from the product to D. For at_sum, float or double, and at_widen_c, at_narrow of kernel.cuh. Macros: BIAS (0 none, 1
- * along m, 2 along n), BIAS_TYPE (0 f32, 1 f64, 2 f16, 3 bf16), ACTIVATION, AUX, GRADIENT, RESIDUAL, CLAMP, GATED (0,
- * 1): see attune_gemm_epilogue; BYTES_BIAS, BYTES_AUX, BYTES_RESIDUAL: what an access may have; SWAPPED 1: the kernel's m and n
+ * along m, 2 along n), BIAS_TYPE (0 f32, 1 f64, 2 f16, 3 bf16), ACTIVATION, AUX, GRADIENT, RESIDUAL, CLAMP, SCALE_D,
+ * GATED (0, 1): see attune_gemm_epilogue; BYTES_BIAS, BYTES_AUX, BYTES_RESIDUAL: what an access may have; SWAPPED 1: the kernel's m and n
  * are D's n and m. */
 
 #if BIAS_TYPE == 1
@@ -208,6 +208,11 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
     z[i] = z[i] < low ? low : z[i];
     z[i] = z[i] > high ? high : z[i];
   }
+#endif
+#if SCALE_D
+  const at_sum scale = (at_sum)__ldg(e.scale);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) z[i] *= scale;
 #endif
 }
 

@@ -30,10 +30,7 @@ static uint8_t alignment_of(const at_gemm *g) {
 
 static void use_scratch(at_gated_split *s) {
   at_gemm *p = &s->product;
-  *p = s->piece;
-  p->gated = ATTUNE_GATED_NONE;
-  p->epilogue = (attune_gemm_epilogue){0};
-  p->ld_residual = p->stride_residual = 0;
+  *p = at_gemm_without_epilogue(&s->piece);
   p->ldd = up(p->m, GRAIN);
   p->stride_d = p->batch > 1 ? p->ldd * p->n : 0;
   s->bytes = (size_t)(p->ldd * p->n * p->batch) * element_of(p);

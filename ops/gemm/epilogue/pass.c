@@ -107,7 +107,7 @@ static int threads_for(double elements, int most) {
 /* Is there more to do than the bias gradient? */
 static bool changes_d(const at_gemm *g) {
   const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated;
+  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
 }
 
 void at_gemm_pass_host(const at_gemm *g, const at_gemm_operands *o, at_pass_input from, int threads) {

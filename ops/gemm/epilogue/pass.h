@@ -8,6 +8,16 @@
 #include "src/cuda/jit/jit.h"
 #endif
 
+/* The product alone, of real types of 16 bits and more. */
+static inline at_gemm at_gemm_without_epilogue(const at_gemm *g) {
+  at_gemm out = *g;
+  out.epilogue = (attune_gemm_epilogue){0};
+  out.scaling = (attune_gemm_scaling){0};
+  out.gated = ATTUNE_GATED_NONE;
+  out.ld_aux = out.ld_residual = out.stride_aux = out.stride_residual = 0;
+  return out;
+}
+
 /* Where alpha op(A) op(B) + beta C is, with the type of D: D itself, but for a gated problem. NULL: it is 0. */
 typedef struct at_pass_input {
   const void *z;

@@ -74,6 +74,7 @@ static attune_status text_of(char **out, const at_gemm *g, bool sums) {
                  {"GATED", g->gated != ATTUNE_GATED_NONE},
                  {"RESIDUAL", e.residual},
                  {"CLAMP", e.clamp},
+                 {"SCALE_D", g->scaling.scale_d},
                  {"BYTES_D", 16}, /* width_of sees to it that they all permit this */
                  {"BYTES_BIAS", 16},
                  {"BYTES_AUX", 16},
@@ -102,7 +103,7 @@ at_kernel_source at_pass_source(const char *text, bool sums) {
 
 static bool changes_d(const at_gemm *g) {
   const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated;
+  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
 }
 
 attune_status at_pass_texts(const at_gemm *g, char **pass, char **sums) {
@@ -138,8 +139,8 @@ static unsigned least(int64_t x, int64_t y) {
   return (unsigned)(x < y ? x : y);
 }
 
-static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o,
-                                 at_pass_input from, attune_stream *stream) {
+static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o, at_pass_input from,
+                                 attune_stream *stream) {
   const int width = width_of(g);
   const int64_t rows = at_gemm_rows_d(g), columns = at_gemm_cols_d(g);
   const at_gemm_place half = at_gemm_second_half(g, 0, 0);

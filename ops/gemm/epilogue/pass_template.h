@@ -133,7 +133,7 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
     const int64_t rows = piece->rows;                                                                             \
     const int64_t at_d = g->stride_d * piece->batch + g->ldd * piece->column + piece->row;                        \
     const int64_t at_aux = g->stride_aux * piece->batch + g->ld_aux * piece->column + piece->row;                 \
-    const at_pass_input from = piece->from;                                                                      \
+    const at_pass_input from = piece->from;                                                                       \
     const int64_t at_z = from.stride * piece->batch + piece->row;                                                 \
     REAL z[AT_PASS_ROWS] = {0}, other[AT_PASS_ROWS];                                                              \
     if (from.z) LOAD(REAL, z, from.z, at_z + from.ld * piece->column, g->dtype_out)                               \
@@ -180,6 +180,10 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
       const REAL low = (REAL)o->clamp_min, high = (REAL)o->clamp_max;                                             \
       EACH(z[r] = z[r] < low ? low : z[r];)                                                                       \
       EACH(z[r] = z[r] > high ? high : z[r];)                                                                     \
+    }                                                                                                             \
+    if (g->scaling.scale_d) {                                                                                     \
+      const REAL scale = (REAL)*o->scale_d;                                                                       \
+      EACH(z[r] *= scale;)                                                                                        \
     }                                                                                                             \
     STORE(z, o->d, at_d, g->dtype_out)                                                                            \
   }

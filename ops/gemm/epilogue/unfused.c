@@ -27,9 +27,7 @@ static size_t room_of(const at_implementation *self, const at_gemm *g) {
 static bool split_of(const at_implementation *self, const void *problem, at_gated_split *out) {
   const at_gemm *g = at_gemm_of(problem);
   if (g->gated) return at_gated_split_of(out, g, room_of(self, g));
-  *out = (at_gated_split){.product = *g, .piece = *g, .count = 1, .matrices = 1};
-  out->product.epilogue = (attune_gemm_epilogue){0};
-  out->product.ld_aux = out->product.ld_residual = out->product.stride_aux = out->product.stride_residual = 0;
+  *out = (at_gated_split){.product = at_gemm_without_epilogue(g), .piece = *g, .count = 1, .matrices = 1};
   return true;
 }
 

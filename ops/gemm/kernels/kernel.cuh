@@ -31,6 +31,7 @@ struct at_epilogue {
   char *aux;
   at_i64 ld_aux, ld_residual, stride_aux, stride_residual;
   double clamp_min, clamp_max;
+  const float *scale;
 };
 
 /* at_gemm_arguments of kernel.h. Leading dimensions and strides in bytes. */

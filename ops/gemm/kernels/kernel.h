@@ -19,6 +19,7 @@ typedef struct at_epilogue_arguments {
   void *aux;
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
   double clamp_min, clamp_max;
+  const float *scale;
 } at_epilogue_arguments;
 at_epilogue_arguments at_epilogue_arguments_of(const at_gemm *g, const at_gemm_operands *o);
 
@@ -34,7 +35,7 @@ typedef struct at_gemm_arguments {
   double alpha_imag, beta_imag; /* of complex problems */
   at_epilogue_arguments epilogue;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 27 * 8 + 4 * 4, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 28 * 8 + 4 * 4, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {

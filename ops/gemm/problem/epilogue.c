@@ -48,9 +48,11 @@ static attune_status check_together(const attune_gemm_problem *p) {
     return AT_INVALID("problem.epilogue.bias_gradient is %d, but problem.batch is %lld; only one product has a bias "
                       "gradient",
                       e->bias_gradient, (long long)p->batch);
-  if (e->bias_gradient >= ATTUNE_BIAS_GRADIENT_M && (e->residual || e->clamp))
+  if (e->bias_gradient >= ATTUNE_BIAS_GRADIENT_M && (e->residual || e->clamp || p->scaling.scale_d))
     return AT_INVALID("problem.epilogue.bias_gradient is %d, of D, with a %s; should be without", e->bias_gradient,
-                      e->residual ? "residual" : "clamp");
+                      e->residual ? "residual"
+                      : e->clamp  ? "clamp"
+                                  : "scale_d");
   return ATTUNE_OK;
 }
 
@@ -133,6 +135,7 @@ attune_status at_gemm_normalise_epilogue(const attune_gemm_problem *p, bool row,
   AT_TRY(check_values(&p->epilogue));
   AT_TRY(check_together(p));
   g->epilogue = row ? swapped(p->epilogue) : p->epilogue;
+  g->scaling.scale_d = p->scaling.scale_d;
   AT_TRY(check_bias_dtype(&p->epilogue, (attune_dtype)g->dtype_out, &g->epilogue.bias_dtype));
   return check_matrices(p, g);
 }

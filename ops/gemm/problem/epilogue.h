@@ -10,7 +10,7 @@
 static inline bool at_gemm_asks_epilogue(const attune_gemm_problem *p) {
   uint64_t all;
   memcpy(&all, &p->epilogue, sizeof all);
-  return (all | p->gated) != 0;
+  return (all | p->gated | (p->scaling.scale_d && !at_gemm_8bit(p->dtype))) != 0;
 }
 
 /* Checks a gated problem, not the rest of its epilogue: what is halved, and that it has none of what gated products

@@ -228,7 +228,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
     return fail_operands(p, o, products);
   uintptr_t all = inputs | outputs;
   if (AT_UNLIKELY(at_gemm_asks_epilogue(p))) AT_TRY(at_gemm_check_epilogue_operands(&p->epilogue, o, dtype_out, &all));
-  if (AT_UNLIKELY(at_gemm_8bit(p->dtype)))
+  if (AT_UNLIKELY(at_gemm_8bit(p->dtype) || at_gemm_asks_scaling(p)))
     AT_TRY(at_gemm_check_scaling_operands(&p->scaling, dtype_out, reads_c, false, o, &all));
   use->alignment = at_alignment_of(all);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
@@ -326,7 +326,7 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
     out[(*count)++].input = true;
   }
   if (AT_UNLIKELY(at_gemm_has_epilogue(g))) add_epilogue_buffers(g, out, count);
-  if (AT_UNLIKELY(at_gemm_8bit(g->dtype))) at_gemm_add_scaling_buffers(g, out, count);
+  if (AT_UNLIKELY(at_gemm_8bit(g->dtype) || g->scaling.scale_d)) at_gemm_add_scaling_buffers(g, out, count);
   if (g->pointers) at_gemm_add_arrays(g, out, count);
   return ATTUNE_OK;
 }

@@ -38,18 +38,18 @@ typedef struct at_gemm {
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == 18 * 8 + 8 + 16, "a normalised problem is the key: no padding");
 
-/* Does something follow the product? */
-static inline bool at_gemm_has_epilogue(const at_gemm *g) {
-  uint64_t all;
-  memcpy(&all, &g->epilogue, sizeof all);
-  return (all | g->gated) != 0;
-}
-_Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
-
 /* Products of elements of 8 bits, which may have scales. */
 static inline bool at_gemm_8bit(unsigned dtype) {
   return dtype == ATTUNE_I8 || dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
 }
+
+/* Does something follow the product? */
+static inline bool at_gemm_has_epilogue(const at_gemm *g) {
+  uint64_t all;
+  memcpy(&all, &g->epilogue, sizeof all);
+  return (all | g->gated | (g->scaling.scale_d && !at_gemm_8bit(g->dtype))) != 0;
+}
+_Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
 
 /* Is it a product alone, of types of 16 bits and more, of one matrix or of matrices at equal distances? */
 static inline bool at_gemm_plain_product(const at_gemm *g) {

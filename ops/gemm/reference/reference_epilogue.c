@@ -99,6 +99,7 @@ attune_status at_epilogue_reference_create(struct at_epilogue_reference **out, c
   if (!e || (wanted.bias && !e->bias) || (wanted.residual && !e->residual) || (aux && !e->aux) ||
       (inputs && (!e->sums || !e->magnitudes)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
+  e->scale = g->scaling.scale_d ? (double)*(const float *)seen[place[AT_GEMM_SCALE_D]] : 1.0;
   if (inputs) add_up(e, g, seen[wanted.bias_gradient == ATTUNE_BIAS_GRADIENT_A ? AT_GEMM_A : AT_GEMM_B]);
   return ATTUNE_OK;
 }
@@ -153,6 +154,8 @@ static void finish(const at_reference *r, const at_gemm_scalars *s, int64_t b, i
     x->y += more;
   }
   if (g->epilogue.clamp) x->y = x->y < s->clamp_min ? s->clamp_min : x->y > s->clamp_max ? s->clamp_max : x->y;
+  x->y *= r->epilogue->scale;
+  x->y_error = fabs(r->epilogue->scale) * x->y_error + accumulator_roundoff(g) * fabs(x->y);
 }
 
 at_epilogue_element at_epilogue_expect(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i, int64_t j,

@@ -9,6 +9,7 @@
 /* The operands of an epilogue as they were, in float64: matrices m x n x batch, packed. NULL: there is none. */
 struct at_epilogue_reference {
   double *bias, *residual, *aux; /* aux: of a gradient; of a mask 1 and -1 */
+  double scale;                  /* of D; 1: there is none */
   double *sums, *magnitudes;     /* of A or B, for their bias gradient: of elements and of their absolute values */
 };
 

@@ -18,6 +18,10 @@ static int draw(uint64_t *state, int count) {
 }
 
 /* Of a problem without C whose side is even; what gated products do not have goes. */
+static void draw_scale(uint64_t *state, attune_gemm_problem *p) {
+  p->scaling.scale_d = p->epilogue.bias_gradient < ATTUNE_BIAS_GRADIENT_M && draw(state, 4) == 0;
+}
+
 static void draw_gated(uint64_t *state, at_gemm_c c, attune_gemm_problem *p) {
   const uint8_t gated = (uint8_t)(1 + draw(state, 2));
   if (draw(state, 3) || c != AT_C_NONE || (gated == ATTUNE_GATED_M ? p->m : p->n) % 2) return;
@@ -67,6 +71,7 @@ static bool case_at(int index, void *problem) {
     if (at_gemm_complex(c.problem.dtype)) return false;
     draw_epilogue(&state, &c.problem);
     draw_gated(&state, c.c, &c.problem);
+    draw_scale(&state, &c.problem);
     if (c.alignment < 4) c.alignment = 4; /* of a bias in f32 */
   }
   const at_gemm_use use = {.c = c.c, .alignment = (uint8_t)c.alignment};
@@ -132,6 +137,7 @@ static void follow(const at_gemm *g, const attune_gemm_operands *o, int64_t b, i
     x *= e.aux == ATTUNE_AUX_INPUT ? slope(e.activation, get(o->aux, g->dtype_out, aux)) : bits[aux / 8] >> aux % 8 & 1;
   if (e.residual) x += get(o->residual, g->dtype_out, g->stride_residual * b + g->ld_residual * j + i);
   if (e.clamp) x = fmin(fmax(x, o->clamp_min), o->clamp_max);
+  if (g->scaling.scale_d) x *= (double)*o->scale_d;
   put(o->d, g->dtype_out, at, x);
 }
 
@@ -156,6 +162,7 @@ static void gate(const at_gemm *g, const attune_gemm_operands *o) {
         double x = (double)function(g->epilogue.activation, (long double)half[0]) * half[1];
         if (g->epilogue.residual) x += get(o->residual, g->dtype_out, g->stride_residual * b + g->ld_residual * j + i);
         if (g->epilogue.clamp) x = fmin(fmax(x, o->clamp_min), o->clamp_max);
+        if (g->scaling.scale_d) x *= (double)*o->scale_d;
         put(o->d, g->dtype_out, g->stride_d * b + g->ldd * j + i, x);
       }
   free(into.d);

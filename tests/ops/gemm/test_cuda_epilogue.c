@@ -123,7 +123,7 @@ TEST(gated) {
       "gemm f64 nn 130x70x64 strict gated=m silu residual",
       "gemm bf16 tn 2048x1000x256 strict gated=m silu bias=n residual workspace=1500000",
       "gemm bf16 tn 1000x2048x256x2 strict gated=n silu bias=m residual workspace=1500000",
-      "gemm f16 tn 250x64x64 strict gated=m",
+      "gemm f16 tn 250x64x64 strict gated=m scale_d",
       "gemm bf16 tn 8x8x64 strict gated=n tanh"};
   check_texts(texts, AT_COUNT(texts));
 }
@@ -132,7 +132,8 @@ TEST(gated) {
 TEST(matrices_in_registers) {
   static const char *const texts[] = {
       "gemm bf16 tn 1024x512x256 strict bias=m gelu_tanh residual",
-      "gemm f16 tn 4096x16x1024 strict bias=m residual",
+      "gemm f16 tn 4096x16x1024 strict bias=m residual scale_d",
+      "gemm bf16 tn 512x512x256 strict scale_d",
       "gemm bf16 tn 4096x1x1024 strict silu residual",
       "gemm bf16 nn 520x264x200 strict bias=n residual clamp",
       "gemm f16 tt 333x200x96 strict bias=m:f32 gelu aux=input residual ld_residual=340",

@@ -142,6 +142,7 @@ static void add_matrices(at_gemm *g, int which) {
   e->gradient = which % 5 == 4 && e->activation != ATTUNE_ACTIVATION_NONE;
   e->aux = which % 5 >= 2 ? ATTUNE_AUX_INPUT : ATTUNE_AUX_NONE;
   if (e->gradient && e->activation == ATTUNE_ACTIVATION_RELU) e->aux = ATTUNE_AUX_RELU_MASK;
+  g->scaling.scale_d = which % 4 == 2;
   if (e->residual) g->ld_residual = g->m, g->stride_residual = g->batch > 1 ? g->m * g->n : 0;
   if (e->aux) g->ld_aux = e->aux == ATTUNE_AUX_INPUT ? g->m : (g->m + 127) / 128 * 128;
   if (e->aux && g->batch > 1) g->stride_aux = g->ld_aux * g->n;
@@ -332,6 +333,7 @@ TEST(epilogue_passes) {
                                         .clamp = i % 5 < 3 && i % 7 == 0};
     if (g.epilogue.aux && activation == ATTUNE_ACTIVATION_RELU && i % 2) g.epilogue.aux = ATTUNE_AUX_RELU_MASK;
     g.ld_aux = g.epilogue.aux == ATTUNE_AUX_RELU_MASK ? 128 : 100, g.ld_residual = 100;
+    g.scaling.scale_d = i % 5 < 3 && i % 3 == 1;
     if (!g.epilogue.aux && !g.epilogue.bias_gradient) g.gated = (uint8_t)(i % 3);
     char *texts[2];
     OK(at_pass_texts(&g, &texts[0], &texts[1]));

@@ -211,6 +211,7 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "AUX",        "GRADIENT",
                                         "RESIDUAL",   "BYTES_BIAS",
                                         "BYTES_AUX",  "BYTES_RESIDUAL",
+                                        "SCALE_D",    "GATED",
                                         "AT_EXP",     "AT_ERF",
                                         "AT_TANH",    "AT_RECIPROCAL"};
 
