@@ -3,6 +3,7 @@
 #include "ops/gemm/epilogue/gated.h"
 
 enum {
+  PLACE = 256 /* bytes: where what lies in a workspace begins */,
   UNIT = 64 /* elements: pieces begin at multiples of it, which keep the alignment */,
   GRAIN = 8 /* of a column */
 };
@@ -33,7 +34,7 @@ static void use_scratch(at_gated_split *s) {
   *p = at_gemm_without_epilogue(&s->piece);
   p->ldd = up(p->m, GRAIN);
   p->stride_d = p->batch > 1 ? p->ldd * p->n : 0;
-  s->bytes = (size_t)(p->ldd * p->n * p->batch) * element_of(p);
+  s->bytes = (size_t)up(p->ldd * p->n * p->batch * (int64_t)element_of(p), PLACE);
 }
 
 static void take_matrices_apart(at_gated_split *s, const at_gemm *g) {
@@ -46,6 +47,7 @@ static void take_matrices_apart(at_gated_split *s, const at_gemm *g) {
 
 bool at_gated_split_of(at_gated_split *out, const at_gemm *g, size_t room) {
   *out = (at_gated_split){.piece = *g, .count = 1, .matrices = 1};
+  room = room / PLACE * PLACE;
   const double line = (double)element_of(g) * (double)up(along_n(g) ? g->m : g->n, GRAIN),
                all = along_n(g) ? (double)g->n : (double)up(g->m, GRAIN), most = (double)room / line;
   if (all * (double)g->batch > most) {
@@ -61,7 +63,8 @@ bool at_gated_split_of(at_gated_split *out, const at_gemm *g, size_t room) {
     }
   }
   use_scratch(out);
-  out->product.workspace_cap = g->workspace_cap > out->bytes ? g->workspace_cap - out->bytes : 1;
+  const uint64_t left = g->workspace_cap > out->bytes ? (g->workspace_cap - out->bytes) / PLACE * PLACE : 0;
+  out->product.workspace_cap = left ? left : 1;
   return true;
 }
 

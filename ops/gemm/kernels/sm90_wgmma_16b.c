@@ -27,7 +27,8 @@ static int kept_of(const at_wgmma_choice *c, bool larger) {
 }
 
 static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const at_gemm_define before[] = {{"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}};
+  const at_gemm_define before[] = {
+      {"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}, {"HALVES", s->gated ? 2 : 1}};
   const at_gemm_define all[] = {{"MANY_X", out->maps[0].count > 1},
                                 {"MANY_Y", out->maps[1].count > 1},
                                 {"BYTES_D", s->grain_d},

@@ -123,6 +123,9 @@ TEST(gated) {
       "gemm f64 nn 130x70x64 strict gated=m silu residual",
       "gemm bf16 tn 2048x1000x256 strict gated=m silu bias=n residual workspace=1500000",
       "gemm bf16 tn 1000x2048x256x2 strict gated=n silu bias=m residual workspace=1500000",
+      "gemm bf16 tn 2048x300x1001 strict gated=m silu lda=1003 ldb=1005",
+      "gemm f16 nt 1026x264x1000 strict gated=m silu bias=m lda=1027 ldb=265",
+      "gemm bf16 tn 301x2050x1001 strict gated=n silu bias=n residual ld_residual=303 align=2",
       "gemm f16 tn 250x64x64 strict gated=m scale_d",
       "gemm bf16 tn 8x8x64 strict gated=n tanh"};
   check_texts(texts, AT_COUNT(texts));
