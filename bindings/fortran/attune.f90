@@ -93,7 +93,8 @@ module attune
     type(attune_gemm_scaling) :: scaling
     integer(c_int8_t) :: pointers = 0
     integer(c_int8_t) :: alignment = 0
-    integer(c_int8_t) :: reserved(6) = 0
+    integer(c_int8_t) :: gated = 0
+    integer(c_int8_t) :: reserved(5) = 0
     integer(c_int64_t) :: ld_aux = 0
     integer(c_int64_t) :: ld_residual = 0
     integer(c_int64_t) :: stride_aux = 0

@@ -56,6 +56,10 @@ typedef enum attune_bias_gradient {
   ATTUNE_BIAS_GRADIENT_N = 4
 } attune_bias_gradient;
 
+/* The halves of a gated product's z = alpha op(A) op(B) + bias, along m or along n, which is even: the first half g and
+ * the second half u give D = f(g) u, with m / 2 rows, or with n / 2 columns. None: the product is not gated. */
+typedef enum attune_gated { ATTUNE_GATED_NONE = 0, ATTUNE_GATED_M = 1, ATTUNE_GATED_N = 2 } attune_gated;
+
 /* Where the matrices of a batch are: the strides say it; arrays of pointers say it, which lie in memory that the
  * host can read, or in memory that the device can. */
 typedef enum attune_pointers {
@@ -67,7 +71,11 @@ typedef enum attune_pointers {
 /* What follows the product in the same problem; zeros: nothing. With z = alpha op(A) op(B) + beta C + bias:
  *   forward:   D = clamp(f(z) + residual); aux = z, or z > 0, for a later gradient
  *   gradient:  D = clamp(z f'(aux) + residual): f' is the derivative of the activation; aux is read
- * A bias gradient of D goes with neither residual nor clamp. All else is computed in the accumulation type and rounded
+ *   gated:     D = clamp(f(g) u + residual), see attune_gated: m, n, A, B and bias are those of the whole product, as
+ *              [gate; up] weights have them; ldd, stride_d and residual are those of the smaller D. Without C, aux,
+ *              gradients; an f may be none
+ * With scaling.scale_d, which is all of a scaling that these types have, D is that f32 times the clamped value.
+ * A bias gradient of D goes with none of residual, clamp and scale_d. All else is computed in the accumulation type and rounded
  * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an
  * activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid and tanh,
  * 1. NaN propagates through every step. */
@@ -108,7 +116,7 @@ typedef enum attune_scale {
 typedef struct attune_gemm_scaling {
   uint8_t dtype_b;          /* attune_dtype of B; 0: dtype. f8 only */
   uint8_t scale_a, scale_b; /* attune_scale */
-  uint8_t scale_d;          /* 1: one f32, of an 8-bit D */
+  uint8_t scale_d;          /* 1: one f32, of an 8-bit D, or of a D that an epilogue makes of real types */
   uint8_t amax_d;           /* 1: one f32 is written; not of an i32 D */
   uint8_t zero_a, zero_b;   /* 1: one i8, of i8 matrices */
   uint8_t reserved;         /* 0 */
@@ -129,11 +137,12 @@ typedef struct attune_gemm_problem {
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
   attune_gemm_epilogue epilogue; /* real types only */
-  attune_gemm_scaling scaling;   /* of 8-bit types */
+  attune_gemm_scaling scaling;   /* of 8-bit types; of an epilogue scale_d */
   uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
   uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
                           of; 0: aligned to their elements, or the real parts of them */
-  uint8_t reserved[6]; /* 0 */
+  uint8_t gated;       /* attune_gated: of an epilogue, with fields that may be zeros */
+  uint8_t reserved[5]; /* 0 */
   /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
    * Of matrices that the epilogue has; ignored without. */
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
@@ -143,8 +152,8 @@ typedef struct attune_gemm_problem {
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                                      \
   {                                                                                                                   \
     sizeof(attune_gemm_problem), ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, \
-        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0,          \
-        {0, 0, 0, 0, 0, 0}, 0, 0, 0, 0                                                                                \
+        0, 0, 0, 0, 0, 0, 0, ATTUNE_CONTRACT_INIT, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0,       \
+        {0, 0, 0, 0, 0}, 0, 0, 0, 0                                                                                   \
   }
 
 /* Pointers and scalars of one call. The pointers are to memory that the device can access, aligned to their element; on

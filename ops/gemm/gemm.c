@@ -61,7 +61,7 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
   if (AT_UNLIKELY(g->pointers)) return at_gemm_scale_arrays(stream, g, run);
   const bool epilogue = at_gemm_has_epilogue(g);
   attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), false);
-  if (status == ATTUNE_OK)
+  if (status == ATTUNE_OK && !g->gated)
     status = at_gemm_8bit(g->dtype) ? at_scaled_without_product(stream, g, run) : scale_on(stream, g, run);
   if (status == ATTUNE_OK && epilogue) status = at_gemm_pass(stream, g, run);
   if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);

@@ -26,7 +26,7 @@ static double bytes(const void *problem) {
                out = (double)attune_dtype_size((attune_dtype)g->dtype_out);
   const double a = (double)g->m * (double)g->k * (g->stride_a ? (double)g->batch : 1.0);
   const double b = (double)g->k * (double)g->n * (g->stride_b ? (double)g->batch : 1.0);
-  const double d = (double)g->m * (double)g->n * (double)g->batch;
+  const double d = (double)at_gemm_rows_d(g) * (double)at_gemm_cols_d(g) * (double)g->batch;
   const double matrices =
       1.0 + (g->c != AT_C_NONE) + (g->epilogue.residual != 0) + (g->epilogue.aux == ATTUNE_AUX_INPUT);
   return in * (a + b) + out * d * matrices;
@@ -104,7 +104,7 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], cons
     o->aux = g->epilogue.aux ? pointers[place[AT_GEMM_AUX]] : NULL;
     o->bias_gradient = g->epilogue.bias_gradient ? pointers[place[AT_GEMM_BIAS_GRADIENT]] : NULL;
   }
-  if (at_gemm_8bit(g->dtype)) bind_scaling(g, pointers, o);
+  if (at_gemm_8bit(g->dtype) || g->scaling.scale_d) bind_scaling(g, pointers, o);
   if (g->pointers) {
     bind_arrays(g, pointers, o);
     return;

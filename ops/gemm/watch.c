@@ -23,7 +23,7 @@ void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operand
   const bool reads_c = g->c != AT_C_NONE && o->beta != 0.0;
   at_operand_access uses[4];
   int count = 0;
-  uses[count] = matrix("d", o->d, out, g->m, g->n, g->ldd, g->stride_d, g->batch);
+  uses[count] = matrix("d", o->d, out, at_gemm_rows_d(g), at_gemm_cols_d(g), g->ldd, g->stride_d, g->batch);
   uses[count].writes = true;
   uses[count++].reads = reads_c && g->c == AT_C_INPLACE;
   if (reads_c && g->c == AT_C_SEPARATE)

@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 PREFIXES = {"attune_status": "ATTUNE_", "attune_mode": "ATTUNE_MODE_", "attune_measure": "ATTUNE_MEASURE_",
             "attune_source": "ATTUNE_SOURCE_", "attune_device_kind": "ATTUNE_DEVICE_",
-            "attune_memory_kind": "ATTUNE_KIND_"}
+            "attune_memory_kind": "ATTUNE_KIND_", "attune_activation": "ATTUNE_ACTIVATION_"}
 
 
 def headers(source):

@@ -127,6 +127,44 @@ class Products(Refused):
         near(out[1], a.astype("f8") @ x, "f4")
         near(gemm(a, x, y, beta=2), a.astype("f8") @ x + 2 * y.astype("f8"), "f4")
 
+    def test_epilogue(self):
+        """Bias along rows and columns, activations, residuals and gated halves, beside NumPy's; strides are packed."""
+        functions = {"none": lambda z: z, "relu": lambda z: np.maximum(z, 0), "silu": lambda z: z / (1 + np.exp(-z)),
+                     "gelu_tanh": lambda z: 0.5 * z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z ** 3))),
+                     "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh}
+        for number, (name, function) in enumerate(functions.items()):
+            dtype = ("f4", "f8", "f2")[number % 3]
+            a, b, c = normal(2, 5, 7, dtype=dtype), normal(7, 6, dtype=dtype), normal(2, 5, 6, dtype=dtype)
+            for bias in (None, normal(6, dtype=dtype), normal(5, 1, dtype=dtype), normal(12, dtype=dtype)[::2]):
+                for residual in (None, c, normal(6, dtype=dtype), normal(2, 6, 5, dtype=dtype).swapaxes(1, 2)):
+                    for gated in (False, True):
+                        z = a.astype("f8") @ b.astype("f8") + (0 if bias is None else bias.astype("f8"))
+                        y = function(z[..., :3]) * z[..., 3:] if gated else function(z)
+                        more = residual[..., :3] if gated and residual is not None else residual
+                        room = np.full(y.shape[:-1] + (y.shape[-1] + 2,), 7, dtype)
+                        out = room[..., 1:-1]
+                        self.assertIs(gemm(a, b, bias=bias, activation=name, residual=more, gated=gated, out=out), out)
+                        near(out, y + (0 if more is None else more.astype("f8")), dtype)
+                        assert (room[..., 0] == 7).all() and (room[..., -1] == 7).all()
+        a, b, x, wide = normal(5, 7, dtype="f2"), normal(7, 4, dtype="f2"), normal(7, dtype="f2"), normal(4)
+        near(gemm(a, b, bias=wide, activation="relu"), np.maximum(a.astype("f8") @ b.astype("f8") + wide, 0), "f2")
+        column = normal(5, dtype="f2")
+        near(gemm(a, x, bias=column), a.astype("f8") @ x.astype("f8") + column, "f2")
+        near(gemm(x, b, bias=wide, residual=wide.astype("f2")), x.astype("f8") @ b + wide + wide, "f2")
+        near(gemm(a, np.asfortranarray(b), out=np.zeros((4, 5), "f2").T, bias=wide), a.astype("f8") @ b + wide, "f2")
+        self.assertIn("gated=m bias=m gelu residual", attune.gemm_problem(a, b, bias=wide.astype("f2"), activation="gelu",
+                                                                          residual=np.zeros((5, 2), "f2"), gated=True))
+        for words, named in (("bias has shape (3,); should have (4,) or (5, 1)", {"bias": normal(3, dtype="f2")}),
+                             ("bias has dtype f64; should have f16", {"bias": normal(4, dtype="f8")}),
+                             ("residual has shape (5, 3); should broadcast", {"residual": normal(5, 3, dtype="f2")}),
+                             ("residual has dtype f32; should have f16", {"residual": normal(5, 4)}),
+                             ("activation is 'gelu_'; should be one of none, relu", {"activation": "gelu_"}),
+                             ("activation is None", {"activation": None})):
+            self.refused(words, attune.InvalidArgument, gemm, a, b, **named)
+        self.refused("two halves", attune.InvalidArgument, gemm, a, normal(7, 3, dtype="f2"), gated=True)
+        self.refused("two halves", attune.InvalidArgument, gemm, a, x, gated=True)
+        self.refused("beta is not 0", attune.InvalidArgument, gemm, a, b, normal(5, 2, dtype="f2"), gated=True)
+
     def test_no_copies(self):
         """Rows, columns, transposes, sub-matrices and batches are used where they are; the problem says how."""
         a, b = normal(6, 8), normal(8, 4)

@@ -19,6 +19,7 @@ DTYPES = {"f64": 1, "f32": 2, "f16": 3, "bf16": 4, "i32": 5, "i64": 6, "i8": 7, 
           "u64": 12, "bool": 13, "f8e4m3": 14, "f8e5m2": 15, "c64": 16, "c128": 17}
 TRANSPOSES = {"n": 0, "t": 1, "c": 2}
 LAYOUTS = {"column_major": 0, "row_major": 1}
+ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "sigmoid": 5, "tanh": 6}
 ACCURACIES = {"strict": 0, "equivalent": 1, "reduced": 2}
 MODES = {"off": 1, "cached": 2, "record": 3, "tune": 4}
 MEASURES = {"auto": 0, "cold_graph": 1, "cold_eager": 2, "hot_graph": 3, "hot_eager": 4}
@@ -52,7 +53,8 @@ class GemmProblem(ctypes.Structure):
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64), ("ldd", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64), ("stride_d", _i64), ("contract", Contract),
                 ("epilogue", GemmEpilogue), ("scaling", GemmScaling),
-                ("pointers", ctypes.c_uint8), ("alignment", ctypes.c_uint8), ("reserved", ctypes.c_uint8 * 6),
+                ("pointers", ctypes.c_uint8), ("alignment", ctypes.c_uint8), ("gated", ctypes.c_uint8),
+                ("reserved", ctypes.c_uint8 * 5),
                 ("ld_aux", _i64), ("ld_residual", _i64), ("stride_aux", _i64), ("stride_residual", _i64)]
 
 
@@ -135,7 +137,7 @@ STATUSES = {word: getattr(_errors, word.upper()) for word in
             ("ok", "invalid_argument", "out_of_memory", "unsupported", "not_found", "not_ready", "device_error",
              "capturing", "bad_data", "permission", "io_error", "busy", "budget_exhausted", "internal")}
 ENUMS = {"attune_status": STATUSES, "attune_dtype": DTYPES, "attune_transpose": TRANSPOSES, "attune_layout": LAYOUTS,
-         "attune_accuracy": ACCURACIES, "attune_mode": MODES, "attune_measure": MEASURES, "attune_source": SOURCES,
+         "attune_activation": ACTIVATIONS, "attune_accuracy": ACCURACIES, "attune_mode": MODES, "attune_measure": MEASURES, "attune_source": SOURCES,
          "attune_device_kind": DEVICE_KINDS, "attune_memory_kind": MEMORY_KINDS}
 
 _at = ctypes.POINTER

@@ -43,7 +43,7 @@ static cublasLtEpilogue_t epilogue_of(const at_gemm *g) {
 bool at_lt_has_epilogue(const at_gemm *g) {
   const attune_gemm_epilogue *e = &g->epilogue;
   if (!at_gemm_has_epilogue(g)) return true;
-  if (e->clamp || (e->residual && g->c != AT_C_NONE)) return false;
+  if (g->gated || g->scaling.scale_d || e->clamp || (e->residual && g->c != AT_C_NONE)) return false;
   if (e->bias_dtype && e->bias_dtype != g->dtype_out) return false;
   /* cublasLt.h: ld of a mask in bits, a multiple of 128; of gelu's input a multiple of 8; both 16-byte aligned */
   const int64_t unit = e->aux == ATTUNE_AUX_RELU_MASK ? 128 : 8;

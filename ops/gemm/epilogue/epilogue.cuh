@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * epilogue.cuh: what an epilogue makes of z, on the device: activations and their derivatives, and one element's way
  * from the product to D. For at_sum, float or double, and at_widen_c, at_narrow of kernel.cuh. Macros: BIAS (0 none, 1
- * along m, 2 along n), BIAS_TYPE (0 f32, 1 f64, 2 f16, 3 bf16), ACTIVATION, AUX, GRADIENT, RESIDUAL, CLAMP: see
- * attune_gemm_epilogue; BYTES_BIAS, BYTES_AUX, BYTES_RESIDUAL: what an access may have; SWAPPED 1: the kernel's m and n
+ * along m, 2 along n), BIAS_TYPE (0 f32, 1 f64, 2 f16, 3 bf16), ACTIVATION, AUX, GRADIENT, RESIDUAL, CLAMP, SCALE_D,
+ * GATED (0, 1): see attune_gemm_epilogue; BYTES_BIAS, BYTES_AUX, BYTES_RESIDUAL: what an access may have; SWAPPED 1: the kernel's m and n
  * are D's n and m. */
 
 #if BIAS_TYPE == 1
@@ -119,11 +119,10 @@ template <int BYTES, bool ALL, class T, int COUNT> AT_INLINE void at_side_store(
     }
 }
 
-/* COUNT elements of D side by side along m, from (m, n) of a matrix of the batch on: z in, D's out; without ALL only
- * the first `count` of them are D's. m is a multiple of COUNT; a mask is written 8 bits at a time. */
+/* COUNT elements side by side along m, from (m, n) of the product on; without ALL only the first `count` of them are
+ * needed. */
 template <int COUNT, bool ALL>
-AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 matrix, int count,
-                                 at_sum (&z)[COUNT]) {
+AT_INLINE void at_add_bias(const at_epilogue &e, at_i64 m, at_i64 n, int count, at_sum (&z)[COUNT]) {
 #if BIAS == 1
   at_bias bias[COUNT] = {};
   if (COUNT == 1)
@@ -136,6 +135,27 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
   const at_sum bias = at_widen_bias(__ldg((const at_bias *)e.bias + n));
 #pragma unroll
   for (int i = 0; i < COUNT; i++) z[i] += bias;
+#endif
+}
+
+/* f(g) u: alpha op(A) op(B) of g, at (m, n) of the product, in z, and of u, at (m_up, n_up). */
+template <int COUNT, bool ALL>
+AT_INLINE void at_gate(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 m_up, at_i64 n_up, int count,
+                       at_sum (&z)[COUNT], at_sum (&up)[COUNT]) {
+  at_add_bias<COUNT, ALL>(e, m, n, count, z);
+  at_add_bias<COUNT, ALL>(e, m_up, n_up, count, up);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) z[i] = at_activate(z[i]) * up[i];
+}
+
+/* COUNT elements of D side by side along m, from (m, n) of a matrix of the batch on: alpha op(A) op(B) + beta C, or
+ * what at_gate made, in, D's out; without ALL only the first `count` of them are D's. m is a multiple of COUNT; a mask is
+ * written 8 bits at a time. */
+template <int COUNT, bool ALL>
+AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i64 matrix, int count,
+                                 at_sum (&z)[COUNT]) {
+#if !GATED
+  at_add_bias<COUNT, ALL>(e, m, n, count, z);
 #endif
 #if AUX == 1
   at_out *const aux = (at_out *)e.aux + matrix * e.stride_aux + n * e.ld_aux + m;
@@ -170,7 +190,7 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
   *mask = (unsigned char)bits;
 #endif
 #endif
-#if !GRADIENT
+#if !GRADIENT && !GATED
 #pragma unroll
   for (int i = 0; i < COUNT; i++) z[i] = at_activate(z[i]);
 #endif
@@ -189,13 +209,19 @@ AT_INLINE void at_epilogue_apply(const at_epilogue &e, at_i64 m, at_i64 n, at_i6
     z[i] = z[i] > high ? high : z[i];
   }
 #endif
+#if SCALE_D
+  const at_sum scale = (at_sum)__ldg(e.scale);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) z[i] *= scale;
+#endif
 }
 
 #if EPILOGUE
 /* ---- what kernel.cuh has without an epilogue ---- */
 
+/* What at_gate made is scaled already. */
 AT_INLINE at_sum at_scaled(const at_arguments &a, at_sum sum) {
-  return (at_sum)a.alpha * sum;
+  return GATED ? sum : (at_sum)a.alpha * sum;
 }
 
 AT_INLINE at_sum at_scaled(const at_arguments &a, at_sum sum, at_out c) {

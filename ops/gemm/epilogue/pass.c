@@ -19,22 +19,25 @@ static at_pass_fn loops(void) {
 typedef struct host_pass {
   const at_gemm *g;
   const at_gemm_operands *o;
+  at_pass_input from;
   at_pass_fn fn;
   int64_t pieces; /* of a column */
 } host_pass;
 
 static void share(void *arg, const at_team *team) {
   const host_pass *p = arg;
-  const int64_t all = p->pieces * p->g->n * p->g->batch, from = all * team->rank / team->size,
+  const int64_t rows = at_gemm_rows_d(p->g), columns = at_gemm_cols_d(p->g);
+  const int64_t all = p->pieces * columns * p->g->batch, from = all * team->rank / team->size,
                 to = all * (team->rank + 1) / team->size;
   for (int64_t i = from; i < to; i++) {
     const int64_t row = i % p->pieces * AT_PASS_ROWS, column = i / p->pieces;
     const at_pass_piece piece = {.g = p->g,
                                  .o = p->o,
-                                 .batch = column / p->g->n,
+                                 .from = p->from,
+                                 .batch = column / columns,
                                  .row = row,
-                                 .rows = p->g->m - row < AT_PASS_ROWS ? p->g->m - row : AT_PASS_ROWS,
-                                 .column = column % p->g->n};
+                                 .rows = rows - row < AT_PASS_ROWS ? rows - row : AT_PASS_ROWS,
+                                 .column = column % columns};
     p->fn(&piece);
   }
 }
@@ -104,11 +107,11 @@ static int threads_for(double elements, int most) {
 /* Is there more to do than the bias gradient? */
 static bool changes_d(const at_gemm *g) {
   const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp;
+  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
 }
 
-void at_gemm_pass_host(const at_gemm *g, const at_gemm_operands *o, int threads) {
-  host_pass p = {g, o, loops(), (g->m + AT_PASS_ROWS - 1) / AT_PASS_ROWS};
+void at_gemm_pass_host(const at_gemm *g, const at_gemm_operands *o, at_pass_input from, int threads) {
+  host_pass p = {g, o, from, loops(), (at_gemm_rows_d(g) + AT_PASS_ROWS - 1) / AT_PASS_ROWS};
   if (changes_d(g)) at_parallel(threads_for((double)g->m * (double)g->n * (double)g->batch, threads), share, &p);
   if (!g->epilogue.bias_gradient) return;
   gradient sums = {summed_of(g, o), o->bias_gradient, at_gemm_bias_dtype(g)};
@@ -121,9 +124,13 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
 
+static at_pass_input of_nothing(const at_gemm *g, const at_gemm_operands *o) {
+  return g->gated ? (at_pass_input){0} : at_pass_input_of_d(g, o);
+}
+
 static void run(const void *args) {
   const work *w = args;
-  at_gemm_pass_host(&w->g, &w->o, at_cpu_count());
+  at_gemm_pass_host(&w->g, &w->o, of_nothing(&w->g, &w->o), at_cpu_count());
 }
 
 attune_status at_gemm_pass(attune_stream *stream, const at_gemm *g, const at_gemm_operands *o) {
@@ -131,7 +138,7 @@ attune_status at_gemm_pass(attune_stream *stream, const at_gemm *g, const at_gem
   if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) {
     at_pass_kernels kernels;
     AT_TRY(at_pass_open(&kernels, g, stream->device));
-    const attune_status status = at_pass_launch(&kernels, g, o, stream);
+    const attune_status status = at_pass_launch(&kernels, g, o, of_nothing(g, o), stream);
     at_pass_release(&kernels);
     return status;
   }

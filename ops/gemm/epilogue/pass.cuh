@@ -5,19 +5,32 @@
 
 struct at_pass_arguments {
   at_epilogue epilogue;
+  const char *z; /* the product; 0: it is 0 */
   char *d;
-  at_i64 ldd, stride_d; /* elements */
-  int m, n, batch, pieces; /* pieces: of WIDTH elements, that a column has, the last one perhaps not whole */
+  at_i64 ldz, stride_z, ldd, stride_d, half; /* elements; half: from g to u of a gated product */
+  int m, n, batch, pieces; /* of D; pieces: of WIDTH elements, that a column has, the last one perhaps not whole */
+  int bias_m, bias_n;      /* rows and columns from g to u */
 };
 
 #if !SUMS
-template <bool ALL>
-AT_INLINE void at_pass_some(const at_pass_arguments &a, at_out *d, int m, at_i64 n, at_i64 matrix, int count) {
+template <bool ALL> AT_INLINE void at_load_wide(at_sum (&z)[WIDTH], const at_out *from, int count) {
   at_out x[WIDTH] = {};
-  at_sum z[WIDTH];
-  at_side_load<BYTES_D, ALL>(x, d + m, count);
+  at_side_load<BYTES_D, ALL>(x, from, count);
 #pragma unroll
   for (int i = 0; i < WIDTH; i++) z[i] = at_widen_c(x[i]);
+}
+
+template <bool ALL>
+AT_INLINE void at_pass_some(const at_pass_arguments &a, at_out *d, int m, at_i64 n, at_i64 matrix, int count) {
+  const at_out *from = (const at_out *)a.z + matrix * a.stride_z + n * a.ldz + m;
+  at_out x[WIDTH];
+  at_sum z[WIDTH] = {};
+  if (!GATED || a.z) at_load_wide<ALL>(z, from, count);
+#if GATED
+  at_sum up[WIDTH] = {};
+  if (a.z) at_load_wide<ALL>(up, from + a.half, count);
+  at_gate<WIDTH, ALL>(a.epilogue, m, n, m + a.bias_m, n + a.bias_n, count, z, up);
+#endif
   at_epilogue_apply<WIDTH, ALL>(a.epilogue, m, n, matrix, count, z);
 #pragma unroll
   for (int i = 0; i < WIDTH; i++) x[i] = at_narrow(z[i]);

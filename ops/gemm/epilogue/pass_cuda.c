@@ -12,9 +12,10 @@
 /* at_pass_arguments and at_sums_arguments of pass.cuh. */
 typedef struct pass_arguments {
   at_epilogue_arguments epilogue;
+  const void *z;
   void *d;
-  int64_t ldd, stride_d;
-  int32_t m, n, batch, pieces;
+  int64_t ldz, stride_z, ldd, stride_d, half;  /* half: elements from g to u, of a gated product */
+  int32_t m, n, batch, pieces, bias_m, bias_n; /* bias_m, bias_n: rows and columns from g to u */
 } pass_arguments;
 typedef struct sums_arguments {
   const void *data;
@@ -34,6 +35,10 @@ static int width_of(const at_gemm *g) {
   if (e.aux == ATTUNE_AUX_INPUT) {
     const int aux = at_gemm_grain(g, element, g->n, g->ld_aux, g->stride_aux);
     bytes = aux < bytes ? aux : bytes;
+  }
+  if (g->gated == ATTUNE_GATED_M) { /* u begins half of the rows behind g */
+    const int half = at_gemm_grain(g, element, 2, g->m / 2, 0);
+    bytes = half < bytes ? half : bytes;
   }
   if (e.residual) {
     const int residual = at_gemm_grain(g, element, g->n, g->ld_residual, g->stride_residual);
@@ -66,8 +71,10 @@ static attune_status text_of(char **out, const at_gemm *g, bool sums) {
                  {"ACTIVATION", e.activation},
                  {"AUX", e.aux},
                  {"GRADIENT", e.gradient},
+                 {"GATED", g->gated != ATTUNE_GATED_NONE},
                  {"RESIDUAL", e.residual},
                  {"CLAMP", e.clamp},
+                 {"SCALE_D", g->scaling.scale_d},
                  {"BYTES_D", 16}, /* width_of sees to it that they all permit this */
                  {"BYTES_BIAS", 16},
                  {"BYTES_AUX", 16},
@@ -96,7 +103,7 @@ at_kernel_source at_pass_source(const char *text, bool sums) {
 
 static bool changes_d(const at_gemm *g) {
   const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp;
+  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
 }
 
 attune_status at_pass_texts(const at_gemm *g, char **pass, char **sums) {
@@ -132,22 +139,30 @@ static unsigned least(int64_t x, int64_t y) {
   return (unsigned)(x < y ? x : y);
 }
 
-static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o,
+static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o, at_pass_input from,
                                  attune_stream *stream) {
   const int width = width_of(g);
+  const int64_t rows = at_gemm_rows_d(g), columns = at_gemm_cols_d(g);
+  const at_gemm_place half = at_gemm_second_half(g, 0, 0);
   pass_arguments a = {.epilogue = at_epilogue_arguments_of(g, o),
+                      .z = from.z,
                       .d = o->d,
+                      .ldz = from.ld,
+                      .stride_z = from.stride,
                       .ldd = g->ldd,
                       .stride_d = g->stride_d,
-                      .m = (int32_t)g->m,
-                      .n = (int32_t)g->n,
+                      .half = half.row + half.column * from.ld,
+                      .m = (int32_t)rows,
+                      .n = (int32_t)columns,
                       .batch = (int32_t)g->batch,
-                      .pieces = (int32_t)((g->m + width - 1) / width)};
+                      .pieces = (int32_t)((rows + width - 1) / width),
+                      .bias_m = (int32_t)half.row,
+                      .bias_n = (int32_t)half.column};
   unsigned x = 8;
   while (x < 256 && x < (unsigned)a.pieces) x *= 2;
   const unsigned y = 256 / x;
   const at_jit_config config = {
-      .grid = {least(((unsigned)a.pieces + x - 1) / x, 1 << 20), least((g->n * g->batch + y - 1) / y, 65535)},
+      .grid = {least(((unsigned)a.pieces + x - 1) / x, 1 << 20), least((columns * g->batch + y - 1) / y, 65535)},
       .block = {x, y}};
   return at_jit_launch(kernel, &config, &a, stream);
 }
@@ -173,11 +188,11 @@ static attune_status launch_sums(at_jit_kernel *kernel, const at_gemm *g, const 
 }
 
 attune_status at_pass_launch(const at_pass_kernels *kernels, const at_gemm *g, const at_gemm_operands *o,
-                             attune_stream *stream) {
+                             at_pass_input from, attune_stream *stream) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  if (kernels->pass) status = launch_pass(kernels->pass, g, o, stream);
+  if (kernels->pass) status = launch_pass(kernels->pass, g, o, from, stream);
   if (status == ATTUNE_OK && kernels->sums) status = launch_sums(kernels->sums, g, o, stream);
   at_cuda_leave(&scope);
   return status;

@@ -107,6 +107,21 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
     *to = (uint8_t)((*to & kept) | bits);                                                                \
   }
 
+/* The bias of `rows` elements from (ROW, COLUMN) of the product on is added to Z. */
+#define ADD_BIAS(REAL, Z, ROW, COLUMN)                                                                          \
+  if (e.bias == ATTUNE_BIAS_M) {                                                                                \
+    LOAD(REAL, other, o->bias, ROW, e.bias_dtype)                                                               \
+    EACH((Z)[r] += other[r];)                                                                                   \
+  }                                                                                                             \
+  if (e.bias == ATTUNE_BIAS_N) {                                                                                \
+    const int64_t column = COLUMN;                                                                              \
+    const REAL bias = e.bias_dtype == ATTUNE_F64   ? (REAL)((const double *)o->bias)[column]                    \
+                      : e.bias_dtype == ATTUNE_F32 ? (REAL)((const float *)o->bias)[column]                     \
+                      : e.bias_dtype == ATTUNE_F16 ? (REAL)at_f16_to_f32(((const uint16_t *)o->bias)[column])   \
+                                                   : (REAL)at_bf16_to_f32(((const uint16_t *)o->bias)[column]); \
+    EACH((Z)[r] += bias;)                                                                                       \
+  }
+
 #define EACH(BODY) \
   for (int64_t r = 0; r < rows; r++) BODY
 
@@ -118,20 +133,11 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
     const int64_t rows = piece->rows;                                                                             \
     const int64_t at_d = g->stride_d * piece->batch + g->ldd * piece->column + piece->row;                        \
     const int64_t at_aux = g->stride_aux * piece->batch + g->ld_aux * piece->column + piece->row;                 \
-    REAL z[AT_PASS_ROWS], other[AT_PASS_ROWS];                                                                    \
-    LOAD(REAL, z, o->d, at_d, g->dtype_out)                                                                       \
-    if (e.bias == ATTUNE_BIAS_M) {                                                                                \
-      LOAD(REAL, other, o->bias, piece->row, e.bias_dtype)                                                        \
-      EACH(z[r] += other[r];)                                                                                     \
-    }                                                                                                             \
-    if (e.bias == ATTUNE_BIAS_N) {                                                                                \
-      const int64_t column = piece->column;                                                                       \
-      const REAL bias = e.bias_dtype == ATTUNE_F64   ? (REAL)((const double *)o->bias)[column]                    \
-                        : e.bias_dtype == ATTUNE_F32 ? (REAL)((const float *)o->bias)[column]                     \
-                        : e.bias_dtype == ATTUNE_F16 ? (REAL)at_f16_to_f32(((const uint16_t *)o->bias)[column])   \
-                                                     : (REAL)at_bf16_to_f32(((const uint16_t *)o->bias)[column]); \
-      EACH(z[r] += bias;)                                                                                         \
-    }                                                                                                             \
+    const at_pass_input from = piece->from;                                                                       \
+    const int64_t at_z = from.stride * piece->batch + piece->row;                                                 \
+    REAL z[AT_PASS_ROWS] = {0}, other[AT_PASS_ROWS];                                                              \
+    if (from.z) LOAD(REAL, z, from.z, at_z + from.ld * piece->column, g->dtype_out)                               \
+    ADD_BIAS(REAL, z, piece->row, piece->column)                                                                  \
     if (at_gemm_writes_aux(g) && e.aux == ATTUNE_AUX_INPUT) STORE(z, o->aux, at_aux, g->dtype_out)                \
     if (at_gemm_writes_aux(g) && e.aux == ATTUNE_AUX_RELU_MASK) PUT_MASK(REAL, z)                                 \
     if (e.gradient && e.aux == ATTUNE_AUX_RELU_MASK) {                                                            \
@@ -158,6 +164,13 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
       default: break;                                                                                             \
       }                                                                                                           \
     }                                                                                                             \
+    if (g->gated) {                                                                                               \
+      const at_gemm_place half = at_gemm_second_half(g, 0, 0);                                                    \
+      REAL up[AT_PASS_ROWS] = {0};                                                                                \
+      if (from.z) LOAD(REAL, up, from.z, at_z + half.row + from.ld * (piece->column + half.column), g->dtype_out) \
+      ADD_BIAS(REAL, up, piece->row + half.row, piece->column + half.column)                                      \
+      EACH(z[r] *= up[r];)                                                                                        \
+    }                                                                                                             \
     if (e.residual) {                                                                                             \
       const int64_t at = g->stride_residual * piece->batch + g->ld_residual * piece->column + piece->row;         \
       LOAD(REAL, other, o->residual, at, g->dtype_out)                                                            \
@@ -167,6 +180,10 @@ DERIVATIVES(double, 64, exp64, erf64, tanh64, sigmoid64)
       const REAL low = (REAL)o->clamp_min, high = (REAL)o->clamp_max;                                             \
       EACH(z[r] = z[r] < low ? low : z[r];)                                                                       \
       EACH(z[r] = z[r] > high ? high : z[r];)                                                                     \
+    }                                                                                                             \
+    if (g->scaling.scale_d) {                                                                                     \
+      const REAL scale = (REAL)*o->scale_d;                                                                       \
+      EACH(z[r] *= scale;)                                                                                        \
     }                                                                                                             \
     STORE(z, o->d, at_d, g->dtype_out)                                                                            \
   }

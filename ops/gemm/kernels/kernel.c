@@ -36,6 +36,7 @@ static bool supports(const at_gemm_kernels *family, const at_gemm *g, const at_m
   if (g->pointers && (!family->pointers || g->pointers != ATTUNE_POINTERS_DEVICE)) return false;
   if (at_gemm_complex(g->dtype) && (!family->complex || !at_gemm_aligned(g))) return false;
   if (at_gemm_has_epilogue(g) && (!family->has_epilogue || !at_gemm_in_registers(g))) return false;
+  if (g->gated && !family->has_gated) return false;
   return family->supports(g, machine);
 }
 

@@ -17,6 +17,9 @@
 #ifndef MATRICES
 #define MATRICES 0 /* the epilogue reads or writes matrices */
 #endif
+#ifndef GATED
+#define GATED 0 /* D = f(g) u: see attune_gated */
+#endif
 
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;
@@ -31,6 +34,7 @@ struct at_epilogue {
   char *aux;
   at_i64 ld_aux, ld_residual, stride_aux, stride_residual;
   double clamp_min, clamp_max;
+  const float *scale;
 };
 
 /* at_gemm_arguments of kernel.h. Leading dimensions and strides in bytes. */

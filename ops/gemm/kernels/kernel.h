@@ -19,6 +19,7 @@ typedef struct at_epilogue_arguments {
   void *aux;
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
   double clamp_min, clamp_max;
+  const float *scale;
 } at_epilogue_arguments;
 at_epilogue_arguments at_epilogue_arguments_of(const at_gemm *g, const at_gemm_operands *o);
 
@@ -34,7 +35,7 @@ typedef struct at_gemm_arguments {
   double alpha_imag, beta_imag; /* of complex problems */
   at_epilogue_arguments epilogue;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 27 * 8 + 4 * 4, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 28 * 8 + 4 * 4, "kernel.cuh lays it out so");
 
 /* What a kernel takes that copies by tensor maps: those of A and B. */
 typedef struct at_gemm_mapped_arguments {
@@ -95,6 +96,7 @@ typedef struct at_gemm_kernels {
   bool scaled;          /* takes 8-bit types, and no others: its launch is at_gemm_kernel_launch_scaled */
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool has_epilogue;    /* its sums become D by at_put, at_write, and at_finish_at where there are no MATRICES */
+  bool has_gated;       /* and it makes gated products */
   bool before_apart;    /* what launch specs launch before is a kernel of its own: the text with BEFORE defined as 1 */
   const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the spec's first before_defines */
   bool (*supports)(const at_gemm *g, const at_machine *machine);
@@ -149,8 +151,8 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 /* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
 void at_gemm_define_matrices(at_gemm_launch_spec *spec, const at_gemm *g);
 
-/* Is the problem's epilogue, if it has one, of those that a kernel does with its sums in registers? All but a mask that
- * is written and the gradient of a bias. */
+/* Is the problem's epilogue, if it has one, of those that a kernel with an epilogue does with its sums in registers? All
+ * but a mask that is written and the gradient of a bias; only some have gated products, too. */
 bool at_gemm_in_registers(const at_gemm *g);
 
 /* The family's slot of this name, and the macros of the problem's epilogue. */

@@ -68,8 +68,10 @@ static void define_epilogue(at_gemm_launch_spec *spec, const at_gemm *g) {
       {"ACTIVATION", e->activation},
       {"AUX", e->aux},
       {"GRADIENT", e->gradient},
+      {"GATED", g->gated != ATTUNE_GATED_NONE},
       {"RESIDUAL", e->residual},
       {"CLAMP", e->clamp},
+      {"SCALE_D", g->scaling.scale_d},
       {"BYTES_BIAS", g->alignment < 16 ? g->alignment : 16},
       {"BYTES_AUX", e->aux == ATTUNE_AUX_INPUT ? at_gemm_grain(g, out, g->n, g->ld_aux, g->stride_aux) : 16},
       {"BYTES_RESIDUAL", e->residual ? at_gemm_grain(g, out, g->n, g->ld_residual, g->stride_residual) : 16}};
@@ -107,7 +109,8 @@ at_epilogue_arguments at_epilogue_arguments_of(const at_gemm *g, const at_gemm_o
                                  .stride_aux = g->stride_aux,
                                  .stride_residual = g->stride_residual,
                                  .clamp_min = o->clamp_min,
-                                 .clamp_max = o->clamp_max};
+                                 .clamp_max = o->clamp_max,
+                                 .scale = o->scale_d};
 }
 
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {

@@ -16,6 +16,7 @@ static bool supports(const at_gemm *g, const at_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
   if (machine->capability != 90 || !half) return false;
+  if (g->gated && (g->gated == ATTUNE_GATED_M ? g->m : g->n) <= UNIT) return false;
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
   return at_wgmma_reaches(g) && at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
@@ -26,7 +27,8 @@ static int kept_of(const at_wgmma_choice *c, bool larger) {
 }
 
 static void define(at_gemm_launch_spec *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const at_gemm_define before[] = {{"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}};
+  const at_gemm_define before[] = {
+      {"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}, {"HALVES", s->gated ? 2 : 1}};
   const at_gemm_define all[] = {{"MANY_X", out->maps[0].count > 1},
                                 {"MANY_Y", out->maps[1].count > 1},
                                 {"BYTES_D", s->grain_d},
@@ -70,7 +72,8 @@ static bool spec(at_gemm_launch_spec *out, const at_gemm *g, const at_machine *m
   at_gemm_launch_spec_start(out, g);
   if (c.turned) at_gemm_launch_spec_swap(out);
   out->mapped = true;
-  out->maps[0] = at_wgmma_tensor(g, c.turned, (s.x_k ? c.tm : UNIT) / c.along_n);
+  if (s.gated) out->arguments.m /= 2;
+  out->maps[0] = at_wgmma_tensor(g, c.turned, s.gated && s.x_k ? UNIT : (s.x_k ? c.tm : UNIT) / c.along_n);
   out->maps[1] = at_wgmma_tensor(g, !c.turned, (s.y_k ? c.tn : UNIT) / c.along_m);
   out->copied[0] = s.pads_x, out->copied[1] = s.pads_y;
   out->places[1] = s.padded_x;
@@ -87,6 +90,7 @@ static const at_gemm_kernels family = {
     .entry = "at_wgmma",
     .text = at_gemm_sm90_wgmma_16b_cuh,
     .has_epilogue = true,
+    .has_gated = true,
     .first = {at_gemm_sm90_wgmma_16b_tile_cuh, at_gemm_sm90_wgmma_16b_epilogue_cuh},
     .before_apart = true,
     .before_text = at_gemm_sm90_wgmma_16b_pad_cuh,

@@ -34,7 +34,7 @@ AT_INLINE void at_tile_of(int tile, int tiles_m, int tiles_n, int &tile_m, int &
 
 AT_INLINE at_work at_work_of(const at_arguments &a, int i, at_rank r) {
   at_work w;
-  const int tiles_m = at_up(a.m, TM * ALONG_M), tiles_n = at_up(a.n, TN * ALONG_N), tiles = tiles_m * tiles_n;
+  const int tiles_m = at_up(a.m, TM_D * ALONG_M), tiles_n = at_up(a.n, TN * ALONG_N), tiles = tiles_m * tiles_n;
   const int all = at_up(a.k, BK), tile = i % tiles;
   w.part = i / tiles % PARTS;
   w.matrix = i / tiles / PARTS;
@@ -49,6 +49,28 @@ AT_INLINE at_work at_work_of(const at_arguments &a, int i, at_rank r) {
   return w;
 }
 
+#if GATED
+static_assert(FM == 2 && PARTS == 1 && (!X_K || TM / 64 % ALONG_N == 0), "a thread has g and u of its elements");
+
+/* 64 of k of a tile's X, in boxes of 64 rows: u's are m rows behind g's. Where X lies along k blocks that share it
+ * bring boxes of their own, else a part of k of each. */
+template <bool EARLY_>
+AT_INLINE void at_gated_copy(const at_wgmma_arguments &t, at_u32 to, const at_work &w, int k, at_u32 full, int mine,
+                             at_u16 blocks) {
+  constexpr int BOXES = X_K ? TM / 64 / ALONG_N : TM / 64, LINES = X_K ? 0 : 64 / ALONG_N;
+  const int matrix = MANY_X ? w.matrix : 0, line = mine * LINES;
+#pragma unroll
+  for (int i = 0; i < BOXES; i++) {
+    const int box = X_K ? mine * BOXES + i : i, row = box % 2 * t.a.m + w.tile_m * TM_D + box / 2 * 64;
+    const int x = X_K ? k : row, y = X_K ? row : k + line;
+    if (EARLY_)
+      at_box_early(&t.x, x, y, matrix);
+    else
+      at_box<(ALONG_N > 1), KEEPS_X>(to + box * 8192 + line * 128, &t.x, x, y, matrix, full, blocks);
+  }
+}
+#endif
+
 template <bool EARLY_>
 AT_INLINE void at_step_copy(const at_wgmma_arguments &t, at_u32 stage, at_u32 full, const at_work &w, int step, at_rank r) {
   const int k = (w.first + step) * BK;
@@ -59,8 +81,12 @@ AT_INLINE void at_step_copy(const at_wgmma_arguments &t, at_u32 stage, at_u32 fu
   for (int i = 0; i < ALONG_M; i++) with_y |= (at_u16)(1 << (r.k * AROUND + r.n * ALONG_M + i));
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
+#if GATED
+    at_gated_copy<EARLY_>(t, stage + d * SLICE_X, w, k + d * 64, full, r.n, with_x);
+#else
     at_tile_copy<TM, X_K, ALONG_N, KEEPS_X, EARLY_>(stage + d * SLICE_X, &t.x, w.tile_m * TM, k + d * 64, MANY_X ? w.matrix : 0,
                                            full, r.n, with_x);
+#endif
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
     at_tile_copy<TN, Y_K, ALONG_M, KEEPS_Y, EARLY_>(stage + DEEP * SLICE_X + d * SLICE_Y, &t.y, w.tile_n * TN, k + d * 64,
@@ -111,10 +137,14 @@ AT_INLINE void at_end(const at_wgmma_arguments &t, at_sums &sum, char *room, con
 #if PARTS > 1
     at_keep<FIRST>(at_partial_sums(a, w.part, w.matrix, w.tiles, w.tile), sum);
 #else
+    constexpr int PASSES = GATED ? 1 : FM;
+#if GATED
+    at_gate_all<FIRST>(a, sum, w.tile_m * TM_D + group * 64, w.tile_n * TN);
+#endif
 #pragma unroll
-    for (int f = 0; f < FM; f++)
+    for (int f = 0; f < PASSES; f++)
       at_pass<FIRST, FIRST + OWN>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), sum[f],
-                                  w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN, w.matrix, group);
+                                  w.tile_m * TM_D + group * (64 * PASSES) + f * 64, w.tile_n * TN, w.matrix, group);
 #endif
   } else if constexpr (FIRST + OWN < TN) {
     at_end<FIRST + OWN>(t, sum, room, w, r, group);
@@ -125,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
   const at_arguments &a = t.a;
   if (!LATE || (PARTS > 1 && a.phase == 1)) at_let_next();
   const int warp = (int)threadIdx.x / 32, group = warp / 4;
-  const int tiles = at_up(a.m, TM * ALONG_M) * at_up(a.n, TN * ALONG_N);
+  const int tiles = at_up(a.m, TM_D * ALONG_M) * at_up(a.n, TN * ALONG_N);
 #if PARTS > 1
   if (a.phase == 1) {
     constexpr int EACH = TM * TN / 64;

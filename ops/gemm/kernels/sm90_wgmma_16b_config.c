@@ -29,6 +29,8 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .y_k = turned ? g->trans_a : !g->trans_b,
                           .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
                           .grain_d = grain_d(g),
+                          .gated = g->gated != ATTUNE_GATED_NONE,
+                          .gated_rows = g->gated == (turned ? ATTUNE_GATED_N : ATTUNE_GATED_M),
                           .reads_c = g->c != AT_C_NONE,
                           .rounded = attune_dtype_size((attune_dtype)g->dtype_out) == 2 && g->c == AT_C_NONE &&
                                      !at_gemm_epilogue_matrices(g),
@@ -109,9 +111,15 @@ static bool has_registers(const at_wgmma_choice *c) {
   return leaves_registers(c) ? c->blocks == 1 : sums + others <= (room < 255 ? room : 255);
 }
 
+/* A warpgroup has 64 rows of each half; sums that pass through the workspace are added up one by one. */
+static bool gates(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return s->gated_rows && c->tm == 2 * UNIT * c->groups && c->parts == 1 && (!s->x_k || c->tm / UNIT % c->along_n == 0);
+}
+
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_machine *machine) {
   const int64_t steps = at_gemm_parts(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
+  if (s->gated && !gates(s, c)) return false;
   if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;
   if (steps < (int64_t)c->split * c->parts) return false;

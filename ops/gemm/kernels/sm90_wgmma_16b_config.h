@@ -53,6 +53,7 @@ typedef struct at_wgmma_shape {
   int64_t m, n, k, batch;
   bool x_k, y_k; /* lies along k */
   int out, grain_d;
+  bool gated, gated_rows;    /* gated_rows: along m, as the kernel has it */
   bool reads_c, rounded;     /* rounded: as ROUNDED of sm90_wgmma_16b_epilogue.cuh */
   bool pads_x, pads_y;       /* is copied to the workspace first */
   size_t padded_x, padded_y; /* bytes that it takes there, X first; the sums of parts come behind */

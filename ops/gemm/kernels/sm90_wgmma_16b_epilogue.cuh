@@ -179,6 +179,21 @@ AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum
   if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);
 }
 
+#if GATED
+/* g and u of columns FIRST on of 64 rows of D from m on, column 0 being n, become f(g) u in g's place. */
+template <int FIRST> AT_INLINE void at_gate_all(const at_arguments &a, at_sums &sum, int m, int n) {
+  const int lane = (int)threadIdx.x % 32, at = (int)threadIdx.x / 32 % 4 * 16;
+#pragma unroll
+  for (int i = FIRST / 2; i < (FIRST + OWN) / 2; i++) {
+    int r = m + at + lane / 4 + i % 4 / 2 * 8, c = n + i / 4 * 8 + lane % 4 * 2 + i % 2;
+    r = r < a.m ? r : a.m - 1, c = c < a.n ? c : a.n - 1;
+    float z[1] = {(float)a.alpha * sum[0][i]}, up[1] = {(float)a.alpha * sum[1][i]};
+    at_gate<1, true>(a.epilogue, SWAPPED ? c : r, SWAPPED ? r : c, SWAPPED ? c : r + a.m, SWAPPED ? r + a.m : c, 1, z, up);
+    sum[0][i] = z[0];
+  }
+}
+#endif
+
 #if SPLIT > 1
 
 /* 16 bytes to `there` in the shared memory of a block of the cluster, whose barrier `theirs` counts them. */

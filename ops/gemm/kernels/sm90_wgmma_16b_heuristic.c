@@ -24,8 +24,10 @@ static double slice_cycles(const at_wgmma_choice *c, const at_machine *machine) 
 }
 
 static double bytes_of(const at_wgmma_shape *s) {
-  const double in = 2.0 * ((double)s->m + (double)s->n) * (double)s->k,
-               out = (double)s->m * (double)s->n * s->out * (s->reads_c ? 2.0 : 1.0);
+  const double in = 2.0 * ((double)s->m + (double)s->n) * (double)s->k, out = (double)s->m * (double)s->n * s->out *
+                                                                              (s->reads_c ? 2.0
+                                                                               : s->gated ? 0.5
+                                                                                          : 1.0);
   return (in + out) * (double)s->batch;
 }
 
@@ -103,6 +105,10 @@ static const uint16_t tiles[][3] = {
     {64, 224, 1},  {64, 256, 1},  {128, 16, 2},  {128, 32, 2}, {128, 48, 2},  {128, 64, 2}, {128, 96, 2}, {128, 112, 2},
     {128, 128, 2}, {128, 192, 2}, {128, 256, 2}, {256, 64, 2}, {256, 128, 2}, {192, 128, 3}};
 
+/* Those of gated products. */
+static const uint16_t gated_tiles[][3] = {{128, 16, 1}, {128, 32, 1},  {128, 48, 1}, {128, 64, 1},
+                                          {128, 96, 1}, {128, 128, 1}, {256, 64, 2}, {256, 128, 2}};
+
 static int consider(const at_wgmma_shape *s, const at_machine *machine, at_wgmma_choice c, at_wgmma_choice *list,
                     int count, int most) {
   /* As many stages as there is room for, and use. */
@@ -170,10 +176,12 @@ static int rank(at_wgmma_choice *list, int most, const at_gemm *g, const at_mach
   for (int turned = 0; turned < 2; turned++) {
     const at_wgmma_shape s = at_wgmma_shape_of(g, turned);
     /* The longer side takes the rows, or the shorter one all of them. */
-    if ((turned ? s.m <= s.n : s.m < s.n) && (s.m > 128 || s.n < 2 * s.m)) continue;
-    for (size_t t = 0; t < AT_COUNT(tiles); t++) {
-      if ((tiles[t][1] > 16 && tiles[t][1] >= 2 * s.n) || (tiles[t][0] > 64 && tiles[t][0] >= 2 * s.m)) continue;
-      count = collect(&s, machine, turned, tiles[t], list, count, most);
+    if (s.gated && !s.gated_rows) continue;
+    if (!s.gated && (turned ? s.m <= s.n : s.m < s.n) && (s.m > 128 || s.n < 2 * s.m)) continue;
+    for (size_t t = 0; t < (s.gated ? AT_COUNT(gated_tiles) : AT_COUNT(tiles)); t++) {
+      const uint16_t *tile = s.gated ? gated_tiles[t] : tiles[t];
+      if ((tile[1] > 16 && tile[1] >= 2 * s.n) || (tile[0] > 64 && tile[0] >= 2 * s.m)) continue;
+      count = collect(&s, machine, turned, tile, list, count, most);
     }
   }
   return count;

@@ -8,6 +8,7 @@
 #define PAD_Y 1
 #define X_K 1
 #define Y_K 1
+#define HALVES 1 /* X has so many times m rows: 2 of a gated product */
 #endif
 
 #define THREADS 256
@@ -86,7 +87,8 @@ AT_INLINE void at_load(at_around &x) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_constant__ at_arguments a) {
   at_let_next();
-  at_lines l = at_lines_of(a.a, a.sums, a.lda, a.stride_a, X_K ? a.m : a.k, X_K ? a.k : a.m, a.batch);
+  at_lines l = at_lines_of(a.a, a.sums, a.lda, a.stride_a, X_K ? HALVES * a.m : a.k, X_K ? a.k : HALVES * a.m,
+                           a.batch);
   at_u32 block = blockIdx.x;
   if (PAD_Y && (!PAD_X || block >= at_blocks_of(l))) {
     if (PAD_X) block -= at_blocks_of(l);

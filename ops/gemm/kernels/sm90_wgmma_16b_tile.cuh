@@ -43,6 +43,8 @@
 #define SIZE_D ((int)sizeof(at_out))
 #define ROWS (TM / GROUPS)
 #define FM (ROWS / 64)
+/* A gated product's tile has, for each warpgroup, 64 rows of g and then 64 of u, and makes as many rows of D. */
+#define TM_D (GATED ? TM / 2 : TM)
 #define AROUND (ALONG_M * ALONG_N)
 #define CLUSTER (SPLIT * AROUND)
 #define PEERS (ALONG_M + ALONG_N - 1) /* blocks whose copies come here, this one among them */

@@ -48,10 +48,27 @@ static attune_status check_together(const attune_gemm_problem *p) {
     return AT_INVALID("problem.epilogue.bias_gradient is %d, but problem.batch is %lld; only one product has a bias "
                       "gradient",
                       e->bias_gradient, (long long)p->batch);
-  if (e->bias_gradient >= ATTUNE_BIAS_GRADIENT_M && (e->residual || e->clamp))
+  if (e->bias_gradient >= ATTUNE_BIAS_GRADIENT_M && (e->residual || e->clamp || p->scaling.scale_d))
     return AT_INVALID("problem.epilogue.bias_gradient is %d, of D, with a %s; should be without", e->bias_gradient,
-                      e->residual ? "residual" : "clamp");
+                      e->residual ? "residual"
+                      : e->clamp  ? "clamp"
+                                  : "scale_d");
   return ATTUNE_OK;
+}
+
+attune_status at_gemm_check_gated(const attune_gemm_problem *p, at_gemm_c c) {
+  const attune_gemm_epilogue *e = &p->epilogue;
+  const bool m = p->gated == ATTUNE_GATED_M;
+  const int64_t halved = m ? p->m : p->n;
+  if (p->gated > ATTUNE_GATED_N) return AT_INVALID("problem.gated is %d; should be none (0), m (1) or n (2)", p->gated);
+  if (halved % 2)
+    return AT_INVALID("problem.%c is %lld, but problem.gated is %c (%d); should be even: D = f(first half) second half",
+                      m ? 'm' : 'n', (long long)halved, m ? 'm' : 'n', p->gated);
+  if (p->pointers) return AT_INVALID("problem.gated is %d, with arrays of pointers; should be 0", p->gated);
+  if (c != AT_C_NONE) return AT_INVALID("operands.beta is not 0, but problem.gated is %d; should be 0", p->gated);
+  const char *field = e->aux ? "aux" : e->gradient ? "gradient" : e->bias_gradient ? "bias_gradient" : NULL;
+  return field ? AT_INVALID("problem.epilogue.%s is not 0, but problem.gated is %d; should be 0", field, p->gated)
+               : ATTUNE_OK;
 }
 
 static attune_status check_bias_dtype(const attune_gemm_epilogue *e, attune_dtype out, uint8_t *dtype) {
@@ -67,7 +84,7 @@ static attune_status check_bias_dtype(const attune_gemm_epilogue *e, attune_dtyp
  * are ld apart. A written one must not overlap itself. */
 static attune_status check_pitches(const char *name, int64_t packed, int64_t unit, const at_gemm *g, bool written,
                                    int64_t *ld, int64_t *stride) {
-  const int64_t inner = g->m, outer = g->n, batch = g->batch, limit = (int64_t)1 << 59;
+  const int64_t inner = at_gemm_rows_d(g), outer = at_gemm_cols_d(g), batch = g->batch, limit = (int64_t)1 << 59;
   if (*ld == 0) *ld = packed;
   if (*ld < inner || *ld % unit)
     return AT_INVALID("problem.ld_%s is %lld; should be at least %lld%s, or 0 for packed", name, (long long)*ld,
@@ -92,7 +109,7 @@ static attune_status check_pitches(const char *name, int64_t packed, int64_t uni
 }
 
 static attune_status check_matrices(const attune_gemm_problem *p, at_gemm *g) {
-  const int64_t least = g->m > 1 ? g->m : 1;
+  const int64_t rows = at_gemm_rows_d(g), least = rows > 1 ? rows : 1;
   if (g->epilogue.aux) {
     const bool mask = g->epilogue.aux == ATTUNE_AUX_RELU_MASK;
     g->ld_aux = p->ld_aux, g->stride_aux = p->stride_aux;
@@ -118,6 +135,7 @@ attune_status at_gemm_normalise_epilogue(const attune_gemm_problem *p, bool row,
   AT_TRY(check_values(&p->epilogue));
   AT_TRY(check_together(p));
   g->epilogue = row ? swapped(p->epilogue) : p->epilogue;
+  g->scaling.scale_d = p->scaling.scale_d;
   AT_TRY(check_bias_dtype(&p->epilogue, (attune_dtype)g->dtype_out, &g->epilogue.bias_dtype));
   return check_matrices(p, g);
 }
@@ -160,7 +178,9 @@ attune_status at_gemm_check_epilogue_operands(const attune_gemm_epilogue *e, con
 bool at_gemm_put_epilogue(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   const attune_gemm_epilogue e = swap ? swapped(g->epilogue) : g->epilogue;
   const char *wide = e.bias_dtype && e.bias_dtype != g->dtype_out ? ":f32" : "";
+  const bool along_m = (g->gated == ATTUNE_GATED_M) != swap;
   bool ok = true;
+  if (g->gated) ok = ok && at_append(out, size, at, " gated=%c", along_m ? 'm' : 'n');
   if (e.bias) ok = ok && at_append(out, size, at, " bias=%c%s", e.bias == ATTUNE_BIAS_M ? 'm' : 'n', wide);
   if (e.activation) ok = ok && at_append(out, size, at, " %s", activations[e.activation]);
   if (e.gradient) ok = ok && at_append(out, size, at, " gradient");
@@ -194,6 +214,8 @@ bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p) {
     return read_vector(word + 14, gradients, AT_COUNT(gradients), &e->bias_gradient, &e->bias_dtype);
   if (strcmp(word, "aux=input") == 0) return (e->aux = ATTUNE_AUX_INPUT) != 0;
   if (strcmp(word, "aux=mask") == 0) return (e->aux = ATTUNE_AUX_RELU_MASK) != 0;
+  if (strcmp(word, "gated=m") == 0) return (p->gated = ATTUNE_GATED_M) != 0;
+  if (strcmp(word, "gated=n") == 0) return (p->gated = ATTUNE_GATED_N) != 0;
   if (strcmp(word, "gradient") == 0) return (e->gradient = 1) != 0;
   if (strcmp(word, "clamp") == 0) return (e->clamp = 1) != 0;
   return strcmp(word, "residual") == 0 && (e->residual = 1) != 0;

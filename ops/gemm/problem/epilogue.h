@@ -10,8 +10,12 @@
 static inline bool at_gemm_asks_epilogue(const attune_gemm_problem *p) {
   uint64_t all;
   memcpy(&all, &p->epilogue, sizeof all);
-  return all != 0;
+  return (all | p->gated | (p->scaling.scale_d && !at_gemm_8bit(p->dtype))) != 0;
 }
+
+/* Checks a gated problem, not the rest of its epilogue: what is halved, and that it has none of what gated products
+ * have not. INVALID_ARGUMENT. */
+attune_status at_gemm_check_gated(const attune_gemm_problem *p, at_gemm_c c);
 
 /* Checks the caller's epilogue and puts it into *g, whose other fields are complete. `row`: the caller's m and n have
  * changed places. INVALID_ARGUMENT. */
@@ -47,6 +51,15 @@ static inline bool at_gemm_reads_aux(const at_gemm *g) {
   return g->epilogue.aux != ATTUNE_AUX_NONE && g->epilogue.gradient;
 }
 
+/* Of a gated problem: where in the product the u of element (row, column) of D is; its g is at the same place. */
+typedef struct at_gemm_place {
+  int64_t row, column;
+} at_gemm_place;
+static inline at_gemm_place at_gemm_second_half(const at_gemm *g, int64_t row, int64_t column) {
+  return (at_gemm_place){row + (g->gated == ATTUNE_GATED_M ? g->m / 2 : 0),
+                         column + (g->gated == ATTUNE_GATED_N ? g->n / 2 : 0)};
+}
+
 /* From the first byte of aux to behind its last. */
 size_t at_gemm_aux_bytes(const at_gemm *g);
 
@@ -60,6 +73,7 @@ bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p);
 /* The words, for messages. */
 #define AT_GEMM_EPILOGUE_WORDS                                                                           \
   "bias=m or bias=n (:f32), relu, gelu, gelu_tanh, silu, sigmoid, tanh, aux=input, aux=mask, gradient, " \
+  "gated=m, gated=n, "                                                                                   \
   "bias-gradient=a "                                                                                     \
   "(b, m, n), residual, clamp"
 

@@ -18,7 +18,7 @@ static at_extent extent_of(const void *data, size_t element, int64_t rows, int64
 /* D, A, B and, where it is apart from D, C: by AT_GEMM_SPAN; how many. */
 static int extents_of(const at_gemm *g, const at_gemm_operands *o, at_extent out[AT_PLAN_SPANS]) {
   const size_t in = attune_dtype_size((attune_dtype)g->dtype), result = attune_dtype_size((attune_dtype)g->dtype_out);
-  out[AT_GEMM_SPAN_D] = extent_of(o->d, result, g->m, g->n, g->ldd, g->stride_d, g->batch);
+  out[AT_GEMM_SPAN_D] = extent_of(o->d, result, at_gemm_rows_d(g), at_gemm_cols_d(g), g->ldd, g->stride_d, g->batch);
   out[AT_GEMM_SPAN_A] = extent_of(o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
   out[AT_GEMM_SPAN_B] = extent_of(o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   if (g->c == AT_C_SEPARATE)
@@ -68,7 +68,8 @@ static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap,
   if (at_gemm_reads_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
   if (g->epilogue.residual)
     out[count++] = (named_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
-                                                        g->m, g->n, g->ld_residual, g->stride_residual, g->batch)};
+                                                        at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual,
+                                                        g->stride_residual, g->batch)};
   return count;
 }
 

@@ -21,7 +21,7 @@ static inline bool is_known(attune_dtype dtype) {
   return (unsigned)dtype - 1u < 4u || at_gemm_complex(dtype);
 }
 
-/* Pointers, or what is reserved. */
+/* Pointers, halves, or what is reserved. */
 static inline bool has_more(const attune_gemm_problem *p) {
   uint64_t all;
   _Static_assert(offsetof(attune_gemm_problem, ld_aux) - offsetof(attune_gemm_problem, pointers) == sizeof all, "");
@@ -144,6 +144,10 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   matrix b = {.inner = (p->trans_b != ATTUNE_N) != row ? n : k, .ld = p->ldb, .stride = p->stride_b};
   matrix c = {.inner = row ? n : m, .outer = row ? m : n, .ld = p->ldc, .stride = p->stride_c};
   matrix d = {.inner = c.inner, .outer = c.outer, .ld = p->ldd, .stride = p->stride_d};
+  if (AT_UNLIKELY(p->gated)) {
+    AT_TRY(at_gemm_check_gated(p, use.c));
+    *((p->gated == ATTUNE_GATED_M) == row ? &d.outer : &d.inner) /= 2;
+  }
   a.outer = (p->trans_a != ATTUNE_N) != row ? m : k;
   b.outer = (p->trans_b != ATTUNE_N) != row ? k : n;
   if (AT_UNLIKELY((status = check_matrix('a', &a, batch, false)) != ATTUNE_OK)) return status;
@@ -177,7 +181,8 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .accuracy = accuracy_of(p),
                  .deterministic = p->contract.deterministic != 0,
                  .c = (uint8_t)use.c,
-                 .alignment = use.alignment};
+                 .alignment = use.alignment,
+                 .gated = p->gated && row ? (uint8_t)(ATTUNE_GATED_M + ATTUNE_GATED_N - p->gated) : p->gated};
   if (AT_UNLIKELY(at_gemm_8bit(p->dtype))) AT_TRY(at_gemm_normalise_scaling(p, row, g));
   if (AT_UNLIKELY(p->pointers)) at_gemm_normalise_pointers(p, g);
   return AT_LIKELY(!at_gemm_asks_epilogue(p)) ? ATTUNE_OK : at_gemm_normalise_epilogue(p, row, g);
@@ -223,7 +228,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
     return fail_operands(p, o, products);
   uintptr_t all = inputs | outputs;
   if (AT_UNLIKELY(at_gemm_asks_epilogue(p))) AT_TRY(at_gemm_check_epilogue_operands(&p->epilogue, o, dtype_out, &all));
-  if (AT_UNLIKELY(at_gemm_8bit(p->dtype)))
+  if (AT_UNLIKELY(at_gemm_8bit(p->dtype) || at_gemm_asks_scaling(p)))
     AT_TRY(at_gemm_check_scaling_operands(&p->scaling, dtype_out, reads_c, false, o, &all));
   use->alignment = at_alignment_of(all);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
@@ -280,7 +285,8 @@ static void add_epilogue_buffers(const at_gemm *g, at_buffer *out, int *count) {
   }
   if (g->epilogue.residual) {
     out[*count] = of_matrix;
-    out[*count].bytes = extent(g->m, g->n, g->ld_residual, g->stride_residual, g->batch, result);
+    out[*count].bytes =
+        extent(at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual, g->stride_residual, g->batch, result);
     out[(*count)++].input = true;
   }
   if (g->epilogue.aux) {
@@ -308,7 +314,7 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   out[AT_GEMM_A].bytes = extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in);
   out[AT_GEMM_B].bytes = extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in);
   out[AT_GEMM_D] = other;
-  out[AT_GEMM_D].bytes = extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result);
+  out[AT_GEMM_D].bytes = extent(at_gemm_rows_d(g), at_gemm_cols_d(g), g->ldd, g->stride_d, g->batch, result);
   out[AT_GEMM_D].input = g->c == AT_C_INPLACE;
   out[AT_GEMM_D].output = true;
   *count = 3;
@@ -320,7 +326,7 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
     out[(*count)++].input = true;
   }
   if (AT_UNLIKELY(at_gemm_has_epilogue(g))) add_epilogue_buffers(g, out, count);
-  if (AT_UNLIKELY(at_gemm_8bit(g->dtype))) at_gemm_add_scaling_buffers(g, out, count);
+  if (AT_UNLIKELY(at_gemm_8bit(g->dtype) || g->scaling.scale_d)) at_gemm_add_scaling_buffers(g, out, count);
   if (g->pointers) at_gemm_add_arrays(g, out, count);
   return ATTUNE_OK;
 }

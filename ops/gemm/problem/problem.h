@@ -33,22 +33,23 @@ typedef struct at_gemm {
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
   uint8_t pointers;  /* attune_pointers; the strides are then those of matrices that are tuned with (arrays.h) */
-  uint8_t spare[7];  /* 0 */
+  uint8_t gated;     /* attune_gated: D has half of the rows, or of the columns */
+  uint8_t spare[6];  /* 0 */
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == 18 * 8 + 8 + 16, "a normalised problem is the key: no padding");
-
-/* Does something follow the product? */
-static inline bool at_gemm_has_epilogue(const at_gemm *g) {
-  uint64_t all;
-  memcpy(&all, &g->epilogue, sizeof all);
-  return all != 0;
-}
-_Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
 
 /* Products of elements of 8 bits, which may have scales. */
 static inline bool at_gemm_8bit(unsigned dtype) {
   return dtype == ATTUNE_I8 || dtype == ATTUNE_F8E4M3 || dtype == ATTUNE_F8E5M2;
 }
+
+/* Does something follow the product? */
+static inline bool at_gemm_has_epilogue(const at_gemm *g) {
+  uint64_t all;
+  memcpy(&all, &g->epilogue, sizeof all);
+  return (all | g->gated | (g->scaling.scale_d && !at_gemm_8bit(g->dtype))) != 0;
+}
+_Static_assert(sizeof(attune_gemm_epilogue) == sizeof(uint64_t), "an epilogue is one word");
 
 /* Is it a product alone, of types of 16 bits and more, of one matrix or of matrices at equal distances? */
 static inline bool at_gemm_plain_product(const at_gemm *g) {
@@ -91,6 +92,14 @@ static inline int64_t at_gemm_rows_b(const at_gemm *g) {
 }
 static inline int64_t at_gemm_cols_b(const at_gemm *g) {
   return g->trans_b ? g->k : g->n;
+}
+
+/* Of D, and of a residual. */
+static inline int64_t at_gemm_rows_d(const at_gemm *g) {
+  return g->gated == ATTUNE_GATED_M ? g->m / 2 : g->m;
+}
+static inline int64_t at_gemm_cols_d(const at_gemm *g) {
+  return g->gated == ATTUNE_GATED_N ? g->n / 2 : g->n;
 }
 
 /* The matrices of a caller's batch. Below 0: there is no such batch. */

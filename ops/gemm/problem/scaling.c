@@ -67,13 +67,20 @@ static attune_status check_i8(const attune_gemm_problem *p, attune_dtype out) {
   return ATTUNE_OK;
 }
 
+/* Other types have a scale of D that an epilogue makes, and no more. */
+static attune_status check_wide(const attune_gemm_problem *p) {
+  attune_gemm_problem others = *p;
+  others.scaling.scale_d = 0;
+  if (at_gemm_asks_scaling(&others) || (p->scaling.scale_d && at_gemm_complex(p->dtype)))
+    return AT_INVALID("problem.scaling is not 0 with %s inputs; should be zeros%s: scales are for f8e4m3, f8e5m2 and "
+                      "i8",
+                      attune_dtype_name(p->dtype), at_gemm_complex(p->dtype) ? "" : " but for scale_d");
+  return check_values(&p->scaling);
+}
+
 attune_status at_gemm_check_scaling(const attune_gemm_problem *p, attune_dtype out) {
   const attune_gemm_scaling *s = &p->scaling;
-  if (!at_gemm_8bit(p->dtype))
-    return at_gemm_asks_scaling(p) ? AT_INVALID("problem.scaling is not 0 with %s inputs; should be zeros: scales are "
-                                                "for f8e4m3, f8e5m2 and i8",
-                                                attune_dtype_name(p->dtype))
-                                   : ATTUNE_OK;
+  if (!at_gemm_8bit(p->dtype)) return at_gemm_asks_scaling(p) ? check_wide(p) : ATTUNE_OK;
   AT_TRY(check_values(s));
   AT_TRY(p->dtype == ATTUNE_I8 ? check_i8(p, out) : check_f8(p, out));
   if (s->scale_d && out != ATTUNE_I8 && !is_f8(out))

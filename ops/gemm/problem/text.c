@@ -22,7 +22,7 @@ static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
 static bool put_contract(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   bool ok = at_text_put_accuracy(out, size, at, (attune_accuracy)g->accuracy, g->deterministic);
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
-  ok = ok && (!at_gemm_8bit(g->dtype) || at_gemm_put_scaling(g, swap, out, size, at));
+  ok = ok && ((!at_gemm_8bit(g->dtype) && !g->scaling.scale_d) || at_gemm_put_scaling(g, swap, out, size, at));
   if (g->pointers) ok = ok && at_append(out, size, at, " pointers=%s", at_gemm_pointers_names[g->pointers]);
   ok = ok && (!at_gemm_has_epilogue(g) || at_gemm_put_epilogue(g, swap, out, size, at));
   return ok && at_text_put_limits(out, size, at, g->alignment, g->workspace_cap);
@@ -46,13 +46,14 @@ static int shapes(const at_gemm *g, bool swap, shape out[SHAPES]) {
   out[count++] = swap ? b : a;
   out[count++] = swap ? a : b;
   if (g->c == AT_C_SEPARATE) out[count++] = (shape){"ldc", "stride_c", g->m, g->n, g->ldc, g->stride_c};
-  out[count++] = (shape){"ldd", "stride_d", g->m, g->n, g->ldd, g->stride_d};
+  out[count++] = (shape){"ldd", "stride_d", at_gemm_rows_d(g), at_gemm_cols_d(g), g->ldd, g->stride_d};
   if (g->epilogue.aux)
     out[count++] =
         (shape){"ld_aux", "stride_aux", g->epilogue.aux == ATTUNE_AUX_RELU_MASK ? (g->m + 127) / 128 * 128 : g->m,
                 g->n,     g->ld_aux,    g->stride_aux};
   if (g->epilogue.residual)
-    out[count++] = (shape){"ld_residual", "stride_residual", g->m, g->n, g->ld_residual, g->stride_residual};
+    out[count++] = (shape){"ld_residual",     "stride_residual", at_gemm_rows_d(g),
+                           at_gemm_cols_d(g), g->ld_residual,    g->stride_residual};
   return count;
 }
 

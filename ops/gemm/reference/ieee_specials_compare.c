@@ -252,25 +252,74 @@ static rule judge_epilogue(const comparison *c, const element *e, int64_t b, int
   return judge_y(c, e, b, i, j, copysign((double)INFINITY, z), value);
 }
 
+/* Element (i, j) of a product of real matrices. */
+static element product_at(const comparison *c, int64_t b, int64_t i, int64_t j) {
+  const at_reference *r = c->r;
+  const at_gemm *g = &r->g;
+  const int64_t row = (g->stride_a ? b * g->m : 0) + i, column = (g->stride_b ? b * g->n : 0) + j;
+  element e = {.row = c->row_roles[row], .column = c->column_roles[column]};
+  if (e.row || e.column) {
+    multiply(c, row, column, &e);
+  } else {
+    e.product = at_reference_product(r, (size_t)((b * g->n + j) * g->m + i));
+    e.magnitude = r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
+  }
+  return e;
+}
+
+/* D of a gated product whose g and u are so large; 1: beyond D's largest number they are infinity. */
+static bool gated_fits(const comparison *c, const element e[2], int64_t b, int64_t i, int64_t j, double value,
+                       const int beyond[2]) {
+  double sum[2], error[2];
+  for (int half = 0; half < 2; half++) {
+    sum[half] = c->alpha * e[half].product;
+    error[half] = c->r->gamma * fabs(c->alpha) * e[half].magnitude;
+    if (beyond[half] && fabs(sum[half]) >= c->most) sum[half] = copysign((double)INFINITY, sum[half]);
+  }
+  const at_epilogue_element x = at_epilogue_expect_gated(c->r, &c->s, b, i, j, sum, error);
+  const double y = fabs(x.y) >= c->most ? copysign((double)INFINITY, x.y) : x.y;
+  if (!isfinite(sum[0]) || !isfinite(sum[1])) {
+    /* f(-Inf) as a limit or as Inf times 0, and then times u: a number, Inf or NaN */
+    if (!isnan(sum[0]) && !isnan(sum[1]) && isnan(x.y)) return true;
+    if (sum[0] == -(double)INFINITY && c->r->g.epilogue.activation > ATTUNE_ACTIVATION_RELU) return true;
+  }
+  if (isnan(y)) return isnan(value);
+  if (isinf(y)) return value == y;
+  return isfinite(value) && fabs(value - y) <= x.y_error + c->u * fabs(y) + 4.0 * c->tiny;
+}
+
+static rule compare_gated(const comparison *c, int64_t b, int64_t i, int64_t j, double value) {
+  static const int beyond[][2] = {{0, 0}, {1, 1}, {1, 0}, {0, 1}};
+  const at_gemm_place up = at_gemm_second_half(&c->r->g, i, j);
+  const element e[2] = {product_at(c, b, i, j), product_at(c, b, up.row, up.column)};
+  if (isinf(c->alpha) && !isfinite(value)) return RULES;
+  for (size_t way = 0; way < AT_COUNT(beyond); way++)
+    if (gated_fits(c, e, b, i, j, value, beyond[way])) return RULES;
+  const element *worse = e[0].row || e[0].column ? &e[0] : &e[1];
+  if (!isfinite(c->alpha * e[0].product) || !isfinite(c->alpha * e[1].product))
+    return why_not_finite(c, worse, isnan(e[0].product) || isnan(e[1].product));
+  if (!isfinite(value)) return FINITE;
+  if (has_denormal(c, &e[0]) || has_denormal(c, &e[1])) return DENORMALS;
+  return worse->row || worse->column ? ZEROS : SCALARS;
+}
+
 static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;
   const int64_t row = g->stride_a ? b * g->m : 0, column = (g->stride_b ? b * g->n : 0) + j;
   const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
   uint32_t lost = 0;
-  for (int64_t i = 0; i < g->m; i++) {
-    element e = {.row = c->row_roles[row + i], .column = c->column_roles[column]};
-    if (r->parts == 2) {
-      const rule broken = compare_complex(c, &e, b, i, j);
+  for (int64_t i = 0; i < at_gemm_rows_d(g); i++) {
+    if (r->parts == 2 || g->gated) {
+      element e = {.row = c->row_roles[row + i], .column = c->column_roles[column]};
+      const rule broken =
+          g->gated
+              ? compare_gated(c, b, i, j, at_reference_value(c->output, (attune_dtype)g->dtype_out, first + (size_t)i))
+              : compare_complex(c, &e, b, i, j);
       if (broken != RULES) lost |= UINT32_C(1) << broken;
       continue;
     }
-    if (e.row || e.column) {
-      multiply(c, row + i, column, &e);
-    } else {
-      e.product = at_reference_product(r, at + (size_t)i);
-      e.magnitude = r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
-    }
+    element e = product_at(c, b, i, j);
     const int turn = r->added ? at_special_c_turn(g, c->c.c, i, j, g->stride_c ? b : 0) : -1;
     if (r->added) e.c = turn < 0 ? r->added[at + (size_t)i] : at_special_c_number(g, turn);
     if (c->beta != 0.0) e.addend = c->beta * e.c;
@@ -284,11 +333,11 @@ static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
 static void compare_share(void *arg, const at_team *team) {
   comparison *c = arg;
   const at_gemm *g = &c->r->g;
-  const int64_t columns = g->n * g->batch;
+  const int64_t each = at_gemm_cols_d(g), columns = each * g->batch;
   uint32_t lost = 0;
   for (int64_t column = team->rank; column < columns; column += team->size)
     if (column % c->step == 0 || column < FIRST_COLUMNS || column >= columns - LAST_COLUMNS)
-      lost |= compare_column(c, column / g->n, column % g->n);
+      lost |= compare_column(c, column / each, column % each);
   c->lost[team->rank] = lost;
 }
 

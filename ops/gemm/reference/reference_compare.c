@@ -45,11 +45,27 @@ static double addend_of(const comparison *c, size_t at, int64_t i, double *size)
   return times(c->s.beta, c->s.beta_imag, z, (int)(i & 1));
 }
 
+/* alpha A B of element (i, j) of a gated product, with its error: there is no C. */
+static double gated_sum(const comparison *c, int64_t b, int64_t i, int64_t j, double *error) {
+  const at_reference *r = c->r;
+  const at_gemm *g = &r->g;
+  *error = r->gamma * r->row_norms[b * g->m + i] * fabs(c->s.alpha) * r->column_norms[b * g->n + j];
+  return scaled(c, (size_t)((b * g->n + j) * g->m), i);
+}
+
+static at_epilogue_element expect_gated(const comparison *c, int64_t b, int64_t i, int64_t j) {
+  const at_gemm_place up = at_gemm_second_half(&c->r->g, i, j);
+  double error[2];
+  const double sum[2] = {gated_sum(c, b, i, j, &error[0]), gated_sum(c, b, up.row, up.column, &error[1])};
+  return at_epilogue_expect_gated(c->r, &c->s, b, i, j, sum, error);
+}
+
 /* An element of D and of aux with an epilogue, `sum` before it with its error. */
 static double compare_epilogue(const comparison *c, int64_t b, int64_t i, int64_t j, double sum, double error,
                                double value) {
   const attune_dtype dtype = (attune_dtype)c->r->g.dtype_out;
-  const at_epilogue_element e = at_epilogue_expect(c->r, &c->s, b, i, j, sum, error);
+  const at_epilogue_element e =
+      c->r->g.gated ? expect_gated(c, b, i, j) : at_epilogue_expect(c->r, &c->s, b, i, j, sum, error);
   const double fraction = fabs(value - e.y) / (e.y_error + at_reference_roundoff(dtype) * fabs(e.y) +
                                                at_reference_underflow(dtype) + at_reference_underflow(dtype));
   const double aux = at_epilogue_compare_aux(c->r, c->outputs, b, i, j, &e);
@@ -64,13 +80,13 @@ static double compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;
   const attune_dtype dtype = at_gemm_part(g->dtype_out);
-  const int64_t rows = g->m * r->parts;
+  const int64_t rows = g->m * r->parts, rows_d = at_gemm_rows_d(g) * r->parts;
   const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
                column = hypot(c->s.alpha, c->s.alpha_imag) * r->column_norms[b * g->n + j];
   const double twice = r->added && (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) ? u : 0.0;
   const size_t first = (size_t)((g->stride_d * b + g->ldd * j) * r->parts), at = (size_t)((b * g->n + j) * rows);
   double worst = 0.0;
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = 0; i < rows_d; i++) {
     double added = 0.0;
     const double addend = addend_of(c, at, i, &added);
     const double product = scaled(c, at, i), expected = product + addend,
@@ -104,11 +120,11 @@ static bool gap_untouched(const comparison *c, int64_t b, int64_t j) {
 
 static void compare_share(void *arg, const at_team *team) {
   comparison *c = arg;
-  const at_gemm *g = &c->r->g;
+  const int64_t columns = at_gemm_cols_d(&c->r->g);
   double worst = 0.0;
-  for (int64_t column = team->rank; column < g->n * g->batch; column += team->size) {
+  for (int64_t column = team->rank; column < columns * c->r->g.batch; column += team->size) {
     if (c->until_ns != AT_NO_LIMIT && at_now_ns() >= c->until_ns) break;
-    const int64_t b = column / g->n, j = column % g->n;
+    const int64_t b = column / columns, j = column % columns;
     const double here = !gap_untouched(c, b, j) ? INFINITY
                         : c->r->scaled ? at_reference_scaled_column(c->r, c->s, c->output, b, j, c->amax[team->rank])
                                        : compare_column(c, b, j);

@@ -48,9 +48,11 @@ static double *vector_of(const void *data, attune_dtype dtype, int64_t count) {
 }
 
 static double *matrix_of(const at_gemm *g, const void *data, int64_t ld, int64_t stride) {
-  double *out = at_alloc_large((size_t)(g->m * g->n * g->batch) * sizeof *out);
+  const int64_t rows = at_gemm_rows_d(g), columns = at_gemm_cols_d(g);
+  double *out = at_alloc_large((size_t)(rows * columns * g->batch) * sizeof *out);
   for (int64_t b = 0; out && b < g->batch; b++)
-    at_reference_convert(out + b * g->m * g->n, data, (attune_dtype)g->dtype_out, (size_t)(stride * b), g->m, g->n, ld);
+    at_reference_convert(out + b * rows * columns, data, (attune_dtype)g->dtype_out, (size_t)(stride * b), rows,
+                         columns, ld);
   return out;
 }
 
@@ -97,6 +99,7 @@ attune_status at_epilogue_reference_create(struct at_epilogue_reference **out, c
   if (!e || (wanted.bias && !e->bias) || (wanted.residual && !e->residual) || (aux && !e->aux) ||
       (inputs && (!e->sums || !e->magnitudes)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
+  e->scale = g->scaling.scale_d ? (double)*(const float *)seen[place[AT_GEMM_SCALE_D]] : 1.0;
   if (inputs) add_up(e, g, seen[wanted.bias_gradient == ATTUNE_BIAS_GRADIENT_A ? AT_GEMM_A : AT_GEMM_B]);
   return ATTUNE_OK;
 }
@@ -117,38 +120,75 @@ static double accumulator_roundoff(const at_gemm *g) {
   return g->dtype == ATTUNE_F64 ? 0x1p-53 : 0x1p-24;
 }
 
+/* Halves may be rounded on the way: before the bias, and as the activation's argument. */
+static double step_of(const at_gemm *g) {
+  const attune_dtype out = (attune_dtype)g->dtype_out;
+  return out == ATTUNE_F16 || out == ATTUNE_BF16 ? at_reference_roundoff(out) : 4.0 * accumulator_roundoff(g);
+}
+
+/* z of element (i, j) of the product. */
+static at_epilogue_element with_bias(const at_reference *r, int64_t i, int64_t j, double sum, double error) {
+  const at_gemm *g = &r->g;
+  const double bias = !g->epilogue.bias ? 0.0 : r->epilogue->bias[g->epilogue.bias == ATTUNE_BIAS_M ? i : j];
+  return (at_epilogue_element){.z = sum + bias,
+                               .z_error = error + step_of(g) * fabs(sum) +
+                                          2.0 * accumulator_roundoff(g) * (fabs(sum) + fabs(bias))};
+}
+
+static void activate_z(const at_gemm *g, at_epilogue_element *x) {
+  const int activation = g->epilogue.activation;
+  const double u = accumulator_roundoff(g), step = step_of(g);
+  const bool bounded = activation == ATTUNE_ACTIVATION_SIGMOID || activation == ATTUNE_ACTIVATION_TANH;
+  x->y = activate(activation, x->z);
+  x->y_error = activation ? STEEPEST * (x->z_error + step * fabs(x->z)) : x->z_error;
+  if (activation > ATTUNE_ACTIVATION_RELU) x->y_error += (step + 16.0 * u) * (bounded ? 1.0 : fabs(x->z));
+}
+
+/* The rest, of element (i, j) of D. */
+static void finish(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i, int64_t j,
+                   at_epilogue_element *x) {
+  const at_gemm *g = &r->g;
+  if (g->epilogue.residual) {
+    const double more = r->epilogue->residual[(b * at_gemm_cols_d(g) + j) * at_gemm_rows_d(g) + i];
+    x->y_error += step_of(g) * fabs(x->y) + accumulator_roundoff(g) * fabs(more);
+    x->y += more;
+  }
+  if (g->epilogue.clamp) x->y = x->y < s->clamp_min ? s->clamp_min : x->y > s->clamp_max ? s->clamp_max : x->y;
+  x->y *= r->epilogue->scale;
+  x->y_error = fabs(r->epilogue->scale) * x->y_error + accumulator_roundoff(g) * fabs(x->y);
+}
+
 at_epilogue_element at_epilogue_expect(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i, int64_t j,
                                        double sum, double error) {
   const at_gemm *g = &r->g;
   const attune_gemm_epilogue e = g->epilogue;
-  const struct at_epilogue_reference *o = r->epilogue;
-  const size_t at = (size_t)((b * g->n + j) * g->m + i);
-  const attune_dtype out = (attune_dtype)g->dtype_out;
-  /* Halves may be rounded on the way: before the bias, and as the activation's argument. */
-  const double u = accumulator_roundoff(g),
-               step = out == ATTUNE_F16 || out == ATTUNE_BF16 ? at_reference_roundoff(out) : 4.0 * u;
-  const double bias = !e.bias ? 0.0 : o->bias[e.bias == ATTUNE_BIAS_M ? i : j];
-  at_epilogue_element x = {.z = sum + bias};
-  x.z_error = error + step * fabs(sum) + 2.0 * u * (fabs(sum) + fabs(bias));
+  at_epilogue_element x = with_bias(r, i, j, sum, error);
   if (e.gradient) {
-    const double slope = derivative(e.activation, o->aux[at]);
+    const double aux = r->epilogue->aux[(b * g->n + j) * g->m + i], slope = derivative(e.activation, aux);
     x.y = e.activation == ATTUNE_ACTIVATION_RELU && slope == 0.0 ? 0.0 : x.z * slope;
     x.y_error = fabs(slope) * x.z_error;
-    if (e.activation != ATTUNE_ACTIVATION_RELU) x.y_error += 32.0 * u * fabs(x.z) * (1.0 + fabs(o->aux[at]));
-  } else if (e.activation) {
-    const bool bounded = e.activation == ATTUNE_ACTIVATION_SIGMOID || e.activation == ATTUNE_ACTIVATION_TANH;
-    x.y = activate(e.activation, x.z);
-    x.y_error = STEEPEST * (x.z_error + step * fabs(x.z));
-    if (e.activation != ATTUNE_ACTIVATION_RELU) x.y_error += (step + 16.0 * u) * (bounded ? 1.0 : fabs(x.z));
+    if (e.activation != ATTUNE_ACTIVATION_RELU)
+      x.y_error += 32.0 * accumulator_roundoff(g) * fabs(x.z) * (1.0 + fabs(aux));
   } else {
-    x.y = x.z;
-    x.y_error = x.z_error;
+    activate_z(g, &x);
   }
-  if (e.residual) {
-    x.y_error += step * fabs(x.y) + u * fabs(o->residual[at]);
-    x.y += o->residual[at];
-  }
-  if (e.clamp) x.y = x.y < s->clamp_min ? s->clamp_min : x.y > s->clamp_max ? s->clamp_max : x.y;
+  finish(r, s, b, i, j, &x);
+  return x;
+}
+
+at_epilogue_element at_epilogue_expect_gated(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i,
+                                             int64_t j, const double sum[2], const double error[2]) {
+  const at_gemm *g = &r->g;
+  const at_gemm_place up = at_gemm_second_half(g, i, j);
+  at_epilogue_element x = with_bias(r, i, j, sum[0], error[0]), u = with_bias(r, up.row, up.column, sum[1], error[1]);
+  activate_z(g, &x);
+  const double tiny = at_reference_underflow((attune_dtype)g->dtype_out);
+  x.y_error += tiny;
+  u.z_error += step_of(g) * fabs(u.z) + tiny;
+  x.y_error =
+      fabs(u.z) * x.y_error + (fabs(x.y) + x.y_error) * u.z_error + 2.0 * accumulator_roundoff(g) * fabs(x.y * u.z);
+  x.y *= u.z;
+  finish(r, s, b, i, j, &x);
   return x;
 }
 

@@ -9,6 +9,7 @@
 /* The operands of an epilogue as they were, in float64: matrices m x n x batch, packed. NULL: there is none. */
 struct at_epilogue_reference {
   double *bias, *residual, *aux; /* aux: of a gradient; of a mask 1 and -1 */
+  double scale;                  /* of D; 1: there is none */
   double *sums, *magnitudes;     /* of A or B, for their bias gradient: of elements and of their absolute values */
 };
 
@@ -24,6 +25,10 @@ typedef struct at_epilogue_element {
 } at_epilogue_element;
 at_epilogue_element at_epilogue_expect(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i, int64_t j,
                                        double sum, double error);
+
+/* D of a gated product: `sum` and `error` are those of its g and of its u. */
+at_epilogue_element at_epilogue_expect_gated(const at_reference *r, const at_gemm_scalars *s, int64_t b, int64_t i,
+                                             int64_t j, const double sum[2], const double error[2]);
 
 /* The error of aux, where it is written, and of a bias gradient as fractions of what is allowed; infinity for a byte
  * between aux's columns that was changed. */

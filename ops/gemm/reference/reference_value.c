@@ -40,10 +40,10 @@ void at_reference_convert(double *to, const void *from, attune_dtype dtype, size
 const unsigned char *at_reference_gap(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j,
                                       size_t *bytes) {
   const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
-  const int64_t end = g->stride_d * b + g->ldd * j + g->m;
-  const int64_t next = j + 1 < g->n       ? g->stride_d * b + g->ldd * (j + 1)
-                       : b + 1 < g->batch ? g->stride_d * (b + 1)
-                                          : end;
+  const int64_t end = g->stride_d * b + g->ldd * j + at_gemm_rows_d(g);
+  const int64_t next = j + 1 < at_gemm_cols_d(g) ? g->stride_d * b + g->ldd * (j + 1)
+                       : b + 1 < g->batch        ? g->stride_d * (b + 1)
+                                                 : end;
   *bytes = (size_t)(next - end) * element;
   return output + (size_t)end * element;
 }
@@ -51,7 +51,7 @@ const unsigned char *at_reference_gap(const at_gemm *g, const unsigned char *out
 uint64_t at_reference_gaps(const at_gemm *g, const void *output) {
   uint64_t hash = 0;
   for (int64_t b = 0; b < g->batch; b++)
-    for (int64_t j = 0; j < g->n; j++) {
+    for (int64_t j = 0; j < at_gemm_cols_d(g); j++) {
       size_t bytes = 0;
       const unsigned char *gap = at_reference_gap(g, output, b, j, &bytes);
       if (bytes) hash = XXH3_64bits_withSeed(gap, bytes, hash);

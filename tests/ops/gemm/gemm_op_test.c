@@ -2,6 +2,7 @@
  * gemm_op_test.c: gemm as the conformance tests see it: the cases of gemm_cases.h, real ones with
  * epilogues, and batches whose matrices arrays of pointers name. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "ops/gemm/host/host_reference.h"
 #include "ops/gemm/problem/epilogue.h"
@@ -14,6 +15,19 @@ enum { EPILOGUES = 420, ARRAYS = 260 };
 
 static int draw(uint64_t *state, int count) {
   return (int)(at_splitmix64(state) % (uint64_t)count);
+}
+
+/* Of a problem without C whose side is even; what gated products do not have goes. */
+static void draw_scale(uint64_t *state, attune_gemm_problem *p) {
+  p->scaling.scale_d = p->epilogue.bias_gradient < ATTUNE_BIAS_GRADIENT_M && draw(state, 4) == 0;
+}
+
+static void draw_gated(uint64_t *state, at_gemm_c c, attune_gemm_problem *p) {
+  const uint8_t gated = (uint8_t)(1 + draw(state, 2));
+  if (draw(state, 3) || c != AT_C_NONE || (gated == ATTUNE_GATED_M ? p->m : p->n) % 2) return;
+  p->gated = gated;
+  p->epilogue.aux = p->epilogue.gradient = p->epilogue.bias_gradient = 0;
+  if (!p->epilogue.bias) p->epilogue.bias_dtype = 0;
 }
 
 /* Forward or backward, with each part now and then; a problem of a few elements has no mask, whose bits chance may set
@@ -56,6 +70,8 @@ static bool case_at(int index, void *problem) {
     uint64_t state = (uint64_t)more * 0x9E3779B97F4A7C15u + 777;
     if (at_gemm_complex(c.problem.dtype)) return false;
     draw_epilogue(&state, &c.problem);
+    draw_gated(&state, c.c, &c.problem);
+    draw_scale(&state, &c.problem);
     if (c.alignment < 4) c.alignment = 4; /* of a bias in f32 */
   }
   const at_gemm_use use = {.c = c.c, .alignment = (uint8_t)c.alignment};
@@ -121,7 +137,35 @@ static void follow(const at_gemm *g, const attune_gemm_operands *o, int64_t b, i
     x *= e.aux == ATTUNE_AUX_INPUT ? slope(e.activation, get(o->aux, g->dtype_out, aux)) : bits[aux / 8] >> aux % 8 & 1;
   if (e.residual) x += get(o->residual, g->dtype_out, g->stride_residual * b + g->ld_residual * j + i);
   if (e.clamp) x = fmin(fmax(x, o->clamp_min), o->clamp_max);
+  if (g->scaling.scale_d) x *= (double)*o->scale_d;
   put(o->d, g->dtype_out, at, x);
+}
+
+/* D of a gated problem: the product goes elsewhere. */
+static void gate(const at_gemm *g, const attune_gemm_operands *o) {
+  at_gemm product = *g;
+  attune_gemm_operands into = *o;
+  const bool rows = g->gated == ATTUNE_GATED_M;
+  product.ldd = g->m, product.stride_d = g->m * g->n;
+  into.d = malloc((size_t)(product.stride_d * g->batch) * attune_dtype_size((attune_dtype)g->dtype_out));
+  for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(&product, &into, b, 0, g->m, 0, g->n);
+  for (int64_t b = 0; b < g->batch; b++)
+    for (int64_t j = 0; j < (rows ? g->n : g->n / 2); j++)
+      for (int64_t i = 0; i < (rows ? g->m / 2 : g->m); i++) {
+        double half[2];
+        for (int h = 0; h < 2; h++) {
+          const int64_t row = i + (rows && h ? g->m / 2 : 0), column = j + (!rows && h ? g->n / 2 : 0);
+          half[h] = get(into.d, g->dtype_out, product.stride_d * b + g->m * column + row);
+          if (g->epilogue.bias)
+            half[h] += get(o->bias, g->epilogue.bias_dtype, g->epilogue.bias == ATTUNE_BIAS_M ? row : column);
+        }
+        double x = (double)function(g->epilogue.activation, (long double)half[0]) * half[1];
+        if (g->epilogue.residual) x += get(o->residual, g->dtype_out, g->stride_residual * b + g->ld_residual * j + i);
+        if (g->epilogue.clamp) x = fmin(fmax(x, o->clamp_min), o->clamp_max);
+        if (g->scaling.scale_d) x *= (double)*o->scale_d;
+        put(o->d, g->dtype_out, g->stride_d * b + g->ldd * j + i, x);
+      }
+  free(into.d);
 }
 
 static void sum_up(const at_gemm *g, const attune_gemm_operands *o) {
@@ -150,6 +194,10 @@ static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], co
     o.b = pointers[AT_GEMM_B];
     o.d = pointers[AT_GEMM_D];
     o.c = pointers[g->c == AT_C_SEPARATE ? AT_GEMM_C : AT_GEMM_D];
+  }
+  if (g->gated) {
+    gate(g, &o);
+    return;
   }
   for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, &o, b, 0, g->m, 0, g->n);
   if (!at_gemm_has_epilogue(g)) return;

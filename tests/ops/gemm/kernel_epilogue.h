@@ -20,6 +20,7 @@ static inline void draw_epilogue(at_gemm *g) {
   e->gradient = e->activation != ATTUNE_ACTIVATION_NONE && draw(3) == 0;
   e->aux = e->gradient || draw(3) == 0 ? ATTUNE_AUX_INPUT : ATTUNE_AUX_NONE;
   if (e->gradient && e->activation == ATTUNE_ACTIVATION_RELU && draw(2)) e->aux = ATTUNE_AUX_RELU_MASK;
+  g->scaling.scale_d = draw(4) == 0;
   if (e->bias) e->bias_dtype = draw(2) && g->dtype_out != ATTUNE_F64 ? ATTUNE_F32 : g->dtype_out;
   if (e->residual) g->ld_residual = g->m + (draw(2) ? 0 : 8 * draw(2) + draw(2));
   if (e->aux) g->ld_aux = e->aux == ATTUNE_AUX_RELU_MASK ? (g->m + 127) / 128 * 128 : g->m + (draw(2) ? 0 : draw(9));
@@ -82,6 +83,8 @@ static inline extras follow(gemm_case *t) {
                     calloc(all, sizeof *x.z)};
   assert_true(x.z && x.z_weight);
   t->operands.bias = x.bias, t->operands.residual = x.residual, t->operands.aux = x.aux;
+  static const float scale = -1.75f;
+  t->operands.scale_d = &scale;
   t->operands.clamp_min = -0.5, t->operands.clamp_max = 2.0;
   for (int64_t at = 0; at < g->m * columns; at++) {
     const int64_t row = at % g->m, column = at / g->m, aux = g->ld_aux * column + row;
@@ -100,6 +103,7 @@ static inline extras follow(gemm_case *t) {
     t->weight[at] =
         fmaxl(fabsl(steep), 0.1L) * x.z_weight[at] + 2.0L * (long double)fmax(fabs(z), 1.0) + (long double)fabs(more);
     if (e->clamp) t->expected[at] = fminl(fmaxl(t->expected[at], -0.5L), 2.0L);
+    if (g->scaling.scale_d) t->expected[at] *= (long double)scale, t->weight[at] *= fabsl((long double)scale);
   }
   return x;
 }

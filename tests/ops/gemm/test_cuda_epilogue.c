@@ -88,11 +88,55 @@ TEST(each_case_by_each) {
   assert_true(done >= (wanted < 20 ? wanted : 20));
 }
 
-/* Of sizes that every family wants: the first, the last and some configuration of each. */
+/* Each by every implementation that takes it: by the first, the last and some other configuration. */
+static void check_texts(const char *const *texts, size_t count) {
+  int wrong = 0;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+    OK(at_gemm_parse(texts[i], problem));
+    at_gemm_op.problem->fold(problem, device);
+    for (int number = 1; number < 4; number++) check_case(at_gemm_of(problem), number + 3 * (int)i);
+  }
+  for (size_t i = 0; i < NAMES; i++) {
+    if (seen[i].name) print_message("%s: %d cases, %d plans\n", seen[i].name, seen[i].cases, seen[i].plans);
+    wrong += seen[i].wrong;
+  }
+  assert_int_equal(wrong, 0);
+}
+
+/* Gated products, in the registers of warpgroups and by a pass over scratch memory, whole and in pieces. */
+TEST(gated) {
+  static const char *const texts[] = {
+      "gemm bf16 tn 8192x16x1024 strict gated=m silu",
+      "gemm bf16 tn 2048x512x256 strict gated=m gelu_tanh bias=m residual",
+      "gemm f16 tn 1024x256x512 strict gated=m silu bias=n clamp",
+      "gemm f16 tn 16x4096x1024 strict gated=n silu",
+      "gemm bf16 tn 300x2048x520 strict gated=n gelu bias=n residual ld_residual=304",
+      "gemm bf16 nn 1000x200x96 strict gated=m silu",
+      "gemm f16 nt 520x264x200 strict gated=m gelu_tanh bias=m",
+      "gemm bf16 tt 264x520x1000 strict gated=n silu bias=n",
+      "gemm bf16:f32 tn 1024x128x512 strict gated=m silu residual",
+      "gemm bf16 tn 512x256x256x4 strict gated=m sigmoid",
+      "gemm bf16 tn 256x514x256x3 strict gated=n relu bias=n:f32",
+      "gemm f32 nn 256x256x256 strict gated=m silu",
+      "gemm f32 tn 130x70x64 strict gated=n gelu bias=m",
+      "gemm f64 nn 130x70x64 strict gated=m silu residual",
+      "gemm bf16 tn 2048x1000x256 strict gated=m silu bias=n residual workspace=1500000",
+      "gemm bf16 tn 1000x2048x256x2 strict gated=n silu bias=m residual workspace=1500000",
+      "gemm bf16 tn 2048x300x1001 strict gated=m silu lda=1003 ldb=1005",
+      "gemm f16 nt 1026x264x1000 strict gated=m silu bias=m lda=1027 ldb=265",
+      "gemm bf16 tn 301x2050x1001 strict gated=n silu bias=n residual ld_residual=303 align=2",
+      "gemm f16 tn 250x64x64 strict gated=m scale_d",
+      "gemm bf16 tn 8x8x64 strict gated=n tanh"};
+  check_texts(texts, AT_COUNT(texts));
+}
+
+/* Of sizes that every family wants. */
 TEST(matrices_in_registers) {
   static const char *const texts[] = {
       "gemm bf16 tn 1024x512x256 strict bias=m gelu_tanh residual",
-      "gemm f16 tn 4096x16x1024 strict bias=m residual",
+      "gemm f16 tn 4096x16x1024 strict bias=m residual scale_d",
+      "gemm bf16 tn 512x512x256 strict scale_d",
       "gemm bf16 tn 4096x1x1024 strict silu residual",
       "gemm bf16 nn 520x264x200 strict bias=n residual clamp",
       "gemm f16 tt 333x200x96 strict bias=m:f32 gelu aux=input residual ld_residual=340",
@@ -105,15 +149,7 @@ TEST(matrices_in_registers) {
       "gemm f32 tn 1024x8x512 strict tanh gradient aux=input residual",
       "gemm bf16 nn 264x520x1000 strict bias=m residual beta=inplace",
       "gemm bf16 tn 16x4096x1024 strict bias=n residual"};
-  for (size_t i = 0; i < AT_COUNT(texts); i++) {
-    uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
-    OK(at_gemm_parse(texts[i], problem));
-    at_gemm_op.problem->fold(problem, device);
-    check_case(at_gemm_of(problem), (int)i + 1);
-  }
-  int wrong = 0;
-  for (size_t i = 0; i < NAMES; i++) wrong += seen[i].wrong;
-  assert_int_equal(wrong, 0);
+  check_texts(texts, AT_COUNT(texts));
 }
 
 /* Problems of the sizes that fast kernels want, tuned as by a program; the winner is verified by the search. */
@@ -125,7 +161,10 @@ TEST(tuned) {
                                       "gemm f32 nn 256x256x256 strict bias=m gelu residual",
                                       "gemm bf16 tn 512x256x256x4 strict bias=m sigmoid clamp",
                                       "gemm f64 nn 128x128x128 strict bias=n tanh",
-                                      "gemm bf16 tn 2048x64x512 strict bias=m residual"};
+                                      "gemm bf16 tn 2048x64x512 strict bias=m residual",
+                                      "gemm bf16 tn 22016x512x4096 strict gated=m silu",
+                                      "gemm bf16 tn 22016x16x4096 strict gated=m silu",
+                                      "gemm f16 tn 512x8192x2048 strict gated=n gelu_tanh bias=n residual"};
   attune_tuner *tuner = NULL;
   OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = ""}));
   for (size_t i = 0; i < AT_COUNT(texts); i++) {

@@ -53,6 +53,20 @@ TEST(refused_problems) {
   REFUSED("problem.epilogue.clamp is 255");
   p.scaling.reserved = 1;
   REFUSED("problem.scaling");
+  p.scaling.scale_a = 1;
+  REFUSED("problem.scaling is not 0 with f32 inputs; should be zeros but for scale_d");
+  p.scaling.scale_d = 2;
+  REFUSED("problem.scaling.scale_d is 2");
+  p.scaling.scale_d = 1, p.dtype = ATTUNE_C64;
+  REFUSED("problem.scaling is not 0 with c64 inputs; should be zeros: ");
+  p.scaling.scale_d = 1, o.scale_d = bias, p.epilogue.bias_gradient = ATTUNE_BIAS_GRADIENT_N;
+  REFUSED("bias_gradient is 4, of D, with a scale_d");
+  p.scaling.scale_d = 1;
+  REFUSED("operands.scale_d is NULL");
+  p.scaling.scale_d = 1, o.scale_d = (const float *)(const void *)((const char *)bias + 2);
+  REFUSED("operands.scale_d is 0x");
+  p.scaling.scale_d = 1, o.scale_d = d + 5;
+  REFUSED("operands.scale_d overlaps operands.d");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = ATTUNE_F16;
   REFUSED("problem.epilogue.bias_dtype is f16");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = 200;
@@ -150,6 +164,40 @@ TEST(one_address_many_problems) {
     if (turn % 4 == 1) z = fmin(fmax(z, -0.25), 0.25);
     assert_true(fabs((double)d[3 + 5 * M] - z) < 1e-5);
   }
+}
+
+/* The scale of D comes last; NaN, infinities, zero and negative numbers are as others. */
+TEST(scale_of_d) {
+  static const float scales[] = {-2.5f, 0.0f, 1e-3f, INFINITY, NAN};
+  for (int way = 0; way < 10; way++) {
+    attune_gemm_problem p = problem();
+    attune_gemm_operands o = operands();
+    const float scale = scales[way % 5];
+    p.layout = (attune_layout)(way / 5), p.scaling.scale_d = 1, o.scale_d = &scale;
+    p.epilogue = (attune_gemm_epilogue){.activation = ATTUNE_ACTIVATION_TANH, .residual = 1, .clamp = 1};
+    o.clamp_min = -0.5, o.clamp_max = 0.25;
+    memset(d, 0xff, sizeof d);
+    OK(run(&p, &o));
+    for (int i = 0; i < M; i++)
+      for (int j = 0; j < N; j++) {
+        const int at = way / 5 ? i * N + j : i + j * M;
+        const double y = fmin(fmax(tanh(input(way / 5, i, j, 0)) + (double)other[at], -0.5), 0.25) * (double)scale;
+        assert_true(isnan(y) ? isnan(d[at]) : (double)d[at] == y || fabs((double)d[at] - y) < 1e-5);
+      }
+  }
+  attune_gemm_problem p = problem(); /* nothing else; and nothing at all is multiplied */
+  attune_gemm_operands o = operands();
+  p.scaling.scale_d = 1, o.scale_d = &scales[0];
+  OK(run(&p, &o));
+  assert_true(fabs((double)d[3 + 5 * M] + 2.5 * input(0, 3, 5, 0)) < 1e-5);
+  p.epilogue.bias = ATTUNE_BIAS_M, o.alpha = 0.0;
+  OK(run(&p, &o));
+  assert_true(fabs((double)d[3 + 5 * M] + 2.5 * (double)bias[3]) < 1e-6);
+  char text[ATTUNE_PROBLEM_CHARS];
+  OK(attune_gemm_problem_format(text, sizeof text, &p, NULL));
+  assert_string_equal(text, "gemm f32 nn 20x13x9 strict scale_d bias=m");
+  OK(attune_gemm_problem_parse(&p, text));
+  assert_true(p.scaling.scale_d == 1 && p.epilogue.bias == ATTUNE_BIAS_M);
 }
 
 /* Without a product z is beta C + bias. */

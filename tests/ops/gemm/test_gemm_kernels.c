@@ -143,6 +143,7 @@ static void add_matrices(at_gemm *g, int which) {
   e->gradient = which % 5 == 4 && e->activation != ATTUNE_ACTIVATION_NONE;
   e->aux = which % 5 >= 2 ? ATTUNE_AUX_INPUT : ATTUNE_AUX_NONE;
   if (e->gradient && e->activation == ATTUNE_ACTIVATION_RELU) e->aux = ATTUNE_AUX_RELU_MASK;
+  g->scaling.scale_d = which % 4 == 2;
   if (e->residual) g->ld_residual = g->m, g->stride_residual = g->batch > 1 ? g->m * g->n : 0;
   if (e->aux) g->ld_aux = e->aux == ATTUNE_AUX_INPUT ? g->m : (g->m + 127) / 128 * 128;
   if (e->aux && g->batch > 1) g->stride_aux = g->ld_aux * g->n;
@@ -268,6 +269,33 @@ TEST(wgmma_kernels) {
   family_compiles(FAMILY(sm90_wgmma_16b), wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
+/* Gated products, along both sides, of each layout. */
+TEST(gated_wgmma_kernels) {
+  static const int64_t sizes[][3] = {{8192, 16, 1024}, {28672, 512, 4096}, {1000, 200, 96}, {22016, 2048, 4096}};
+  const at_gemm_kernels *family = FAMILY(sm90_wgmma_16b);
+  counts n = {0};
+  for (int way = 0; way < 32; way++) {
+    const int64_t *size = sizes[way % 4];
+    const bool rows = way / 4 % 2;
+    const attune_dtype in = way % 3 ? ATTUNE_BF16 : ATTUNE_F16;
+    at_gemm g = problem_of(in, way % 5 ? in : ATTUNE_F32, way / 8 % 2, way / 16, rows ? size[0] : size[1],
+                           rows ? size[1] : size[0], size[2], way % 7 ? 1 : 3, AT_C_NONE, 128);
+    g.gated = rows ? ATTUNE_GATED_M : ATTUNE_GATED_N;
+    g.ldd = at_gemm_rows_d(&g), g.stride_d /= 2;
+    g.epilogue.activation = (uint8_t)(way % 2 ? ATTUNE_ACTIVATION_SILU : way % (ATTUNE_ACTIVATION_TANH + 1));
+    g.epilogue.bias = (uint8_t)(way % 3);
+    g.epilogue.bias_dtype = g.epilogue.bias ? g.dtype_out : 0;
+    if (way % 4 == 3) g.epilogue.residual = 1, g.ld_residual = g.ldd, g.stride_residual = g.stride_d;
+    const at_machine machine = machine_of(1);
+    assert_true(family->supports(&g, &machine));
+    one_problem(family, &g, every(23), &n);
+  }
+  print_message("gated: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
+  assert_int_equal(n.problems, 32);
+  assert_true(n.kernels > 3);
+  assert_int_equal(spilled, 0);
+}
+
 /* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned;
  * -1: there is no such compiler. */
 static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration) {
@@ -335,6 +363,8 @@ TEST(epilogue_passes) {
                                         .clamp = i % 5 < 3 && i % 7 == 0};
     if (g.epilogue.aux && activation == ATTUNE_ACTIVATION_RELU && i % 2) g.epilogue.aux = ATTUNE_AUX_RELU_MASK;
     g.ld_aux = g.epilogue.aux == ATTUNE_AUX_RELU_MASK ? 128 : 100, g.ld_residual = 100;
+    g.scaling.scale_d = i % 5 < 3 && i % 3 == 1;
+    if (!g.epilogue.aux && !g.epilogue.bias_gradient) g.gated = (uint8_t)(i % 3);
     char *texts[2];
     OK(at_pass_texts(&g, &texts[0], &texts[1]));
     for (int t = 0; t < 2; t++) {

@@ -83,7 +83,16 @@ static void check_lines(const unsigned char *copy, const unsigned char *from, co
                  b ? 'B' : 'A');
 }
 
-static void one_copy(int number) {
+/* False: neither side can be halved. */
+static bool gate(at_gemm *g) {
+  const bool m = g->m % 2 == 0 && g->m > 64;
+  if (!m && (g->n % 2 || g->n <= 64)) return false;
+  g->gated = m ? ATTUNE_GATED_M : ATTUNE_GATED_N;
+  g->c = AT_C_NONE, g->ldc = g->stride_c = 0;
+  return true;
+}
+
+static bool one_copy(int number, bool gated) {
   static at_configuration list[ROOM];
   char folder[] = "/tmp/attune_pads_XXXXXX";
   at_gemm g;
@@ -93,6 +102,7 @@ static void one_copy(int number) {
   size_t lengths[2];
   unsigned char *operands[2];
   set_problem(&g, &shapes[number]);
+  if (gated && !gate(&g)) return false;
   assert_true(FAMILY(sm90_wgmma_16b)->supports(&g, &machine));
   assert_true(FAMILY(sm90_wgmma_16b)->candidates(&g, &machine, list, ROOM, false) > 0);
   assert_true(FAMILY(sm90_wgmma_16b)->spec(&r, &g, &machine, &list[0]));
@@ -124,10 +134,18 @@ static void one_copy(int number) {
   for (int i = 0; i < 2; i++) munmap(pages[i], lengths[i]);
   dlclose(opened);
   rmdir(folder);
+  return true;
 }
 
 TEST(copies_are_the_operands) {
-  for (size_t i = 0; i < AT_COUNT(shapes); i++) one_copy((int)i);
+  for (size_t i = 0; i < AT_COUNT(shapes); i++) one_copy((int)i, false);
+}
+
+/* The kernel behind has half of the rows, the copy all of them. */
+TEST(copies_of_gated_products) {
+  int done = 0;
+  for (size_t i = 0; i < AT_COUNT(shapes); i++) done += one_copy((int)i, true);
+  assert_true(done > 1);
 }
 
 int main(void) {
