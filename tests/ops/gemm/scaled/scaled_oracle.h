@@ -175,7 +175,8 @@ static inline float *scaled_scales(scaled_case *c, uint8_t mode, int64_t lines, 
                         : mode == ATTUNE_SCALE_1X128  ? lines * depth
                                                       : (depth + 3) / 4 * 4 * ((lines + 127) / 128);
   if (count == 0) return NULL;
-  float *out = count == 1 ? scaled_single(c, state) : scaled_memory(c, (size_t)count * sizeof *out, state);
+  float *out =
+      mode == ATTUNE_SCALE_TENSOR ? scaled_single(c, state) : scaled_memory(c, (size_t)count * sizeof *out, state);
   for (int64_t i = 0; i < count; i++) {
     out[i] = (float)(at_splitmix64_uniform(state) * 3.0 - 1.5);
     if (c->special && scaled_draw(state, 8) == 0) out[i] = specials[scaled_draw(state, 5)];
@@ -302,7 +303,7 @@ static inline scaled_answer scaled_expect(const scaled_case *c, int64_t batch, i
 }
 
 static inline double scaled_slack(const scaled_case *c, scaled_answer e) {
-  return c->gamma * e.size + c->last_bit * e.cut + 0x1p-120;
+  return c->gamma * e.size + (c->last_bit > 0.0 ? c->last_bit * e.cut : 0.0) + 0x1p-120;
 }
 
 static inline const scaled_answer *scaled_answers(scaled_case *c) {
