@@ -29,8 +29,15 @@ static bool supports(const at_implementation *self, const void *problem, attune_
 static int configurations(const at_implementation *self, const void *problem, attune_device *device,
                           at_configuration *out, int max) {
   const at_gemm product = product_of(problem);
+  int count = 0;
   (void)self;
-  return at_gemm_inner_configurations(&product, device, out, max, MOST_OF_ONE);
+  for (size_t i = 0; i < at_gemm_op.implementation_count && count < max; i++) {
+    const at_implementation *one = at_gemm_inner(i, &product, device);
+    if (!one || (one->fallback && count > 0)) continue;
+    const int room = max - count < MOST_OF_ONE ? max - count : MOST_OF_ONE;
+    count += at_gemm_inner_prefix(one, out + count, one->configurations(one, &product, device, out + count, room));
+  }
+  return count;
 }
 
 static bool untuned(const at_implementation *self, const void *problem, attune_device *device, at_configuration *out) {
@@ -41,8 +48,12 @@ static bool untuned(const at_implementation *self, const void *problem, attune_d
 
 static int neighbours(const at_implementation *self, const void *problem, attune_device *device,
                       const at_configuration *leader, at_configuration *out, int max) {
+  at_configuration inner;
   const at_gemm product = product_of(problem);
-  return at_gemm_inner_neighbours(self, &product, device, leader, out, max);
+  const at_implementation *one = at_gemm_inner_read(self, leader, device, &inner);
+  return one && one->neighbours
+             ? at_gemm_inner_prefix(one, out, one->neighbours(one, &product, device, &inner, out, max))
+             : 0;
 }
 
 typedef struct two_steps {
@@ -123,7 +134,15 @@ const at_implementation at_gemm_host_unfused = {
 static void prepare_many(const at_implementation *self, const void *problem, attune_device *device,
                          const at_configuration *all, int count) {
   const at_gemm product = product_of(problem);
-  at_gemm_inner_prepare_many(self, &product, device, all, count);
+  at_configuration *inner = calloc((size_t)count, sizeof *inner);
+  for (size_t i = 0; inner && i < at_gemm_op.implementation_count; i++) {
+    const at_implementation *one = at_gemm_op.implementations[i];
+    int found = 0;
+    if (!one->prepare_many) continue;
+    for (int j = 0; j < count; j++) found += at_gemm_inner_read(self, &all[j], device, &inner[found]) == one;
+    if (found > 0) one->prepare_many(one, &product, device, inner, found);
+  }
+  free(inner);
 }
 
 static attune_status compile_pass(const at_gemm *g, attune_device *device, bool *made) {
@@ -146,10 +165,15 @@ static attune_status compile_pass(const at_gemm *g, attune_device *device, bool 
 
 static attune_status compile(const at_implementation *self, const void *problem, attune_device *device,
                              const at_configuration *configuration, bool *made) {
+  at_configuration inner;
   bool pass = false, of_product = false;
   const at_gemm product = product_of(problem);
-  AT_TRY(at_gemm_inner_compile(self, &product, device, configuration, made ? &of_product : NULL));
+  const at_implementation *one = at_gemm_inner_read(self, configuration, device, &inner);
+  if (!one)
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
+                   self->name);
   AT_TRY(compile_pass(at_gemm_of(problem), device, made ? &pass : NULL));
+  if (one->compile) AT_TRY(one->compile(one, &product, device, &inner, made ? &of_product : NULL));
   if (made) *made = pass || of_product;
   return ATTUNE_OK;
 }
