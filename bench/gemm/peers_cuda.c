@@ -56,7 +56,10 @@ static bool blas_prepare(bench_platform *platform, bench_way *way, const bench_p
   (void)platform, (void)example;
   bench_cuda_peers *peers = way->state;
   bench_cublas_obey(peers->blas[way->variant], &problem->gemm);
-  return fits_int(&problem->gemm) && (!problem->gemm.pointers || way->variant == VARIANT_DEFAULT);
+  const attune_pointers pointers =
+      (attune_pointers)problem->gemm.pointers; /* AUTOTUNE takes none, no call host memory */
+  const bool takes = !pointers || (pointers == ATTUNE_POINTERS_DEVICE && way->variant == VARIANT_DEFAULT);
+  return fits_int(&problem->gemm) && takes;
 }
 
 static cublasGemmAlgo_t algorithm_of(const bench_way *way) {

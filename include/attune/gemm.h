@@ -210,7 +210,8 @@ typedef struct attune_gemm_batched_operands {
  * stream has done this work; for a capture, as long as its graph is launched.
  * - Arrays in host memory are checked: no pointer is NULL or misaligned, no two matrices of D overlap, and none
  *   overlaps a matrix that is read. Each D is compared with those next to it in address order, up to 8 that reach into
- *   it. Inputs may be equal or overlap. On a GPU the arrays are copied to the device in stream order.
+ *   it. Inputs may be equal or overlap. On a GPU the arrays are copied to the device in stream order, or read by the
+ *   call.
  * - Arrays in device memory are not read by the call, so that they may be written by earlier work of the stream; what
  *   they hold is not checked.
  *

@@ -2,6 +2,8 @@
  * inner.c: see inner.h. */
 #include "ops/gemm/inner.h"
 
+#include <stdlib.h>
+
 #ifdef AT_WITH_CUDA
 #include "src/cuda/jit/jit.h"
 #endif
@@ -39,6 +41,51 @@ const at_implementation *at_gemm_inner_read(const at_implementation *self, const
   at_copy_text(inner->text, sizeof inner->text, comma ? comma + 1 : "");
   const at_implementation *one = at_registry_find(&at_gemm_op, name, device);
   return one == self ? NULL : one;
+}
+
+int at_gemm_inner_configurations(const at_gemm *product, attune_device *device, at_configuration *out, int max,
+                                 int most) {
+  int count = 0;
+  for (size_t i = 0; i < at_gemm_op.implementation_count && count < max; i++) {
+    const at_implementation *one = at_gemm_inner(i, product, device);
+    if (!one || (one->fallback && count > 0)) continue;
+    const int room = max - count < most ? max - count : most;
+    count += at_gemm_inner_prefix(one, out + count, one->configurations(one, product, device, out + count, room));
+  }
+  return count;
+}
+
+int at_gemm_inner_neighbours(const at_implementation *self, const at_gemm *product, attune_device *device,
+                             const at_configuration *leader, at_configuration *out, int max) {
+  at_configuration inner;
+  const at_implementation *one = at_gemm_inner_read(self, leader, device, &inner);
+  return one && one->neighbours
+             ? at_gemm_inner_prefix(one, out, one->neighbours(one, product, device, &inner, out, max))
+             : 0;
+}
+
+void at_gemm_inner_prepare_many(const at_implementation *self, const at_gemm *product, attune_device *device,
+                                const at_configuration *all, int count) {
+  at_configuration *inner = calloc((size_t)count, sizeof *inner);
+  for (size_t i = 0; inner && i < at_gemm_op.implementation_count; i++) {
+    const at_implementation *one = at_gemm_op.implementations[i];
+    int found = 0;
+    if (!one->prepare_many) continue;
+    for (int j = 0; j < count; j++) found += at_gemm_inner_read(self, &all[j], device, &inner[found]) == one;
+    if (found > 0) one->prepare_many(one, product, device, inner, found);
+  }
+  free(inner);
+}
+
+attune_status at_gemm_inner_compile(const at_implementation *self, const at_gemm *product, attune_device *device,
+                                    const at_configuration *configuration, bool *made) {
+  at_configuration inner;
+  const at_implementation *one = at_gemm_inner_read(self, configuration, device, &inner);
+  if (made) *made = false;
+  if (!one)
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s for this problem", configuration->text,
+                   self->name);
+  return one->compile ? one->compile(one, product, device, &inner, made) : ATTUNE_OK;
 }
 
 attune_status at_gemm_inner_plan(at_plan **out, const at_plan *plan, const at_gemm *product) {

@@ -18,6 +18,18 @@ int at_gemm_inner_prefix(const at_implementation *one, at_configuration *out, in
 const at_implementation *at_gemm_inner_read(const at_implementation *self, const at_configuration *whole,
                                             const attune_device *device, at_configuration *inner);
 
+/* The configurations of the product, those of each implementation with its name before them, `most` of each. */
+int at_gemm_inner_configurations(const at_gemm *product, attune_device *device, at_configuration *out, int max,
+                                 int most);
+
+/* The slots of at_implementation of these names, of the product that the configurations name. */
+int at_gemm_inner_neighbours(const at_implementation *self, const at_gemm *product, attune_device *device,
+                             const at_configuration *leader, at_configuration *out, int max);
+void at_gemm_inner_prepare_many(const at_implementation *self, const at_gemm *product, attune_device *device,
+                                const at_configuration *all, int count);
+attune_status at_gemm_inner_compile(const at_implementation *self, const at_gemm *product, attune_device *device,
+                                    const at_configuration *configuration, bool *made);
+
 /* A plan of the product that plan->configuration names. */
 attune_status at_gemm_inner_plan(at_plan **out, const at_plan *plan, const at_gemm *product);
 

@@ -248,7 +248,7 @@ static attune_status run(at_numerical_check *v, const at_plan *plan, turn which)
     else if (v->set->buffers[i].output)
       status = poison(v, i, which);
   }
-  v->op->operands->bind(v->problem, v->set->pointers[0], which == TURN_USUAL ? v->set->usual : v->other, operands);
+  at_operand_set_bind(v->set, 0, which == TURN_USUAL ? v->set->usual : v->other, operands);
   if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
   if (status == ATTUNE_OK) status = are_large(v) ? fetch_guards(v) : fetch(v);
   if (status == ATTUNE_OK && are_large(v)) status = fetch_outputs(v);
@@ -363,7 +363,7 @@ static attune_status run_special(at_numerical_check *v, const at_plan *plan, int
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) status = put_buffer(v, which, i);
   memcpy(scalars, v->set->usual, sizeof scalars);
   if (v->op->specials->scalars) v->op->specials->scalars(v->problem, which, scalars);
-  v->op->operands->bind(v->problem, v->set->pointers[0], scalars, operands);
+  at_operand_set_bind(v->set, 0, scalars, operands);
   if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
   if (status == ATTUNE_OK) status = fetch_outputs(v);
   return status == ATTUNE_OK ? v->op->specials->compare(v->reference, which, &v->outputs, lost) : status;

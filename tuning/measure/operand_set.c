@@ -149,7 +149,15 @@ static void draw_offsets(const at_operand_set *set, uint64_t *state, size_t offs
   }
 }
 
-/* The pointers of a buffer of them, in stream order. */
+void at_operand_set_bind(const at_operand_set *set, int copy, const double *scalars, void *operands) {
+  void *bound[AT_MAX_BUFFERS];
+  memcpy(bound, set->pointers[copy], sizeof bound);
+  for (int i = 0; set->on_host && i < set->buffer_count; i++)
+    if (set->on_host[copy][i]) bound[i] = set->on_host[copy][i];
+  set->op->operands->bind(set->problem, bound, scalars, operands);
+}
+
+/* The pointers of a buffer of them, in stream order. Nothing that was launched still reads those in host memory. */
 static attune_status write_addresses(at_operand_set *set, int copy, int buffer) {
   const at_buffer *b = &set->buffers[buffer];
   const size_t count = b->bytes / sizeof(char *);
@@ -159,6 +167,8 @@ static attune_status write_addresses(at_operand_set *set, int copy, int buffer) 
   for (size_t i = 0; i < count; i++) all[i] = first + i * b->address_step;
   attune_status status = attune_copy(set->stream, set->pointers[copy][buffer], all, b->bytes);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(set->stream);
+  if (status == ATTUNE_OK && set->on_host && set->on_host[copy][buffer])
+    memcpy(set->on_host[copy][buffer], all, b->bytes);
   free(all);
   return status;
 }
@@ -181,7 +191,7 @@ static void place(at_operand_set *set, uint64_t seed) {
       set->pointers[copy][i] = set->arena + slot + shift + offsets[i];
       slot += slot_bytes(set, i);
     }
-    set->op->operands->bind(set->problem, set->pointers[copy], set->usual, at_operand_set_operands(set, copy));
+    at_operand_set_bind(set, copy, set->usual, at_operand_set_operands(set, copy));
   }
 }
 
@@ -198,7 +208,7 @@ static void place_guards(at_operand_set *set) {
     end = place_guarded(&set->buffers[i], end, &start);
     set->pointers[0][i] = set->arena + start;
   }
-  set->op->operands->bind(set->problem, set->pointers[0], set->usual, set->operands);
+  at_operand_set_bind(set, 0, set->usual, set->operands);
 }
 
 /* --- contents --- */
@@ -294,6 +304,29 @@ static void drop_arena(at_operand_set *set) {
   free(set->arena);
 }
 
+/* Host memory for the buffers that launches want there, where the arena is the device's. */
+static attune_status take_host_memory(at_operand_set *set) {
+  bool wanted = false;
+  for (int i = 0; i < set->buffer_count; i++) wanted = wanted || set->buffers[i].on_host;
+  if (!wanted || set->stream->device->properties.kind == ATTUNE_DEVICE_HOST) return ATTUNE_OK;
+  set->on_host = calloc((size_t)set->copies, sizeof *set->on_host);
+  for (int copy = 0; set->on_host && copy < set->copies; copy++)
+    for (int i = 0; i < set->buffer_count; i++) {
+      if (!set->buffers[i].on_host) continue;
+      set->on_host[copy][i] = calloc(1, set->buffers[i].bytes);
+      if (!set->on_host[copy][i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for operands in host memory");
+    }
+  return set->on_host ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
+}
+
+static void drop_host_memory(at_operand_set *set) {
+  if (!set->on_host) return;
+  (void)attune_stream_synchronize(set->stream); /* what was launched may still read it */
+  for (int copy = 0; copy < set->copies; copy++)
+    for (int i = 0; i < set->buffer_count; i++) free(set->on_host[copy][i]);
+  free(set->on_host);
+}
+
 attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
                                     at_random *random, int copies, size_t most_bytes, bool guarded) {
   *out = NULL;
@@ -312,6 +345,7 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   else if (status == ATTUNE_OK)
     size_up(set, copies, most_bytes);
   if (status == ATTUNE_OK) status = take_arena(set, guarded);
+  if (status == ATTUNE_OK) status = take_host_memory(set);
   set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
   set->operands_stride = (op->operands_bytes + 7) / 8 * 8;
   set->operands = calloc((size_t)set->copies, set->operands_stride);
@@ -331,6 +365,7 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
 
 void at_operand_set_destroy(at_operand_set *set) {
   if (!set) return;
+  drop_host_memory(set);
   drop_arena(set);
   free(set->pointers);
   free(set->operands);

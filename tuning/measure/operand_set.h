@@ -27,6 +27,7 @@ typedef struct at_operand_set {
   char *arena;
   bool plain;                        /* the arena is the C library's: on the host, where it is measured in */
   void *(*pointers)[AT_MAX_BUFFERS]; /* by copy */
+  void *(*on_host)[AT_MAX_BUFFERS];  /* by copy: what launches get for a buffer of the device's; NULL: nothing else */
   char *operands;                    /* by copy: what launch takes; see at_operand_set_operands */
   size_t operands_stride;            /* bytes from one copy's to the next one's */
 } at_operand_set;
@@ -35,6 +36,9 @@ typedef struct at_operand_set {
 static inline void *at_operand_set_operands(const at_operand_set *set, int copy) {
   return set->operands + (size_t)copy * set->operands_stride;
 }
+
+/* The operands of a launch on a copy, with these scalars. */
+void at_operand_set_bind(const at_operand_set *set, int copy, const double *scalars, void *operands);
 
 /* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly
  * its alignment class between guard zones, for verification; else each buffer lies somewhere in a slot that is larger

@@ -47,6 +47,7 @@ typedef struct at_buffer {
   bool output;
   at_range range; /* of the numbers that it is filled with: a logarithm wants positive ones; {0, 0}: the usual ones */
   bool addresses; /* it is filled with pointers into another buffer, `address_step` bytes apart */
+  bool on_host;   /* launches get these in host memory, whatever the device */
   int address_of;
   size_t address_step;
 } at_buffer;

@@ -2,8 +2,6 @@
  * batched.c: see batched.h. */
 #include "ops/gemm/batched/batched.h"
 
-#include <attune/memory.h>
-
 #include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
 
@@ -43,53 +41,13 @@ attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, 
                     use->alignment, least);
 }
 
-/* ---- arrays in host memory, for a device that cannot read them ---- */
-
-static bool needs_upload(const attune_stream *stream, const at_gemm *g) {
-  return g->pointers != at_gemm_pointers_on(stream->device);
-}
-
-/* Copies the arrays into device memory in stream order and points *run to them. A copy that is captured reads the
- * caller's arrays again whenever its graph is launched. */
-static attune_status upload(attune_stream *stream, const at_gemm *g, at_gemm_operands *run, void **memory) {
-  const size_t bytes = (size_t)g->batch * sizeof(void *);
-  const void **const arrays[] = {&run->a, &run->b, (const void **)&run->d, &run->c};
-  const int count = g->c == AT_C_SEPARATE ? 4 : 3;
-  AT_TRY(attune_alloc(memory, stream, 4 * bytes));
-  attune_status status = ATTUNE_OK;
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    char *to = (char *)*memory + (size_t)i * bytes;
-    if (*arrays[i]) status = attune_copy(stream, to, *arrays[i], bytes);
-    *arrays[i] = to;
-  }
-  if (g->c == AT_C_INPLACE) run->c = run->d;
-  return status;
-}
-
-typedef attune_status (*on_arrays)(const void *with, const at_gemm *g, const at_gemm_operands *run,
-                                   attune_stream *stream);
-
-/* Runs fn with arrays that the device can read. */
-static attune_status with_arrays(const void *with, const at_gemm *g, const at_gemm_operands *run, attune_stream *stream,
-                                 on_arrays fn) {
-  if (!needs_upload(stream, g)) return fn(with, g, run, stream);
-  at_gemm_operands on_device = *run;
-  void *memory = NULL;
-  attune_status status = upload(stream, g, &on_device, &memory);
-  if (status == ATTUNE_OK) status = fn(with, g, &on_device, stream);
-  if (memory) (void)attune_free(memory, stream);
-  return status;
-}
-
 /* ---- launches ---- */
 
 static attune_status check_apart(const at_gemm *g, const at_gemm_operands *run, bool products, bool swap) {
   return g->pointers == ATTUNE_POINTERS_HOST ? at_gemm_check_arrays_apart(g, run, products, swap) : ATTUNE_OK;
 }
 
-static attune_status launch(const void *with, const at_gemm *g, const at_gemm_operands *run, attune_stream *stream) {
-  const at_plan *plan = with;
-  (void)g;
+static attune_status launch(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream) {
   return AT_LIKELY(!at_instrumented()) ? plan->launch(plan, run, stream)
                                        : at_instrumented_launch(plan, "attune_gemm_batched", run, stream, 0);
 }
@@ -97,7 +55,7 @@ static attune_status launch(const void *with, const at_gemm *g, const at_gemm_op
 attune_status at_gemm_launch_arrays(const at_plan *plan, const at_gemm *g, const at_gemm_operands *run,
                                     attune_stream *stream, bool swap) {
   AT_TRY(check_apart(g, run, true, swap));
-  return with_arrays(plan, g, run, stream, launch);
+  return launch(plan, run, stream);
 }
 
 attune_status at_gemm_call_arrays(attune_tuner *tuner, attune_stream *stream, at_key *key, const at_gemm_operands *run,
@@ -106,23 +64,16 @@ attune_status at_gemm_call_arrays(attune_tuner *tuner, attune_stream *stream, at
   const at_plan *plan = NULL;
   AT_TRY(check_apart(&g, run, true, swap));
   AT_TRY(at_call_plan(tuner, stream, &at_gemm_op, key, swap, NULL, &plan));
-  return with_arrays(plan, &g, run, stream, launch);
+  return launch(plan, run, stream);
 }
 
 /* ---- without a product ---- */
 
-static attune_status scale_on_device(const void *with, const at_gemm *g, const at_gemm_operands *run,
-                                     attune_stream *stream) {
-  (void)with;
-#ifdef AT_WITH_CUDA
-  if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) return at_gemm_cublas_scale_arrays(stream, g, run);
-#endif
+static attune_status scale_on_host(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
   const at_gemm one = at_gemm_one_of(g);
   attune_status status = ATTUNE_OK;
   for (int64_t i = 0; i < g->batch && status == ATTUNE_OK; i++) {
-    at_gemm_operands each = *run;
-    each.a = each.b = NULL;
-    each = at_gemm_operands_at(g, &each, i);
+    const at_gemm_operands each = at_gemm_operands_at(g, run, i);
     status = at_gemm_scale_host(stream, &one, &each);
   }
   return status;
@@ -132,5 +83,8 @@ attune_status at_gemm_scale_arrays(attune_stream *stream, const at_gemm *g, cons
   at_gemm_operands outputs = *run;
   outputs.a = outputs.b = NULL;
   AT_TRY(check_apart(g, &outputs, false, false));
-  return with_arrays(NULL, g, &outputs, stream, scale_on_device);
+#ifdef AT_WITH_CUDA
+  if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) return at_gemm_cublas_scale_arrays(stream, g, &outputs);
+#endif
+  return scale_on_host(stream, g, &outputs);
 }

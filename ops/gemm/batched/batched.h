@@ -23,8 +23,14 @@ attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, 
                                        int least, at_gemm_use *use);
 
 #ifdef AT_WITH_CUDA
-/* cublas_batched.c: D = beta C, arrays in device memory: the vendor's product with a sum of nothing. */
+/* cublas_batched.c: D = beta C: the vendor's product with a sum of nothing. */
 attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run);
+
+/* cuda_uploaded.c: copies the arrays in host memory into the stream's workspace, behind `used` bytes that are
+ * another's, in stream order, and points *run to them. A copy that is captured reads the caller's arrays again whenever
+ * its graph is launched. at_gemm_upload_bytes: what the workspace must have then. */
+size_t at_gemm_upload_bytes(const at_gemm *g, size_t used);
+attune_status at_gemm_upload(attune_stream *stream, const at_gemm *g, size_t used, at_gemm_operands *run);
 #endif
 
 #endif

@@ -99,12 +99,13 @@ attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *
   at_gemm_operands only = *run;
   at_gemm none = *g;
   at_cuda_scope scope;
-  only.a = only.b = run->d;
+  if (g->pointers == ATTUNE_POINTERS_HOST) AT_TRY(at_gemm_upload(stream, g, 0, &only));
+  only.a = only.b = only.d;
   none.lda = at_gemm_rows_a(g) > 1 ? at_gemm_rows_a(g) : 1;
   none.ldb = at_gemm_rows_b(g) > 1 ? at_gemm_rows_b(g) : 1;
   AT_TRY(at_cublas_open());
   AT_TRY(at_cuda_enter(&scope, stream->device));
-  attune_status status = has_c(g, run) ? copy_c(stream, g, run) : ATTUNE_OK;
+  attune_status status = has_c(g, run) ? copy_c(stream, g, &only) : ATTUNE_OK;
   if (status == ATTUNE_OK) status = multiply(stream, &none, &only, 0, 0);
   at_cuda_leave(&scope);
   return status;

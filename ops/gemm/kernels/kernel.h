@@ -123,6 +123,14 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
 #define AT_GEMM_INSERT(list, count, most, item) \
   at_gemm_insert(list, count, most, sizeof *(item), offsetof(choice, cost), item)
 
+/* Puts the first `most` of `all`, sorted like the list, before it: those that cost less than `part` of its first. The
+ * new count. */
+int at_gemm_prepend(void *list, int count, const void *all, int all_count, int most, double part, size_t size,
+                    size_t cost);
+
+#define AT_GEMM_PREPEND(list, count, all, all_count, most, part) \
+  at_gemm_prepend(list, count, all, all_count, most, part, sizeof *(list), offsetof(choice, cost))
+
 /* The texts of a list's choices into out[max], those that cost less than `hopeless` times the first (0: all);
  * the count. */
 int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,

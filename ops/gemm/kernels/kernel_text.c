@@ -208,6 +208,16 @@ int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, co
   return kept + 1;
 }
 
+int at_gemm_prepend(void *list, int count, const void *all, int all_count, int most, double part, size_t size,
+                    size_t cost) {
+  const double bound = count > 0 ? part * cost_at(list, 0, size, cost) : 0.0;
+  int more = 0;
+  while (more < most && more < all_count && cost_at(all, more, size, cost) < bound) more++;
+  memmove((char *)list + (size_t)more * size, list, (size_t)count * size);
+  memcpy(list, all, (size_t)more * size);
+  return count + more;
+}
+
 int at_gemm_offer(at_configuration *out, int max, const at_tunables *tunables, const void *list, int count, size_t size,
                   size_t cost, double hopeless) {
   int given = 0;

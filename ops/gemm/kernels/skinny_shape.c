@@ -42,3 +42,8 @@ double at_gemm_uneven(const at_machine *machine, double clusters, int blocks) {
   const double uneven = whole * machine->processors / (clusters * blocks);
   return uneven > 1.0 ? uneven : 1.0;
 }
+
+bool at_gemm_skinny_is_slow(const at_gemm_skinny_shape *s, double cost, const at_machine *machine) {
+  const double bytes = (double)(s->m + s->n) * (double)s->k * s->in * (double)s->batch;
+  return cost > 1.25 * bytes / machine->memory + 3.0;
+}

@@ -26,4 +26,7 @@ void at_gemm_skinny_shape_start(at_gemm_launch_spec *out, const at_gemm *g, cons
  * `blocks` blocks each (1: no clusters), whose places on the device are fewer than its processors. */
 double at_gemm_uneven(const at_machine *machine, double clusters, int blocks);
 
+/* Is so many microseconds far more than reading the operands takes? */
+bool at_gemm_skinny_is_slow(const at_gemm_skinny_shape *s, double cost, const at_machine *machine);
+
 #endif

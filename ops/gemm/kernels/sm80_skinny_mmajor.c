@@ -13,8 +13,13 @@ enum {
   MOST_ROOMS = 8,
   MOST_CHOICES = 64,
   MOST_FEW = 8,
+  MOST_MORE = 4,
   MOST_COPIES = 16
 };
+
+/* Where the few are slow, MOST_MORE of all configurations that cost less than this part of their best are tried,
+ * too: where few rows share a long k. */
+static const double FAR_LESS = 0.8;
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
@@ -200,10 +205,18 @@ static int collect_all(const shape *s, const at_machine *machine, choice *list) 
   return count;
 }
 
+static int add_more(const shape *s, const at_machine *machine, choice *list, int count) {
+  choice all[MOST_CHOICES];
+  if (count == 0 || !at_gemm_skinny_is_slow(s, list[0].cost, machine)) return count;
+  const int all_count = collect_all(s, machine, all);
+  return at_lesser_int(AT_GEMM_PREPEND(list, count, all, all_count, MOST_MORE, FAR_LESS), MOST_FEW);
+}
+
 static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_skinny_shape_of(g);
   choice list[MOST_CHOICES];
-  const int count = wide ? collect_all(&s, machine, list) : collect_few(&s, machine, list);
+  const int few_count = wide ? 0 : collect_few(&s, machine, list),
+            count = wide ? collect_all(&s, machine, list) : add_more(&s, machine, list, few_count);
   return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);
 }
 

@@ -9,6 +9,7 @@ enum {
   MOST = 64,
   MOST_CHOICES = 64,
   MOST_FEW = 8,
+  MOST_MORE = 4,
   MOST_BESIDE = 2,
   ROWS = 0,
   DEPTH = 1,
@@ -16,6 +17,10 @@ enum {
   SMALL_BYTES = 8192,
   MOST_SMALL_BYTES = 65536
 };
+
+/* Where the few are slow, MOST_MORE of all configurations that cost less than this part of their best are tried,
+ * too: where few rows share a long k. */
+static const double FAR_LESS = 0.8;
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
@@ -227,6 +232,13 @@ static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_machine *
          g->alignment >= 16 && s->k % 32 == 0;
 }
 
+static int add_more(const shape *s, const at_machine *machine, choice *list, int count) {
+  choice all[MOST_CHOICES];
+  if (!at_gemm_skinny_is_slow(s, list[0].cost, machine)) return count;
+  const int all_count = collect_all(s, machine, all);
+  return at_lesser_int(AT_GEMM_PREPEND(list, count, all, all_count, MOST_MORE, FAR_LESS), MOST_FEW);
+}
+
 /* Where none of the few fits, the best of all. */
 static int candidates(const at_gemm *g, const at_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_skinny_shape_of(g);
@@ -235,6 +247,8 @@ static int candidates(const at_gemm *g, const at_machine *machine, at_configurat
   if (count == 0) {
     count = collect_all(&s, machine, list);
     if (!wide && count > MOST_FEW) count = MOST_FEW;
+  } else {
+    count = add_more(&s, machine, list, count);
   }
   if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
   return AT_GEMM_OFFER(out, max, list, count, wide ? 0.0 : HOPELESS);

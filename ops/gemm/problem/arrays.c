@@ -66,6 +66,7 @@ void at_gemm_add_arrays(const at_gemm *g, at_buffer *out, int *count) {
                                   .dtype = ATTUNE_U64,
                                   .input = true,
                                   .addresses = true,
+                                  .on_host = g->pointers == ATTUNE_POINTERS_HOST,
                                   .address_of = i,
                                   .address_step = (size_t)steps[i]};
 }

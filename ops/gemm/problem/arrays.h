@@ -10,11 +10,6 @@
 extern const char *const at_gemm_pointers_names[];
 bool at_gemm_read_pointers(const char *name, uint8_t *out);
 
-/* Where arrays lie for the implementations of a device. */
-static inline uint8_t at_gemm_pointers_on(const attune_device *device) {
-  return device->properties.kind == ATTUNE_DEVICE_HOST ? ATTUNE_POINTERS_HOST : ATTUNE_POINTERS_DEVICE;
-}
-
 /* INVALID_ARGUMENT if what a caller's problem says of pointers does not fit together. */
 attune_status at_gemm_check_pointers(const attune_gemm_problem *p);
 

@@ -238,7 +238,7 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
 void at_gemm_fold(void *problem, const attune_device *device) {
   at_gemm *g = problem;
   g->alignment = at_alignment_fold(device, g->alignment);
-  if (g->pointers) g->pointers = at_gemm_pointers_on(device);
+  if (g->pointers && device->properties.kind == ATTUNE_DEVICE_HOST) g->pointers = ATTUNE_POINTERS_HOST;
 }
 
 static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {

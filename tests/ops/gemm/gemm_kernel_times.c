@@ -19,8 +19,9 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
 static const double ROTATE_BYTES = 400e6;
 
-/* The default, then attune's. */
+/* The default, its matrix-vector call, then attune's. */
 static const at_implementation *const tried[] = {&at_gemm_cublas,
+                                                 &at_gemm_cublas_gemv,
                                                  &at_gemm_sm80_batched_smem,
                                                  &at_gemm_sm80_batched_reg_16b,
                                                  &at_gemm_sm80_skinny_mmajor,
@@ -103,6 +104,9 @@ static const named shapes[] = {
     {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},
     {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
     {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
+    {"r_f64_999", ATTUNE_F64, 0, 0, 999, 1, 5001, 1},
+    {"s_f64_999", ATTUNE_F64, 1, 0, 999, 1, 5001, 1},
+    {"s_f32_512", ATTUNE_F32, 1, 0, 512, 1, 8192, 1},
     {"f32_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
     {"f32_splitk", ATTUNE_F32, 0, 1, 128, 128, 65536, 1},
     {"f32_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},

@@ -59,8 +59,9 @@ static bool is_compiled(const at_implementation *implementation) {
 
 /* Of the cases: there are none of the contract equivalent, and Hopper's instructions are Hopper's. */
 static bool takes_none(const char *name) {
-  static const char *const others[] = {"sm90_wgmma_bf16x6", "cublas_3m",   "cuda_unfused",       "cublas_batched",
-                                       "cublaslt_packed",   "cuda_scaled", "sm90_skinny_ring_8b"};
+  static const char *const others[] = {"sm90_wgmma_bf16x6", "cublas_3m",     "cuda_unfused",
+                                       "cublas_batched",    "cuda_uploaded", "cuda_each",
+                                       "cublaslt_packed",   "cuda_scaled",   "sm90_skinny_ring_8b"};
   for (size_t i = 0; i < AT_COUNT(others); i++)
     if (strcmp(name, others[i]) == 0) return true;
   return strcmp(name, "sm90_wgmma_16b") == 0 && device->properties.capability_major != 9;

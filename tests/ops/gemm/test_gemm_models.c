@@ -446,6 +446,14 @@ TEST(the_best_are_tried) {
   }
 }
 
+/* Where few rows share a long k, those tried elsewhere would leave most of the device idle: others are, too. */
+TEST(few_rows_of_a_long_k) {
+  static at_configuration list[ROOM];
+  const at_gemm g = problem_of(ATTUNE_F64, 1, 0, 999, 1, 5001, 1);
+  (void)FAMILY(sm80_skinny_reg)->candidates(&g, &h200, list, ROOM, false);
+  assert_string_equal(list[0].text, "form=depth,columns=1,per=8,warps=1x8,splitk=1,ahead=2");
+}
+
 /* The arguments are bytes, and A and B change places where m is the small size. */
 TEST(arguments) {
   static at_configuration list[ROOM];

@@ -104,7 +104,7 @@ static const struct {
     {&at_gemm_sm80_batched_smem, 120, 3838, 0xb9b3fbd9475828f8},
     {&at_gemm_sm80_batched_reg_16b, 40, 536, 0xc566df666c104eb1},
     {&at_gemm_sm80_skinny_mmajor, 82, 5874, 0xe40a9a38f4bea7a7},
-    {&at_gemm_sm80_skinny_reg, 200, 14014, 0x0f51e387b6d6c8a9},
+    {&at_gemm_sm80_skinny_reg, 200, 14064, 0x3c171df3b08878e4},
     {&at_gemm_sm90_skinny_ring_16b, 14, 3654, 0xa97da1d620f8ae77},
     {&at_gemm_sm80_mma, 268, 20991, 0x8f564543e2d66140},
     {&at_gemm_sm80_simt_f32, 152, 5558, 0x473bb22d8f5fd941},

@@ -19,7 +19,8 @@ static int draw(int count) {
 }
 
 static void fill(number *x) {
-  for (int i = 0; i < ROOM; i++) x[i] = CMPLX(draw(9) - 4, draw(9) - 4);
+  double *const parts = (double *)x;
+  for (int i = 0; i < 2 * ROOM; i++) parts[i] = draw(9) - 4;
 }
 
 /* Element (row, column) of op(X). */
