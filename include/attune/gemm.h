@@ -74,11 +74,11 @@ typedef enum attune_pointers {
  *   gated:     D = clamp(f(g) u + residual), see attune_gated: m, n, A, B and bias are those of the whole product, as
  *              [gate; up] weights have them; ldd, stride_d and residual are those of the smaller D. Without C, aux,
  *              gradients; an f may be none
- * With scaling.scale_d, which is all of a scaling that these types have, D is that f32 times the clamped value.
- * A bias gradient of D goes with none of residual, clamp and scale_d. All else is computed in the accumulation type and rounded
- * once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels do; an
- * activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid and tanh,
- * 1. NaN propagates through every step. */
+ * With scaling.scale_d, which is all of a scaling that these types have, D is that f32 times the clamped value. A
+ * bias gradient of D goes with none of residual, clamp and scale_d. All else is computed in the accumulation type
+ * and rounded once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels
+ * do; an activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid
+ * and tanh, 1. NaN propagates through every step. */
 typedef struct attune_gemm_epilogue {
   uint8_t bias;          /* attune_bias */
   uint8_t bias_dtype;    /* attune_dtype of bias and bias_gradient: that of D (0), or f32 where D is f16 or bf16 */
@@ -141,7 +141,7 @@ typedef struct attune_gemm_problem {
   uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
   uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
                           of; 0: aligned to their elements, or the real parts of them */
-  uint8_t gated;       /* attune_gated: of an epilogue, with fields that may be zeros */
+  uint8_t gated;     /* attune_gated: of an epilogue, with fields that may be zeros */
   uint8_t reserved[5]; /* 0 */
   /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
    * Of matrices that the epilogue has; ignored without. */

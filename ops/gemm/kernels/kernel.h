@@ -159,8 +159,8 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 /* TRANS_A and TRANS_B, the widest accesses BYTES_A, BYTES_B, BYTES_C and BYTES_D, and READS_C. */
 void at_gemm_define_matrices(at_gemm_launch_spec *spec, const at_gemm *g);
 
-/* Is the problem's epilogue, if it has one, of those that a kernel with an epilogue does with its sums in registers? All
- * but a mask that is written and the gradient of a bias; only some have gated products, too. */
+/* Is the problem's epilogue, if it has one, of those that a kernel with an epilogue does with its sums in registers?
+ * All but a mask that is written and the gradient of a bias; only some have gated products, too. */
 bool at_gemm_in_registers(const at_gemm *g);
 
 /* The family's slot of this name, and the macros of the problem's epilogue. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_gated.c: gated products through attune.h: what is refused and how, the layout of served models' weights,
- * both sides, products of nothing, plans, products in pieces, texts. That each part computes what it should for all types
- * is the conformance tests' work. */
+ * both sides, products of nothing, plans, products in pieces, texts. That each part computes what it should for all
+ * types is the conformance tests' work. */
 #include "tests/support/check.h"
 
 #include <attune/attune.h>
