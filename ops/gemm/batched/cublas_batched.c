@@ -6,29 +6,12 @@
 #include "ops/gemm/batched/batched.h"
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
-#include "tuning/op/registry.h"
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   (void)self, (void)device;
   return g->pointers == ATTUNE_POINTERS_DEVICE && g->c != AT_C_SEPARATE && !at_gemm_8bit(g->dtype) &&
          at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
-}
-
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0].text[0] = '\0';
-  return 1;
-}
-
-static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas_batched has none", plan->configuration.text);
-  const uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
-  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
-  return ATTUNE_OK;
 }
 
 /* `k` 0: D = beta D. The device is current. */
@@ -73,20 +56,13 @@ attune_status at_gemm_cublas_scale_arrays(attune_stream *stream, const at_gemm *
   return status;
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  (void)self, (void)configuration, (void)device;
-  size_t at = 0;
-  return at_append(out, size, &at, "cublas-%s", at_cublas_version());
-}
-
 const at_implementation at_gemm_cublas_batched = {
     .name = "cublas_batched",
     .version = 1,
     .backend = "cuda",
     .supports = supports,
-    .configurations = configurations,
-    .prepare = prepare,
+    .configurations = at_configurations_none,
+    .prepare = at_gemm_cublas_prepare,
     .launch = launch,
-    .depends = depends,
+    .depends = at_gemm_cublas_depends,
 };

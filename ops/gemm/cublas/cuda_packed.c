@@ -33,17 +33,13 @@ typedef struct packed_plan {
 } packed_plan;
 _Static_assert(offsetof(packed_plan, lt) == 0, "at_lt_prepare and at_lt_destroy take it for an at_lt_plan");
 
-static int64_t up(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit * unit;
-}
-
 static bool lies_well(const at_gemm *g, bool contiguous, int64_t ld, int64_t stride) {
   return contiguous && g->k % LINE == 0 && ld % LINE == 0 && stride % LINE == 0 && g->alignment >= LINE;
 }
 
 static pack_arguments pack_of(const at_gemm *g, bool b) {
   const bool along = b ? g->trans_b != 0 : g->trans_a == 0; /* lines lie side by side */
-  const int64_t ld = b ? g->ldb : g->lda, lines = b ? g->n : g->m, width = up(g->k, LINE);
+  const int64_t ld = b ? g->ldb : g->lda, lines = b ? g->n : g->m, width = at_lt_up(g->k, LINE);
   return (pack_arguments){.by_line = along ? 1 : ld,
                           .by_depth = along ? ld : 1,
                           .stride_from = b ? g->stride_b : g->stride_a,
@@ -51,21 +47,21 @@ static pack_arguments pack_of(const at_gemm *g, bool b) {
                           .lines = (int32_t)lines,
                           .depth = (int32_t)g->k,
                           .width = (int32_t)width,
-                          .tiles_line = (int32_t)up(lines, TILE) / TILE,
-                          .tiles_depth = (int32_t)up(width, TILE) / TILE};
+                          .tiles_line = (int32_t)at_lt_up(lines, TILE) / TILE,
+                          .tiles_depth = (int32_t)at_lt_up(width, TILE) / TILE};
 }
 
 /* False: nothing is to be copied, or it does not fit into the workspace. Lines that are longer by less than 16 have no
  * block of scales more. */
 static bool plan_packing(const at_gemm *g, packing *p) {
-  const int64_t width = up(g->k, LINE);
+  const int64_t width = at_lt_up(g->k, LINE);
   *p = (packing){.gemm = *g};
   if (!at_gemm_8bit(g->dtype) || g->k > INT32_MAX / 2 || g->batch > UINT16_MAX) return false;
   if ((double)(g->m + g->n) * (double)width * (double)g->batch > (double)ATTUNE_WORKSPACE_DEFAULT) return false;
   if (!lies_well(g, g->trans_a != 0, g->lda, g->stride_a)) {
     p->a = pack_of(g, false);
     p->copies_a = g->stride_a ? (unsigned)g->batch : 1u;
-    p->place_b = (size_t)up(g->m * width * p->copies_a, 256);
+    p->place_b = (size_t)at_lt_up(g->m * width * p->copies_a, 256);
     p->gemm.lda = width;
     p->gemm.stride_a = g->stride_a ? g->m * width : 0;
     p->copied |= AT_LT_COPIED_A;
@@ -74,7 +70,7 @@ static bool plan_packing(const at_gemm *g, packing *p) {
   if (!lies_well(g, g->trans_b == 0, g->ldb, g->stride_b)) {
     p->b = pack_of(g, true);
     p->copies_b = g->stride_b ? (unsigned)g->batch : 1u;
-    p->bytes += (size_t)up(g->n * width * p->copies_b, 256);
+    p->bytes += (size_t)at_lt_up(g->n * width * p->copies_b, 256);
     p->gemm.ldb = width;
     p->gemm.stride_b = g->stride_b ? g->n * width : 0;
     p->copied |= AT_LT_COPIED_B;
@@ -171,13 +167,6 @@ static attune_status compile(const at_implementation *self, const void *problem,
   return at_jit_compile(device, &source, made);
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  (void)self, (void)configuration, (void)device;
-  size_t at = 0;
-  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
-}
-
 const at_implementation at_gemm_cublaslt_packed = {
     .name = "cublaslt_packed",
     .version = 1,
@@ -190,5 +179,5 @@ const at_implementation at_gemm_cublaslt_packed = {
     .compile = compile,
     .launch = launch,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_lt_depends_on_kernels,
 };
