@@ -20,7 +20,7 @@ typedef struct bench_place {
   size_t alignment, spacing;
 } bench_place;
 
-/* What an element consists of: a complex one of two of these. */
+/* Type of an element's parts: a complex element has two. */
 static inline attune_dtype bench_part(attune_dtype dtype) {
   return dtype == ATTUNE_C64 ? ATTUNE_F32 : dtype == ATTUNE_C128 ? ATTUNE_F64 : dtype;
 }
@@ -34,7 +34,7 @@ size_t bench_lay_out(const bench_problem *problem, bench_place place, int set, s
 
 /* Uniform in [-1,1], each part of a complex number too; f16 on a grid of 2^-11. */
 void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed);
-/* The same in memory of its own, at a multiple of 4096 bytes. */
+/* A copy at a multiple of 4096 bytes. */
 void *bench_random_new(attune_dtype dtype, size_t bytes, uint64_t seed);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { ROOM = 1 << 18, CASES_MOST = 64 };
 
-/* What all cases work on, and where their results go so that the work is done. */
+/* Input of all cases, and a sink for their results, so that the compiler keeps the work. */
 static double doubles[ROOM];
 static float floats[ROOM], more_floats[ROOM];
 static unsigned words[ROOM], order[ROOM];

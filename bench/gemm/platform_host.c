@@ -123,7 +123,7 @@ static double host_sample(bench_platform *platform, int index) {
   const host_state *state = platform->state;
   bench_way *way = &platform->ways[index];
   if (may_have_a_team(&platform->problem->gemm)) nanosleep(&(struct timespec){0, SETTLE_NS}, NULL);
-  /* The same library may serve attune in this process: the peer keeps the threads it started with. */
+  /* attune may use this library in the process, too: the peer keeps the threads it started with. */
   if (way->enqueue == blas_enqueue)
     bench_cblas_set_threads(&state->blas[way->variant], state->default_threads[way->variant]);
   bool good = way->enqueue(platform, way, state->set);

@@ -38,13 +38,13 @@ typedef struct outside_options {
   double time_limit_s, slice_ms, pause_ms;
 } outside_options;
 
-/* What a row showed, for the second time. */
+/* Result of a row when it is repeated. */
 typedef struct outside_seen {
   size_t entry, alignment;
   double ratio, claim; /* claim 0: not tuned */
 } outside_seen;
 
-/* What one problem showed at one alignment. */
+/* Result of one problem at one alignment. */
 typedef struct outside_row {
   double ratio[OUTSIDE_MAX_PLACES]; /* vendor / attune by spacing; 0: not measured */
   double attune_ns, vendor_ns;      /* at the first spacing */

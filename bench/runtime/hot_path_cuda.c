@@ -173,7 +173,7 @@ static void close_scene(scene *s) {
   attune_stream_destroy(s->stream);
 }
 
-/* What runs for a side, so that the rows say which implementation they are of. */
+/* Implementation that runs on a side; the rows name it. */
 static const char *choice_of(const scene *s, const side *of, char *out, size_t size) {
   char text[256];
   bench_choice decision;

@@ -14,8 +14,9 @@ function(at_outside way work)
     ENVIRONMENT_MODIFICATION "${outside_environment};WORK=set:${PROJECT_BINARY_DIR}/tests/${work}")
 endfunction()
 
-# Of several builds, the one for valgrind has no CUDA already; a build by itself that has CUDA builds the library once more.
-if(ATTUNE_VALGRIND AND NOT ATTUNE_WITH_CUDA)
+# Of several builds, the one for AddressSanitizer has no CUDA already; a build by itself that has CUDA builds the library once more.
+if(ATTUNE_SANITIZE)
+  list(APPEND outside_environment "CFLAGS=set:-fsanitize=${ATTUNE_SANITIZE}" "LDFLAGS=set:-fsanitize=${ATTUNE_SANITIZE}")
   at_outside(without_cuda outside_without_cuda)
   return()
 elseif(ATTUNE_WITH_CUDA AND NOT ATTUNE_TEST_PREFIX)
@@ -25,7 +26,7 @@ endif()
 at_outside(install outside)
 at_outside(find_package outside)
 at_outside(pkg_config outside)
-if(NOT ATTUNE_VALGRIND)
+if(once) # it builds the library once more, to see what that does to the project
   at_outside(subproject outside_parent)
 endif()
 set(fixture "${ATTUNE_TEST_PREFIX}installed")

@@ -7,7 +7,8 @@
 #   subproject     as a part of another project, by add_subdirectory: it stays as it is, and installs nothing of attune
 #   without_cuda   the same for a build with ATTUNE_CUDA=OFF, the library and the command only; where BUILD has CUDA, that is built here
 # Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE; CMAKE_GENERATOR, for a machine may
-# have Ninja and no make; WITH_CUDA (does BUILD have CUDA?); FC, a Fortran compiler, if there is one. Exit 77: skipped.
+# have Ninja and no make; WITH_CUDA (does BUILD have CUDA?); FC, a Fortran compiler, if there is one; CFLAGS, LDFLAGS (a build
+# with a sanitizer needs them in every program). Exit 77: skipped.
 set -eu
 
 here=$SOURCE/tests/outside
@@ -50,10 +51,10 @@ pkg_config() {
   libdir=$(pkg-config --variable=libdir attune)
   cflags=$(pkg-config --cflags attune)
   # shellcheck disable=SC2046,SC2086
-  "$CC" -o "$WORK/pc_shared" $cflags "$here/main.c" $(pkg-config --libs attune) "-Wl,-rpath,$libdir"
+  "$CC" ${CFLAGS:-} -o "$WORK/pc_shared" $cflags "$here/main.c" $(pkg-config --libs attune) "-Wl,-rpath,$libdir"
   "$WORK/pc_shared"
   # shellcheck disable=SC2046,SC2086
-  "$CC" -o "$WORK/pc_static" $cflags "$here/main.c" $(pkg-config --static --libs attune | sed 's/-lattune/-l:libattune.a/')
+  "$CC" ${CFLAGS:-} -o "$WORK/pc_static" $cflags "$here/main.c" $(pkg-config --static --libs attune | sed 's/-lattune/-l:libattune.a/')
   if readelf -d "$WORK/pc_static" | grep -q 'libattune'; then
     echo "pc_static is linked with libattune.so"
     exit 1

@@ -32,7 +32,7 @@ static inline void says(const char *words) {
   if (!strstr(attune_last_message(), words)) fail_msg("\"%s\" does not say \"%s\"", attune_last_message(), words);
 }
 
-/* What main returns where none of the file's tests can run: 77, with the reason. */
+/* Return value of main if none of the file's tests can run: 77, with the reason. */
 static inline __attribute__((format(printf, 1, 2))) int skip_all(const char *reason, ...) {
   va_list arguments;
   va_start(arguments, reason);

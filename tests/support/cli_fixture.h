@@ -26,7 +26,7 @@ extern char **environ;
 static char folder[] = "/tmp/attune-test-cli-XXXXXX";
 static char database[64], workload[64], out_path[64], err_path[64];
 
-/* What the last run printed. */
+/* Output of the last run. */
 static char *out_text, *err_text;
 
 static inline char *read_file(const char *path) {

@@ -10,7 +10,7 @@
 
 #include "ops/gemm/problem/problem.h"
 
-/* What a test asks for; zero fields mean the plain case. */
+/* Problem of a test; zero fields mean the plain case. */
 typedef struct shape {
   attune_dtype dtype, dtype_out;
   int ta, tb;
@@ -27,7 +27,7 @@ typedef struct shape {
   bool apart; /* matrices of a batch begin at multiples of AT_ALIGNMENT from the first */
 } shape;
 
-/* What f32 and f64 are drawn from; halves likewise, but for DATA_PLAIN, where they are few and exact. */
+/* Values that f32 and f64 are drawn from; halves too, except that DATA_PLAIN gives a few exact ones. */
 enum { DATA_PLAIN, DATA_NORMAL, DATA_UNIFORM, DATA_WIDE, DATA_KINDS };
 
 /* One operand: bytes on the host and on the device, both with `shift` elements before the first matrix. */

@@ -21,7 +21,7 @@ typedef struct made {
 void made_create(made *out, size_t count, const char *const *names, size_t name_count, int rounds);
 void made_free(made *m);
 
-/* What a report writes, as text that the caller frees; fails the test where the report says false. */
+/* Text of a report, which the caller frees; fails the test if the report returns false. */
 char *made_markdown(const gate_comparison *comparison);
 char *made_json(const gate_comparison *comparison);
 char *made_junit(const gate_comparison *comparison);

@@ -25,7 +25,7 @@ struct host_copy {
   int bytes, valid;
 };
 
-/* What a thread copies before it arrives at a barrier: it comes when that is waited for. */
+/* Copies that a thread starts before it arrives at a barrier: they complete when the barrier is waited for. */
 struct host_coming {
   unsigned long long *barrier;
   std::vector<host_copy> copies;

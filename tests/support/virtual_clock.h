@@ -18,7 +18,7 @@ enum { VIRTUAL_READ_NS = 20 };
 
 static bool virtual_clock_runs;
 static _Thread_local int64_t virtual_ns, virtual_cpu_ns; /* since the start */
-/* What others took from this thread, and how long they kept a CPU busy. */
+/* Time that other threads took from this one, and time that they kept a CPU busy. */
 static _Thread_local int64_t virtual_taken_ns, virtual_others_ns;
 
 /* The linker sends the library's calls here (ld --wrap), and `real` to the library. */

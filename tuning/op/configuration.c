@@ -42,3 +42,17 @@ bool at_configuration_put_text(at_configuration *configuration, const char *key,
   configuration->text[before] = '\0';
   return false;
 }
+
+int at_configurations_none(const at_implementation *self, const void *problem, attune_device *device,
+                           at_configuration *out, int max) {
+  (void)self, (void)problem, (void)device;
+  if (max < 1) return 0;
+  out[0] = (at_configuration){""};
+  return 1;
+}
+
+attune_status at_configuration_check_none(const at_plan *plan) {
+  if (plan->configuration.text[0] == '\0') return ATTUNE_OK;
+  return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; %s has none", plan->configuration.text,
+                 plan->implementation->name);
+}

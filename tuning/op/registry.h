@@ -132,6 +132,12 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
                              const at_configuration *configuration, const void *problem, attune_device *device);
 void at_plan_destroy(at_plan *plan);
 
+/* configuration.c: the slot `configurations` of an implementation without tunables, whose one configuration is "", and
+ * the check in its `prepare`: NOT_FOUND for another one. */
+int at_configurations_none(const at_implementation *self, const void *problem, attune_device *device,
+                           at_configuration *out, int max);
+attune_status at_configuration_check_none(const at_plan *plan);
+
 /* configuration.c: "key=value,key=value" text. get returns false when the key is absent or no integer. */
 bool at_configuration_get(const at_configuration *configuration, const char *key, int64_t *out);
 bool at_configuration_get_text(const at_configuration *configuration, const char *key, char *out, size_t size);

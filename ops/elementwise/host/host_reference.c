@@ -14,14 +14,6 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return device->backend.kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0] = (at_configuration){""};
-  return 1;
-}
-
 static void run(const void *state, const at_host_elements *c) {
   const at_expression *e = ((const reference_plan *)state)->expression;
   const at_elements all = {.expression = e,
@@ -36,8 +28,7 @@ static void run(const void *state, const at_host_elements *c) {
 
 static attune_status fill(at_host_plan *state, const at_plan *plan, at_expression **expression) {
   reference_plan *s = (reference_plan *)state;
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_reference has none", plan->configuration.text);
+  AT_TRY(at_configuration_check_none(plan));
   s->host.run = run;
   s->expression = *expression;
   *expression = NULL;
@@ -60,7 +51,7 @@ const at_implementation at_elementwise_host_reference = {
     .backend = "host",
     .fallback = true,
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .launch = at_host_elements_launch,
     .destroy = destroy,

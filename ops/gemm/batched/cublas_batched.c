@@ -5,7 +5,6 @@
 #include "ops/gemm/batched/copy_arrays.h"
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
-#include "tuning/op/registry.h"
 
 /* cuBLAS 13.1 takes matrices of halves for as well aligned as their leading dimensions are, for it cannot see their
  * addresses (seen on an H200: f16, lda 50, an odd address of halves: misaligned address). */
@@ -27,21 +26,9 @@ static bool supports(const at_implementation *self, const void *problem, attune_
          halves_are_aligned(g) && at_cublas_open() == ATTUNE_OK;
 }
 
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0].text[0] = '\0';
-  return 1;
-}
-
 static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas_batched has none", plan->configuration.text);
-  const at_gemm *g = at_gemm_of(plan->problem);
-  plan->workspace_bytes =
-      g->workspace_cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)g->workspace_cap : ATTUNE_WORKSPACE_DEFAULT;
-  if (g->c != AT_C_SEPARATE) return ATTUNE_OK;
+  AT_TRY(at_gemm_cublas_prepare(plan));
+  if (at_gemm_of(plan->problem)->c != AT_C_SEPARATE) return ATTUNE_OK;
   at_jit_kernel *kernel = NULL;
   const attune_status status = at_jit_get(&kernel, plan->device, &at_copy_arrays_source);
   plan->state = kernel;
@@ -130,7 +117,7 @@ const at_implementation at_gemm_cublas_batched = {
     .version = 1,
     .backend = "cuda",
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .compile = compile,
     .launch = launch,

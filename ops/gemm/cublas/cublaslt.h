@@ -148,6 +148,15 @@ attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *opera
 /* An implementation's destroy. */
 void at_lt_destroy(at_plan *plan);
 
+/* The slot `depends` of an implementation that copies matrices by kernels of its own and then calls cuBLASLt. */
+bool at_lt_depends_on_kernels(const at_implementation *self, const at_configuration *configuration,
+                              attune_device *device, char *out, size_t size);
+
+/* `size` rounded up to a multiple of `unit`. */
+static inline int64_t at_lt_up(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
 /* cublaslt_search.c: the at_implementation slots of the same names. */
 int at_lt_configurations(const at_implementation *self, const void *problem, attune_device *device,
                          at_configuration *out, int max);

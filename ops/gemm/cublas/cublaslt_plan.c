@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "src/cuda/jit/jit.h"
 #include "src/process/vendor.h"
 
 attune_status at_lt_prepare(at_plan *plan, size_t bytes, attune_status (*open)(at_plan *plan)) {
@@ -79,4 +80,11 @@ void at_lt_destroy(at_plan *plan) {
   at_lt_close(&lt->problem);
   free(lt);
   plan->state = NULL;
+}
+
+bool at_lt_depends_on_kernels(const at_implementation *self, const at_configuration *configuration,
+                              attune_device *device, char *out, size_t size) {
+  (void)self, (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
 }

@@ -7,7 +7,6 @@
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
 #include "src/process/vendor.h"
-#include "tuning/op/registry.h"
 
 #define VERSION 1
 
@@ -15,14 +14,6 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   (void)self, (void)device;
   return at_cublas_open() == ATTUNE_OK && at_gemm_plain_product(at_gemm_of(problem)) &&
          at_gemm_aligned(at_gemm_of(problem));
-}
-
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0].text[0] = '\0';
-  return 1;
 }
 
 /* The call as far as the problem settles it: one line of the cache, and half of one for a batch. */
@@ -132,11 +123,14 @@ static attune_status launch_complex(const at_plan *plan, const void *operands, a
   return launch_some(plan, operands, stream, true);
 }
 
-static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas has none", plan->configuration.text);
-  uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
+attune_status at_gemm_cublas_prepare(at_plan *plan) {
+  const uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
   plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
+  return at_configuration_check_none(plan);
+}
+
+static attune_status prepare(at_plan *plan) {
+  AT_TRY(at_gemm_cublas_prepare(plan));
   call *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of cublas");
   *c = call_of(at_gemm_of(plan->problem));
@@ -145,8 +139,8 @@ static attune_status prepare(at_plan *plan) {
   return ATTUNE_OK;
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
+bool at_gemm_cublas_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                            char *out, size_t size) {
   (void)self, (void)configuration, (void)device;
   size_t at = 0;
   return at_append(out, size, &at, "cublas-%s", at_cublas_version());
@@ -157,9 +151,9 @@ const at_implementation at_gemm_cublas = {
     .version = VERSION,
     .backend = "cuda",
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .launch = launch,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_gemm_cublas_depends,
 };

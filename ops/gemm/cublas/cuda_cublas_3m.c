@@ -4,7 +4,6 @@
  * a large one is less exact. So it is a candidate from `equivalent` on. */
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
-#include "tuning/op/registry.h"
 
 #define VERSION 1
 
@@ -14,22 +13,6 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   const at_gemm *g = at_gemm_of(problem);
   return at_gemm_complex(g->dtype) && g->accuracy != ATTUNE_STRICT && (g->batch == 1 || g->dtype == ATTUNE_C64) &&
          at_gemm_plain_product(g) && at_gemm_aligned(g) && at_cublas_open() == ATTUNE_OK;
-}
-
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0].text[0] = '\0';
-  return 1;
-}
-
-static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cublas_3m has none", plan->configuration.text);
-  const uint64_t cap = at_gemm_of(plan->problem)->workspace_cap;
-  plan->workspace_bytes = cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)cap : ATTUNE_WORKSPACE_DEFAULT;
-  return ATTUNE_OK;
 }
 
 static cublasStatus_t multiply(cublasHandle_t handle, const at_gemm *g, const at_gemm_operands *p) {
@@ -68,20 +51,13 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status;
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  (void)self, (void)configuration, (void)device;
-  size_t at = 0;
-  return at_append(out, size, &at, "cublas-%s", at_cublas_version());
-}
-
 const at_implementation at_gemm_cublas_3m = {
     .name = "cublas_3m",
     .version = VERSION,
     .backend = "cuda",
     .supports = supports,
-    .configurations = configurations,
-    .prepare = prepare,
+    .configurations = at_configurations_none,
+    .prepare = at_gemm_cublas_prepare,
     .launch = launch,
-    .depends = depends,
+    .depends = at_gemm_cublas_depends,
 };

@@ -43,17 +43,13 @@ typedef struct packed_plan {
 } packed_plan;
 _Static_assert(offsetof(packed_plan, lt) == 0, "at_lt_prepare and at_lt_destroy take it for an at_lt_plan");
 
-static int64_t up(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit * unit;
-}
-
 static bool lies_well(const at_gemm *g, bool contiguous, int64_t ld, int64_t stride) {
   return contiguous && g->k % LINE == 0 && ld % LINE == 0 && stride % LINE == 0 && g->alignment >= LINE;
 }
 
 static pack_arguments pack_of(const at_gemm *g, bool b, int64_t lines_to) {
   const bool along = b ? g->trans_b != 0 : g->trans_a == 0; /* lines lie side by side */
-  const int64_t ld = b ? g->ldb : g->lda, lines = b ? g->n : g->m, width = up(g->k, LINE);
+  const int64_t ld = b ? g->ldb : g->lda, lines = b ? g->n : g->m, width = at_lt_up(g->k, LINE);
   return (pack_arguments){.by_line = along ? 1 : ld,
                           .by_depth = along ? ld : 1,
                           .stride_from = b ? g->stride_b : g->stride_a,
@@ -61,14 +57,14 @@ static pack_arguments pack_of(const at_gemm *g, bool b, int64_t lines_to) {
                           .lines = (int32_t)lines,
                           .depth = (int32_t)g->k,
                           .width = (int32_t)width,
-                          .tiles_line = (int32_t)up(lines_to, TILE) / TILE,
-                          .tiles_depth = (int32_t)up(width, TILE) / TILE,
+                          .tiles_line = (int32_t)at_lt_up(lines_to, TILE) / TILE,
+                          .tiles_depth = (int32_t)at_lt_up(width, TILE) / TILE,
                           .lines_to = (int32_t)lines_to};
 }
 
 static size_t reserve(packing *p, int64_t bytes) {
   const size_t place = p->bytes;
-  p->bytes += (size_t)up(bytes, PLACE);
+  p->bytes += (size_t)at_lt_up(bytes, PLACE);
   return place;
 }
 
@@ -95,9 +91,9 @@ static columns_copy scales_of(packing *p, const at_gemm *g, bool b) {
 static void pad_sizes(const at_gemm *g, at_gemm *wide) {
   const int64_t out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
   const bool blocks = g->scaling.scale_a >= ATTUNE_SCALE_1X128 || g->scaling.scale_b >= ATTUNE_SCALE_1X128;
-  wide->k = up(g->k, LINE);
-  wide->m = up(g->m, g->dtype == ATTUNE_I8 ? 4 : LINE / out);
-  if (blocks) wide->n = up(g->n, 4);
+  wide->k = at_lt_up(g->k, LINE);
+  wide->m = at_lt_up(g->m, g->dtype == ATTUNE_I8 ? 4 : LINE / out);
+  if (blocks) wide->n = at_lt_up(g->n, 4);
 }
 
 static bool is_d_unaligned(const at_gemm *g) {
@@ -113,7 +109,7 @@ static bool plan_d(const at_gemm *g, packing *p) {
                 of_c = (int64_t)attune_dtype_size(at_gemm_dtype_c(g));
   if (wide->m == g->m && wide->n == g->n && !is_d_unaligned(g)) return true;
   if (g->batch > 1 || (double)wide->m * (double)wide->n > (double)ATTUNE_WORKSPACE_DEFAULT) return false;
-  wide->ldd = up(wide->m, LINE);
+  wide->ldd = at_lt_up(wide->m, LINE);
   p->d = columns_of(p, out, g->m, g->ldd, wide->ldd, g->n, wide->n);
   if (g->c != AT_C_NONE) {
     wide->c = AT_C_SEPARATE;
@@ -287,13 +283,6 @@ static attune_status compile(const at_implementation *self, const void *problem,
   return at_jit_compile(device, &source, made);
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  (void)self, (void)configuration, (void)device;
-  size_t at = 0;
-  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
-}
-
 const at_implementation at_gemm_cublaslt_packed = {
     .name = "cublaslt_packed",
     .version = 1,
@@ -306,5 +295,5 @@ const at_implementation at_gemm_cublaslt_packed = {
     .compile = compile,
     .launch = launch,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_lt_depends_on_kernels,
 };

@@ -46,10 +46,6 @@ static size_t grain_of(const at_gemm *g, size_t element) {
   return element < g->alignment ? element : g->alignment;
 }
 
-static int64_t up(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit * unit;
-}
-
 /* A place for a copy of rows x cols behind the others. What can never fit is not computed, for it might overflow. */
 static matrix reserve(padding *p, const matrix *x, int64_t rows, int64_t cols, int64_t batch, size_t *place) {
   const int64_t most = (int64_t)ATTUNE_WORKSPACE_DEFAULT;
@@ -57,9 +53,9 @@ static matrix reserve(padding *p, const matrix *x, int64_t rows, int64_t cols, i
     p->bytes = SIZE_MAX;
     return *x;
   }
-  const int64_t ld = up(rows, 16 / (int64_t)x->element), matrices = x->stride ? batch : 1;
+  const int64_t ld = at_lt_up(rows, 16 / (int64_t)x->element), matrices = x->stride ? batch : 1;
   *place = p->bytes;
-  p->bytes += (size_t)up(ld * cols * matrices * (int64_t)x->element, PLACE);
+  p->bytes += (size_t)at_lt_up(ld * cols * matrices * (int64_t)x->element, PLACE);
   return (matrix){rows, cols, ld, x->stride ? ld * cols : 0, x->element};
 }
 
@@ -107,10 +103,10 @@ static void pad_output(padding *p, const at_gemm *g, const matrix *d) {
 /* The fast kernels also want what lies contiguous to be whole pieces of 16 bytes: m or k of A, k or n of B, m of D
  * (cuBLAS: Tensor Core Usage). k can grow by zeros; m and n only where D is made in the workspace. */
 static void pad_sizes(padding *p, const at_gemm *g, int64_t unit_in, int64_t unit_out, bool with_d) {
-  if (g->trans_a || !g->trans_b) p->gemm.k = up(g->k, unit_in);
+  if (g->trans_a || !g->trans_b) p->gemm.k = at_lt_up(g->k, unit_in);
   if (!with_d) return;
-  p->gemm.m = up(g->m, g->trans_a ? unit_out : unit_in);
-  if (g->trans_b) p->gemm.n = up(g->n, unit_in);
+  p->gemm.m = at_lt_up(g->m, g->trans_a ? unit_out : unit_in);
+  if (g->trans_b) p->gemm.n = at_lt_up(g->n, unit_in);
 }
 
 /* The padded problem; false when there is nothing to pad in this way, or the workspace is too small for it. */
@@ -307,13 +303,6 @@ static attune_status compile(const at_implementation *self, const void *problem,
   return status;
 }
 
-static bool depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
-                    char *out, size_t size) {
-  (void)self, (void)configuration, (void)device;
-  size_t at = 0;
-  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
-}
-
 const at_implementation at_gemm_cublaslt_padded = {
     .name = "cublaslt_padded",
     .version = VERSION,
@@ -326,5 +315,5 @@ const at_implementation at_gemm_cublaslt_padded = {
     .compile = compile,
     .launch = launch,
     .destroy = destroy,
-    .depends = depends,
+    .depends = at_lt_depends_on_kernels,
 };

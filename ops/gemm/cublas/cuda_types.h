@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuda_types.h: attune's element types and accuracy levels in the words of cuBLAS. */
+ * cuda_types.h: attune's element types and accuracy levels in the words of cuBLAS, and slots that its implementations
+ * share. */
 #ifndef AT_GEMM_CUDA_TYPES_H
 #define AT_GEMM_CUDA_TYPES_H
 
@@ -8,6 +9,7 @@
 #include <math.h>
 
 #include "ops/gemm/problem/problem.h"
+#include "tuning/op/registry.h"
 
 static inline cudaDataType_t at_gemm_cuda_type(uint8_t dtype) {
   switch (dtype) {
@@ -62,5 +64,11 @@ static inline at_gemm_scalar at_gemm_scalar_of(const at_gemm *g, double value, d
     return (at_gemm_scalar){.i32 = value != value ? 0 : (int32_t)fmax(-2147483648.0, fmin(2147483647.0, value))};
   return (at_gemm_scalar){.f32 = (float)value};
 }
+
+/* Slots `prepare` and `depends` of an implementation without tunables that calls cuBLAS: workspace as the problem's cap
+ * permits, and the library's version. */
+attune_status at_gemm_cublas_prepare(at_plan *plan);
+bool at_gemm_cublas_depends(const at_implementation *self, const at_configuration *configuration, attune_device *device,
+                            char *out, size_t size);
 
 #endif

@@ -44,23 +44,6 @@ static void share(void *arg, const at_team *team) {
 
 /* ---- bias gradients ---- */
 
-/* A matrix whose elements are added up, along its columns or across them. */
-typedef struct summed {
-  const void *data;
-  attune_dtype dtype;
-  int64_t count, length, step, stride; /* sums, elements of each, and how far apart these and those are */
-} summed;
-
-static summed summed_of(const at_gemm *g, const at_gemm_operands *o) {
-  const attune_dtype in = (attune_dtype)g->dtype, out = (attune_dtype)g->dtype_out;
-  switch (g->epilogue.bias_gradient) {
-  case ATTUNE_BIAS_GRADIENT_A: return (summed){o->a, in, g->m, g->k, g->trans_a ? 1 : g->lda, g->trans_a ? g->lda : 1};
-  case ATTUNE_BIAS_GRADIENT_B: return (summed){o->b, in, g->n, g->k, g->trans_b ? g->ldb : 1, g->trans_b ? 1 : g->ldb};
-  case ATTUNE_BIAS_GRADIENT_M: return (summed){o->d, out, g->m, g->n, g->ldd, 1};
-  default: return (summed){o->d, out, g->n, g->m, 1, g->ldd};
-  }
-}
-
 static void put_number(void *to, attune_dtype dtype, int64_t at, double x) {
   switch (dtype) {
   case ATTUNE_F64: ((double *)to)[at] = x; break;
@@ -73,14 +56,14 @@ static void put_number(void *to, attune_dtype dtype, int64_t at, double x) {
 /* Sums in f64, SUMS of them at a time so that memory is read in its order. */
 enum { SUMS = 128 };
 typedef struct gradient {
-  summed from;
+  at_gemm_summed from;
   void *to;
   attune_dtype dtype;
 } gradient;
 
 static void gradient_share(void *arg, const at_team *team) {
   const gradient *p = arg;
-  const summed *s = &p->from;
+  const at_gemm_summed *s = &p->from;
   const int64_t blocks = (s->count + SUMS - 1) / SUMS;
   for (int64_t block = team->rank; block < blocks; block += team->size) {
     double sums[SUMS] = {0.0};
@@ -104,17 +87,12 @@ static int threads_for(double elements, int most) {
   return wanted < 1 ? 1 : wanted;
 }
 
-/* Is there more to do than the bias gradient? */
-static bool changes_d(const at_gemm *g) {
-  const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
-}
-
 void at_gemm_pass_host(const at_gemm *g, const at_gemm_operands *o, at_pass_input from, int threads) {
   host_pass p = {g, o, from, loops(), (at_gemm_rows_d(g) + AT_PASS_ROWS - 1) / AT_PASS_ROWS};
-  if (changes_d(g)) at_parallel(threads_for((double)g->m * (double)g->n * (double)g->batch, threads), share, &p);
+  if (at_gemm_epilogue_changes_d(g))
+    at_parallel(threads_for((double)g->m * (double)g->n * (double)g->batch, threads), share, &p);
   if (!g->epilogue.bias_gradient) return;
-  gradient sums = {summed_of(g, o), o->bias_gradient, at_gemm_bias_dtype(g)};
+  gradient sums = {at_gemm_summed_of(g, o), o->bias_gradient, at_gemm_bias_dtype(g)};
   at_parallel(threads_for((double)sums.from.count * (double)sums.from.length, threads), gradient_share, &sums);
 }
 

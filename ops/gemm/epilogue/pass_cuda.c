@@ -23,10 +23,6 @@ typedef struct sums_arguments {
   int64_t count, length, stride, step;
 } sums_arguments;
 
-static int number_of(unsigned dtype) {
-  return dtype == ATTUNE_F64 ? 1 : dtype == ATTUNE_F16 ? 2 : dtype == ATTUNE_BF16 ? 3 : 0;
-}
-
 /* The widest access, in elements of D, that D and all the epilogue's matrices permit. */
 static int width_of(const at_gemm *g) {
   const attune_gemm_epilogue e = g->epilogue;
@@ -64,10 +60,10 @@ static attune_status text_of(char **out, const at_gemm *g, bool sums) {
   const struct {
     const char *name;
     int value;
-  } defines[] = {{"IN", number_of(g->dtype)},
-                 {"OUT", number_of(g->dtype_out)},
+  } defines[] = {{"IN", at_gemm_dtype_number(g->dtype)},
+                 {"OUT", at_gemm_dtype_number(g->dtype_out)},
                  {"BIAS", e.bias},
-                 {"BIAS_TYPE", number_of(e.bias_dtype)},
+                 {"BIAS_TYPE", at_gemm_dtype_number(e.bias_dtype)},
                  {"ACTIVATION", e.activation},
                  {"AUX", e.aux},
                  {"GRADIENT", e.gradient},
@@ -82,7 +78,7 @@ static attune_status text_of(char **out, const at_gemm *g, bool sums) {
                  {"WIDTH", width_of(g)},
                  {"UNALIGNED", mask_is_slow(g)},
                  {"SUMS", sums},
-                 {"SUM_TYPE", number_of(inputs ? g->dtype : g->dtype_out)}};
+                 {"SUM_TYPE", at_gemm_dtype_number(inputs ? g->dtype : g->dtype_out)}};
   const size_t size = strlen(at_gemm_kernel_cuh) + strlen(at_gemm_epilogue_cuh) + strlen(at_gemm_pass_cuh) + 1024;
   size_t at = 0;
   bool fits = true;
@@ -101,14 +97,9 @@ at_kernel_source at_pass_source(const char *text, bool sums) {
   return (at_kernel_source){.file = "pass.cuh", .text = text, .entry = sums ? "at_sums" : "at_pass"};
 }
 
-static bool changes_d(const at_gemm *g) {
-  const attune_gemm_epilogue e = g->epilogue;
-  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
-}
-
 attune_status at_pass_texts(const at_gemm *g, char **pass, char **sums) {
   *pass = *sums = NULL;
-  attune_status status = changes_d(g) ? text_of(pass, g, false) : ATTUNE_OK;
+  attune_status status = at_gemm_epilogue_changes_d(g) ? text_of(pass, g, false) : ATTUNE_OK;
   if (status == ATTUNE_OK && g->epilogue.bias_gradient) status = text_of(sums, g, true);
   if (status == ATTUNE_OK) return ATTUNE_OK;
   free(*pass);
@@ -169,19 +160,13 @@ static attune_status launch_pass(at_jit_kernel *kernel, const at_gemm *g, const 
 
 static attune_status launch_sums(at_jit_kernel *kernel, const at_gemm *g, const at_gemm_operands *o,
                                  attune_stream *stream) {
-  sums_arguments a = {.out = o->bias_gradient};
-  switch (g->epilogue.bias_gradient) {
-  case ATTUNE_BIAS_GRADIENT_A:
-    a.data = o->a, a.count = g->m, a.length = g->k;
-    a.stride = g->trans_a ? g->lda : 1, a.step = g->trans_a ? 1 : g->lda;
-    break;
-  case ATTUNE_BIAS_GRADIENT_B:
-    a.data = o->b, a.count = g->n, a.length = g->k;
-    a.stride = g->trans_b ? 1 : g->ldb, a.step = g->trans_b ? g->ldb : 1;
-    break;
-  case ATTUNE_BIAS_GRADIENT_M: a.data = o->d, a.count = g->m, a.length = g->n, a.stride = 1, a.step = g->ldd; break;
-  default: a.data = o->d, a.count = g->n, a.length = g->m, a.stride = g->ldd, a.step = 1; break;
-  }
+  const at_gemm_summed from = at_gemm_summed_of(g, o);
+  sums_arguments a = {.data = from.data,
+                      .out = o->bias_gradient,
+                      .count = from.count,
+                      .length = from.length,
+                      .stride = from.stride,
+                      .step = from.step};
   const int64_t each = a.stride == 1 ? 32 : 8;
   const at_jit_config config = {.grid = {(unsigned)((a.count + each - 1) / each)}, .block = {32, 8}};
   return at_jit_launch(kernel, &config, &a, stream);

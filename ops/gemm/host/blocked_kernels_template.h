@@ -38,7 +38,8 @@ SIMD E FN(load_one)(const void *p, int64_t at, const attune_dtype dtype) {
 }
 
 /* BLOCK lines by BLOCK columns; and LANES lines by BLOCK columns. */
-SIMD void FN(transpose)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step, const attune_dtype dtype) {
+AT_INSTANCE void FN(transpose)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step,
+                               const attune_dtype dtype) {
 #if HALVES
   if (dtype == ATTUNE_F16)
     P(transpose_f16)(to, to_step, (const uint16_t *)from + at, step);
@@ -50,8 +51,8 @@ SIMD void FN(transpose)(E *to, int64_t to_step, const void *from, int64_t at, in
   (void)dtype;
 }
 
-SIMD void FN(transpose_lanes)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step,
-                              const attune_dtype dtype) {
+AT_INSTANCE void FN(transpose_lanes)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step,
+                                     const attune_dtype dtype) {
 #if HALVES
   if (dtype == ATTUNE_F16)
     P(transpose_lanes_f16)(to, to_step, (const uint16_t *)from + at, step);

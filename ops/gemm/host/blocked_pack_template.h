@@ -2,7 +2,8 @@
  * blocked_pack_template.h: copying lines into panels, converted. Part of blocked_kernels_template.h. */
 
 /* Lines contiguous: every k step is one run of `width` elements. */
-SIMD void FN(pack_runs)(const at_pack *p, int64_t first, int64_t width, int64_t padded, const attune_dtype dtype) {
+AT_INSTANCE void FN(pack_runs)(const at_pack *p, int64_t first, int64_t width, int64_t padded,
+                               const attune_dtype dtype) {
   E *to = (E *)p->to + first * p->depth;
   int64_t full = width / LANES * LANES;
   P(mask) rest = P(first)(width - full);
@@ -22,7 +23,8 @@ SIMD void FN(pack_columns)(const at_pack *p, int64_t first) {
 }
 
 /* Depth contiguous: blocks are transposed in registers, the edges one by one. */
-SIMD void FN(pack_lines)(const at_pack *p, int64_t first, int64_t width, int64_t padded, const attune_dtype dtype) {
+AT_INSTANCE void FN(pack_lines)(const at_pack *p, int64_t first, int64_t width, int64_t padded,
+                                const attune_dtype dtype) {
   E *to = (E *)p->to + first * p->depth;
   int64_t whole = p->depth / BLOCK * BLOCK;
   if (width < padded) {

@@ -6,8 +6,8 @@
   8 /* depth steps taken at once: as many streams of memory, and GROUP times fewer passes over the partial sums */
 
 /* partial += wide(:, k..k+group) thin(k..k+group, :) for `vectors` vectors of lines at i. */
-SIMD void FN(axpy_lines)(const at_stream_job *s, int64_t i, int64_t k, const int group, const int vectors,
-                         const bool part, const attune_dtype dtype) {
+AT_INSTANCE void FN(axpy_lines)(const at_stream_job *s, int64_t i, int64_t k, const int group, const int vectors,
+                                const bool part, const attune_dtype dtype) {
   const E *thin = (const E *)s->thin + k * s->thin_k;
   P(vector) x[2][GROUP];
   P(mask) rest = P(first)(part ? s->lines - i : 0);
@@ -52,8 +52,8 @@ SIMD void FN(columns_as)(const at_stream_job *s, const attune_dtype dtype) {
 }
 
 /* partial(line.., column..) = dot products of `lines` lines and `columns` columns. */
-SIMD void FN(dot)(const at_stream_job *s, int64_t line, int64_t column, const int lines, const int columns,
-                  const attune_dtype dtype) {
+AT_INSTANCE void FN(dot)(const at_stream_job *s, int64_t line, int64_t column, const int lines, const int columns,
+                         const attune_dtype dtype) {
   P(vector) acc[4][4];
   const E *thin = (const E *)s->thin + column * s->thin_column;
   int64_t at = line * s->line_step, full = s->depth / LANES * LANES;
@@ -137,7 +137,7 @@ static AT_TARGET void FN(stream_rows)(const at_stream_job *s) {
 #endif
 }
 
-SIMD void FN(finish_as)(const at_finish *f, const attune_dtype dtype) {
+AT_INSTANCE void FN(finish_as)(const at_finish *f, const attune_dtype dtype) {
   P(vector) alpha = P(set1)((E)f->alpha), beta = P(set1)((E)f->beta);
   bool read = (E)f->beta != 0;
   for (int64_t j = 0; j < f->columns; j++) {
@@ -160,7 +160,7 @@ SIMD void FN(finish_as)(const at_finish *f, const attune_dtype dtype) {
 }
 
 /* Rows of D that do not lie side by side. */
-SIMD void FN(finish_scattered)(const at_finish *f, const attune_dtype dtype) {
+AT_INSTANCE void FN(finish_scattered)(const at_finish *f, const attune_dtype dtype) {
   E alpha = (E)f->alpha, beta = (E)f->beta;
   for (int64_t i = 0; i < f->rows; i++)
     for (int64_t j = 0; j < f->columns; j++) {

@@ -48,8 +48,8 @@ static AT_TARGET void FN(tile_store_pairs)(const FN(tile) * t, int64_t vectors, 
 }
 
 /* `part`: the last vector of A ends early and is read under a mask. `unit`: the columns of B lie side by side. */
-SIMD void FN(tile_body)(const FN(tile) * t, const int vectors, const int columns, const bool part, const bool unit,
-                        const int parts) {
+AT_INSTANCE void FN(tile_body)(const FN(tile) * t, const int vectors, const int columns, const bool part,
+                               const bool unit, const int parts) {
   P(vector) acc[VECTORS][COLUMNS];
   AT_UNROLL
   for (int i = 0; i < vectors; i++) {

@@ -144,22 +144,8 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return device->backend.kind == ATTUNE_DEVICE_HOST && at_gemm_plain_product(at_gemm_of(problem));
 }
 
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0] = (at_configuration){""};
-  return 1;
-}
-
 static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_reference has none", plan->configuration.text);
-  return ATTUNE_OK;
-}
-
-static void destroy(at_plan *plan) {
-  (void)plan;
+  return at_configuration_check_none(plan);
 }
 
 const at_implementation at_gemm_host_reference = {
@@ -168,8 +154,7 @@ const at_implementation at_gemm_host_reference = {
     .backend = "host",
     .fallback = true,
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .launch = launch,
-    .destroy = destroy,
 };

@@ -72,8 +72,9 @@ SIMD const E *FN(small_step)(const E *a, int64_t a_step, const char **group, int
 
 /* `part`: the last vector has s->rows rows only. Where operands come from beyond L2, four steps of k at a time: the
  * loads of each have a stride of their own then, and the processor fetches four times as far ahead. */
-SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const char *ahead,
-                         const int vectors, const int columns, const bool part, const int parts) {
+AT_INSTANCE void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c,
+                                const char *ahead, const int vectors, const int columns, const bool part,
+                                const int parts) {
   const int64_t b_n = s->b_n * (int64_t)sizeof(E), b_k = s->b_k * (int64_t)sizeof(E), a_step = s->a_step;
   const int64_t fours = vectors > 1 && ahead != NULL ? s->k / 4 : 0, rest = s->k - 4 * fours;
   const P(mask) last = P(first)(part ? s->rows : LANES);
@@ -139,8 +140,8 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
 /* The same for one product, with as little around it as can be; few columns need none of the caller's registers.
  * `packed`: B's columns are `columns` elements apart, as in a square matrix without gaps: their addresses are
  * constants, which the processor reads faster than sums of registers. */
-SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
-                                 const bool part, const bool packed, const int parts) {
+AT_INSTANCE attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
+                                        const bool part, const bool packed, const int parts) {
   const int64_t size = parts * (int64_t)sizeof(E);
   const int64_t b_n = packed ? columns * size : s->b_n, b_k = packed ? size : s->b_k;
   const int64_t ldd = s->ldd;

@@ -144,6 +144,9 @@ AT_INLINE int64_t at_gemm_parts(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit;
 }
 
+/* Number of a type in the macros IN, OUT and BIAS_TYPE of kernel.cuh. */
+int at_gemm_dtype_number(unsigned dtype);
+
 /* Appends NAME=VALUE. */
 void at_gemm_define_add(at_gemm_launch_spec *spec, const char *name, int value);
 

@@ -21,7 +21,7 @@ void at_gemm_define_tunables(at_gemm_launch_spec *spec, const at_tunables *tunab
       if (t->of[i].macro) at_gemm_define_add(spec, t->of[i].macro, (int)at_tunable_get(&t->of[i], choice));
 }
 
-static int dtype_number(uint8_t dtype) {
+int at_gemm_dtype_number(unsigned dtype) {
   switch (dtype) {
   case ATTUNE_F64: return 1;
   case ATTUNE_F16: return 2;
@@ -50,8 +50,8 @@ void at_gemm_launch_spec_start(at_gemm_launch_spec *spec, const at_gemm *g) {
                                               .n = (int32_t)g->n,
                                               .k = (int32_t)g->k,
                                               .batch = (int32_t)g->batch}};
-  at_gemm_define_add(spec, "IN", dtype_number(g->dtype));
-  at_gemm_define_add(spec, "OUT", dtype_number(g->dtype_out));
+  at_gemm_define_add(spec, "IN", at_gemm_dtype_number(g->dtype));
+  at_gemm_define_add(spec, "OUT", at_gemm_dtype_number(g->dtype_out));
 }
 
 /* After a change of A and B. */
@@ -64,7 +64,7 @@ static void define_epilogue(at_gemm_launch_spec *spec, const at_gemm *g) {
       {"SWAPPED", spec->swapped},
       {"MATRICES", at_gemm_epilogue_matrices(g)},
       {"BIAS", e->bias},
-      {"BIAS_TYPE", dtype_number(e->bias_dtype)},
+      {"BIAS_TYPE", at_gemm_dtype_number(e->bias_dtype)},
       {"ACTIVATION", e->activation},
       {"AUX", e->aux},
       {"GRADIENT", e->gradient},

@@ -147,6 +147,17 @@ size_t at_gemm_aux_bytes(const at_gemm *g) {
                                                  : elements * attune_dtype_size((attune_dtype)g->dtype_out);
 }
 
+at_gemm_summed at_gemm_summed_of(const at_gemm *g, const at_gemm_operands *o) {
+  const attune_dtype in = (attune_dtype)g->dtype, out = (attune_dtype)g->dtype_out;
+  const int64_t step_a = g->trans_a ? 1 : g->lda, step_b = g->trans_b ? g->ldb : 1;
+  switch (g->epilogue.bias_gradient) {
+  case ATTUNE_BIAS_GRADIENT_A: return (at_gemm_summed){o->a, in, g->m, g->k, step_a, g->trans_a ? g->lda : 1};
+  case ATTUNE_BIAS_GRADIENT_B: return (at_gemm_summed){o->b, in, g->n, g->k, step_b, g->trans_b ? 1 : g->ldb};
+  case ATTUNE_BIAS_GRADIENT_M: return (at_gemm_summed){o->d, out, g->m, g->n, g->ldd, 1};
+  default: return (at_gemm_summed){o->d, out, g->n, g->m, 1, g->ldd};
+  }
+}
+
 /* ---- operands ---- */
 
 static attune_status check_pointer(const char *name, const void *pointer, size_t element, bool needed,

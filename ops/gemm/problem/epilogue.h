@@ -60,6 +60,20 @@ static inline at_gemm_place at_gemm_second_half(const at_gemm *g, int64_t row, i
                          column + (g->gated == ATTUNE_GATED_N ? g->n / 2 : 0)};
 }
 
+/* Is there more to do than the bias gradient? */
+static inline bool at_gemm_epilogue_changes_d(const at_gemm *g) {
+  const attune_gemm_epilogue e = g->epilogue;
+  return e.bias || e.activation || e.aux || e.residual || e.clamp || g->gated || g->scaling.scale_d;
+}
+
+/* The matrix that a bias gradient sums: `count` sums, `stride` elements apart, of `length` elements, `step` apart. */
+typedef struct at_gemm_summed {
+  const void *data;
+  attune_dtype dtype;
+  int64_t count, length, step, stride;
+} at_gemm_summed;
+at_gemm_summed at_gemm_summed_of(const at_gemm *g, const at_gemm_operands *o);
+
 /* From the first byte of aux to behind its last. */
 size_t at_gemm_aux_bytes(const at_gemm *g);
 

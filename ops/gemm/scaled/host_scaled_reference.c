@@ -98,22 +98,8 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return device->backend.kind == ATTUNE_DEVICE_HOST && at_gemm_8bit(at_gemm_of(problem)->dtype);
 }
 
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0] = (at_configuration){""};
-  return 1;
-}
-
 static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_scaled_reference has none", plan->configuration.text);
-  return ATTUNE_OK;
-}
-
-static void destroy(at_plan *plan) {
-  (void)plan;
+  return at_configuration_check_none(plan);
 }
 
 const at_implementation at_gemm_host_scaled_reference = {
@@ -122,8 +108,7 @@ const at_implementation at_gemm_host_scaled_reference = {
     .backend = "host",
     .fallback = true,
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .launch = launch,
-    .destroy = destroy,
 };

@@ -141,17 +141,8 @@ static bool supports(const at_implementation *self, const void *problem, attune_
   return at_gemm_8bit(at_gemm_of(problem)->dtype);
 }
 
-static int configurations(const at_implementation *self, const void *problem, attune_device *device,
-                          at_configuration *out, int max) {
-  (void)self, (void)problem, (void)device;
-  if (max < 1) return 0;
-  out[0] = (at_configuration){""};
-  return 1;
-}
-
 static attune_status prepare(at_plan *plan) {
-  if (plan->configuration.text[0] != '\0')
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is \"%s\"; cuda_scaled has none", plan->configuration.text);
+  AT_TRY(at_configuration_check_none(plan));
   at_jit_kernel *kernel = NULL;
   AT_TRY(open_kernel(&kernel, at_gemm_of(plan->problem), plan->device));
   plan->state = kernel;
@@ -190,7 +181,7 @@ const at_implementation at_gemm_cuda_scaled = {
     .backend = "cuda",
     .fallback = true,
     .supports = supports,
-    .configurations = configurations,
+    .configurations = at_configurations_none,
     .prepare = prepare,
     .compile = compile,
     .launch = launch,

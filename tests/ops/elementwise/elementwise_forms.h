@@ -88,7 +88,7 @@ static const form_case form_cases[] = {
     {{S, 1, 0, 0, 0, 0, .block = 128}, {0, {0}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},
 };
 
-/* What an output is the result of. */
+/* Function that an output is the result of. */
 static inline const char *functions_name(const graph *g, int output) {
   const at_node *n = &g->nodes[g->e.outputs[output]];
   while (n->kind == AT_NODE_CAST) n = &g->nodes[n->argument[0]];

@@ -94,7 +94,7 @@ static inline void random_expect(ecase *c, unsigned char *const *outputs, double
   }
 }
 
-/* What is wrong with an element of an output, in words. */
+/* The fault of an element of an output, in words. */
 static inline const char *random_tell(const ecase *c, int k, const unsigned char *got, int64_t place) {
   static char text[256];
   const graph *g = c->g;

@@ -277,7 +277,7 @@ static void check_exact_powers(power_cases *p) {
   p->count = 0;
 }
 
-/* What is no number of f32, or 0, is left out. */
+/* 0 and values that are no numbers of f32 are left out. */
 static void exact_power(power_cases *p, double x, double y, double exact) {
   const double most = 0x1.fffffep127;
   if (!(x > 0.0 && x <= most && exact > 0.0 && exact <= most)) return;

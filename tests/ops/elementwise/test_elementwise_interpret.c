@@ -343,7 +343,7 @@ TEST(random_graphs) {
                    attune_dtype_name((attune_dtype)g.nodes[i].dtype), (long long)k, off);
       }
     }
-    /* What has no arguments, beside the reference. */
+    /* Functions without arguments, compared with the reference. */
     at_wide_value wanted[GRAPH_NODES];
     for (int64_t k = 0; k < GRAPH_ELEMENTS; k += 7) {
       at_element element = {.number = k, .position = {k % 10, k / 10}, .count = GRAPH_ELEMENTS, .draws = &draws};

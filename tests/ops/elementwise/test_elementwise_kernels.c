@@ -163,7 +163,7 @@ TEST(forms) {
   assert_true(count >= (all ? 90 : 20));
 }
 
-/* What a program asks for, from its text: gelu(a + b) * b in bf16, and dropout. */
+/* Text as programs give it: gelu(a + b) * b in bf16, and dropout. */
 TEST(from_text) {
   static const char *const texts[] = {"gelu(a + b) * b", "rand() < s ? a * 2 : b", "where(isnan(a), b, a ** 2 + s)"};
   const at_operand_name tensors[] = {{"a", ATTUNE_BF16, 0}, {"b", ATTUNE_BF16, 0}}, scalar = {"s", ATTUNE_F64, 0};
@@ -196,7 +196,7 @@ TEST(from_text) {
   }
 }
 
-/* What runs untuned where there are many elements: more loads a thread where numbers take long to make. */
+/* Configuration that runs untuned for many elements: more loads a thread where numbers take long to make. */
 TEST(many_elements) {
   static const struct {
     const char *text;

@@ -57,7 +57,7 @@ TEST(memory_stays_flat) {
   print_message("%d expressions: %zu bytes in use after %d, %zu after all\n", count, before, full, after);
 }
 
-/* What is gone from the tables is made again, and still right. */
+/* Entries evicted from the tables are made again, and still right. */
 TEST(first_ones_still_run) {
   for (int i = 0; i < 64; i++) run_expression(i);
 }

@@ -54,7 +54,7 @@ static void begin(void) {
         file);
 }
 
-/* What all kernels begin with stands once, in front of them: of each text the tunables and what is its own. */
+/* The common beginning of all kernels stands once, in front; then each text's tunables and its own part. */
 static void write_kernel(const char *text, int number, bool syncs) {
   static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS",  "VECTOR",   "PERSISTENT",
                                         "LOAD",        "STORE", "TILE",   "WIDE",     "GROUP",
@@ -291,7 +291,7 @@ TEST(functions) {
   finish();
 }
 
-/* The same in the places where it is hard, of either sign. */
+/* At the difficult arguments, of either sign. */
 TEST(hard_arguments) {
   static graph g;
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_BF16, ATTUNE_F64};

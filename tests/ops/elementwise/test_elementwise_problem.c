@@ -118,7 +118,7 @@ static int64_t reach(const at_elementwise *p, int k) {
   return sum;
 }
 
-/* What kernels go by is the same: zeros, ones, signs, order, what divides what. */
+/* All that kernels depend on is equal: zeros, ones, signs, order, what divides what. */
 static void check_alike(const at_elementwise *p, const at_elementwise *c) {
   assert_int_equal(p->dims, c->dims);
   for (int d = 0; d < p->dims; d++) {

@@ -304,7 +304,7 @@ TEST(calls_refuse_as_well) {
   for (int i = 0; i < 20; i++) assert_true(z[i + 1] == (float)(21 * i));
 }
 
-/* The same text at the same address may be another one by now, and a text may be found at another address. */
+/* The text at an address may have changed, and an equal text may lie at another address. */
 TEST(texts_that_change) {
   char text[2][16] = {"a + b", "a - b"};
   call k;

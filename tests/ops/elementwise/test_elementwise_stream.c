@@ -262,7 +262,7 @@ TEST(captured) {
   }
 }
 
-/* What a graph captured goes with it. (Where the allocator is another one, it tells nothing.) */
+/* Memory that a graph captured is freed with it. (Another allocator has no figures.) */
 TEST(graphs_go_with_their_calls) {
   static large l;
   attune_stream *stream = new_stream();

@@ -24,7 +24,7 @@ static size_t place_of(const char *text, const char *words) {
   return (size_t)(found - text);
 }
 
-/* The same text whatever the names are, the same each time, and of few characters. */
+/* The text is short, does not depend on names, and does not change. */
 TEST(nothing_of_the_users) {
   static graph g, plain;
   const at_shape shape = {1, {1000}};

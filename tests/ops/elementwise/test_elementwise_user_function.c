@@ -61,7 +61,7 @@ TEST(one_form) {
        "f T f(T at_user_functions){return at_user_functions;}"},
       {"T f(T x) { return x.im; }", "f", "at_user_function T at_user_function(T x){return x.im;}"},
       {"", "f", "at_user_function "},
-      /* What blanks may mean something in stays as it is. */
+      /* Text in which blanks may have a meaning stays as it is. */
       {"#define A  1\nT f(T x) { return x + A; }", "f", "f #define A  1\nT f(T x) { return x + A; }"},
       {"T f(T x) { return x + 'a  b'; }", "f", "f T f(T x) { return x + 'a  b'; }"},
       {"T f(T x) { return g(\"//  \"); }", "f", "f T f(T x) { return g(\"//  \"); }"},

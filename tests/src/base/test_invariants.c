@@ -16,7 +16,7 @@
 #include "tests/support/toy/toy_op.h"
 #include "tuning/plans/plan_table.h"
 
-/* What `misuse` ends by in a child: a signal, or 0. */
+/* Signal that ends `misuse` in a child, or 0. */
 static int end_of(void (*misuse)(void)) {
   int status = 0;
   fflush(NULL);

@@ -28,7 +28,7 @@ static void hear(void *user, attune_log_level level, const char *line) {
   (void)at_copy_text(h->line, sizeof h->line, line);
 }
 
-/* What a child with ATTUNE_LOG=setting prints to standard error: the environment is read once a process. */
+/* Standard error of a child with ATTUNE_LOG=setting: the environment is read once a process. */
 static void print_of_child(char *out, size_t size, const char *setting, bool quiet) {
   int ends[2];
   assert_int_equal(pipe(ends), 0);

@@ -309,7 +309,7 @@ TEST_WITH(test_graphs, begin, end) {
   free(memory);
 }
 
-/* The same mistake again and again is logged once, and told each time. */
+/* A repeated mistake is logged once, and reported each time. */
 TEST_WITH(test_log_once, begin, end) {
   char *memory = malloc(100);
   for (int i = 0; i < 50; i++) {

@@ -59,7 +59,7 @@ static int use_count;
 static int last[STREAMS], host_node, event_node[EVENTS];
 static char *arena;
 
-/* What the check told of in this operation, and what it should tell. */
+/* Reports of the check in this operation, and the expected ones. */
 static int op, told, expected;
 static bool wrong;
 static char why[256];

@@ -322,7 +322,7 @@ TEST(in_graphs) {
 
 /* ---- two processes ---- */
 
-/* What the last rank leaves behind when it is killed: a call that never ends, until it is aborted. */
+/* A rank that is killed leaves a call that does not end until it is aborted. */
 static int alone(attune_comm *comm, const attune_comm_data *data) {
   attune_status status = attune_comm_all_reduce(comm, ATTUNE_REDUCE_SUM, &streams[0], data);
   for (int i = 0; i < 500 && status == ATTUNE_OK && attune_stream_query(streams[0]) != ATTUNE_OK; i++) {

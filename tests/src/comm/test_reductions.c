@@ -199,7 +199,7 @@ typedef struct gate {
   float *to;
 } gate;
 
-/* What a stream was given before: it writes late. */
+/* Earlier work of a stream, which writes late. */
 static void pass(void *user) {
   gate *g = user;
   while (sem_wait(&g->open) != 0) {}

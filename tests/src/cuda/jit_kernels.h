@@ -6,7 +6,7 @@
 
 #include "src/cuda/jit/kernel_compile.h"
 
-/* What the kernels take. */
+/* Arguments of the kernels. */
 typedef struct show_argument {
   unsigned long long *out;
   unsigned count; /* words of shared memory; of `dependent` values */

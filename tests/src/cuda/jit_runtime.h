@@ -21,7 +21,7 @@
 #define SHARED_OPTIN (227 * 1024)
 #define SHARED_DEFAULT (48 * 1024)
 
-/* What a library is, and a kernel. */
+/* Libraries and kernels of the fake runtime. */
 typedef struct fake_library {
   int shared; /* dynamic bytes allowed */
   int wide_clusters;

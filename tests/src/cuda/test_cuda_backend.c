@@ -104,7 +104,7 @@ TEST(the_drivers_allocator) {
   OK(attune_free(kept, stream));
   OK(attune_memory_empty_cache(device)); /* what came back after its stream or graph had gone */
   OK(attune_device_synchronize(device)); /* it goes back in the order of its streams */
-  /* What outlived its stream goes back by cudaFree: the driver (580) still counts it as used, but not as reserved. */
+  /* Memory that outlived its stream is freed by cudaFree: the driver (580) counts it as used, but not as reserved. */
   assert_true(of_driver(cudaMemPoolAttrReservedMemCurrent) <= reserved);
   attune_event_destroy(event);
   attune_stream_destroy(other);
@@ -213,7 +213,7 @@ TEST(a_context_of_the_program) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-/* What the program sets on the handle does not change attune's next product. */
+/* The program's settings of the handle do not change attune's next product. */
 TEST(the_handle_of_cublas) {
   enum { N = 128 };
   float *values = malloc(N * N * sizeof *values), *plain = malloc(N * N * sizeof *values);

@@ -143,7 +143,7 @@ TEST(foreign_configurations_are_misses) {
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &at_gemm_cublas, &other, &g, device), ATTUNE_NOT_FOUND);
 }
 
-/* What a reduced contract found must never lower a strict one: it is refused there, or it is strict after all. */
+/* A winner of a reduced contract must not lower a strict one: it is refused there, or it is strict. */
 TEST(a_stored_row_cannot_lower_accuracy) {
   static at_configuration list[LIST];
   static const shape pairs[] = {

@@ -46,7 +46,7 @@ TEST(handles_go_both_ways) {
   CUDA(cudaStreamDestroy(native));
 }
 
-/* What fails in attune is not an error of the program's, and the program's is still there after attune's calls. */
+/* A failure in attune is no error of the program's, and the program's own error outlives attune's calls. */
 TEST(errors_stay_apart) {
   attune_stream *stream = NULL;
   void *memory = NULL;

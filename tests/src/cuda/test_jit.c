@@ -83,7 +83,7 @@ TEST(then_comes_the_disk) {
   assert_int_equal(counts().from_disk, before.from_disk + 1);
 }
 
-/* What the disk has does not load: it is compiled again. */
+/* A kernel on disk that does not load is compiled again. */
 TEST(a_stale_entry_is_replaced) {
   static attune_device twin, third;
   twin = third = device;
@@ -204,7 +204,7 @@ TEST(compiled_ahead) {
   expect("ahead.cu", 0, 1, 1, true);
 }
 
-/* What is loaded needs no compiler, though the cache has lost it. */
+/* A loaded kernel needs no compiler, even if the cache has lost it. */
 TEST(what_is_loaded_is_compiled) {
   char command[128];
   const at_kernel_source source = source_of("lost.cu", 0);

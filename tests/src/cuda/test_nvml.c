@@ -81,7 +81,7 @@ static void expect(const char *folder, const char *variables, const char *words)
 
 TEST(every_field) {
   expect("nvml", "FAKE_REASONS=0", HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 1000000 last 1001\n");
-  /* What never changes is asked for once: the fake answers that once only. */
+  /* Constants are queried once: the fake answers once only. */
   expect("nvml", "FAKE_ONCE=1 FAKE_REASONS=0",
          HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 1000000 last 1001\n");
   expect("nvml", "FAKE_NVML=hidden", HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 -1 last 1001\n");

@@ -146,7 +146,7 @@ TEST(tables_are_whole) {
   }
 }
 
-/* What is lacking is said in the table's words. */
+/* Missing support is reported in the table's words. */
 TEST(a_table_that_is_missing) {
   attune_device *host = NULL;
   int value;

@@ -270,7 +270,7 @@ TEST(a_frozen_waiter_is_named_and_passed) {
   close(file);
 }
 
-/* What a dead process has left behind (a child has its files) keeps nobody away. */
+/* Files left by a dead process (a child has them open) do not block others. */
 TEST(a_dead_one_keeps_nobody_away) {
   waiter w = {.since = 1700000000, .beat = 1};
   OK(at_device_lease_try(&device));

@@ -116,7 +116,7 @@ static int failing(const char *words, attune_status status) {
   return 0;
 }
 
-/* What cannot be written after all is told, and ends nobody. */
+/* A write that fails late is reported, and ends no process. */
 static int stuck(void) {
   attune_file *file = NULL;
   struct rlimit limit;

@@ -230,7 +230,7 @@ TEST(nodes_get_new_parameters) {
   end_work(&w);
 }
 
-/* What is left out stays left out when another change needs a new executable. */
+/* A disabled node stays disabled when another change needs a new executable. */
 TEST(both_at_once) {
   work w = new_work();
   attune_graph *graph = capture(&w, three_fills);

@@ -78,7 +78,7 @@ TEST(new_inputs_each_call) {
   attune_stream_destroy(stream);
 }
 
-/* What the warm-ups see, and how many there are. */
+/* Arguments of the warm-up calls, and their number. */
 typedef struct seen {
   int calls;
   unsigned first, second;

@@ -181,7 +181,7 @@ TEST(failed_captures_do_not_count) {
   EXPECT_CALLS("f32 5x3", 3);
 }
 
-/* What was replayed before a fork is the parent's. */
+/* Graphs replayed before a fork belong to the parent. */
 TEST(a_child_counts_its_own) {
   capture(graph, NULL, 1, 0);
   replay(graph, 3);

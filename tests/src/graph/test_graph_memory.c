@@ -321,7 +321,7 @@ TEST(random_numbers_go_on) {
   attune_graph_destroy(graph);
 }
 
-/* What a capture drew does not count for the next one, whether it was reset, dropped or broken. */
+/* Numbers drawn in a capture do not count for the next one, whether it was reset, dropped or broken. */
 TEST(draws_are_counted_anew) {
   static float eager[2][COUNT];
   attune_graph *graph = new_graph();

@@ -217,7 +217,7 @@ TEST(callbacks) {
   attune_stream_destroy(stream);
 }
 
-/* What a callback must not do to its own graph: it is refused, and the capture goes on. */
+/* Calls that a callback must not make on its own graph are refused, and the capture goes on. */
 static attune_status against_its_graph(void *user, attune_stream *stream) {
   called *c = user;
   give(stream, c->x, 1, 2);

@@ -237,7 +237,7 @@ TEST(winners_hold_for_their_number_of_cpus) {
   assert_int_equal(run_as("why", two, "1", false), 0);
 }
 
-/* What is tuned with fewer threads is stored beside the winner of more, and replaces it not even if it is forced. */
+/* A winner with fewer threads is stored in addition to that with more, and never replaces it, even if forced. */
 TEST(each_number_of_cpus_has_its_winner) {
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other ones do */
   char database[600];

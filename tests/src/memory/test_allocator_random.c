@@ -321,7 +321,7 @@ static void check_books(void) {
   if (s.reserved_bytes[0].current > most_reserved) die("the limit is passed");
 }
 
-/* What was taken before stays. */
+/* Memory allocated before a lower limit is kept. */
 static void set_limit(uint64_t limit) {
   attune_memory_statistics s = {0};
   if (attune_memory_set_limit(host, limit) != ATTUNE_OK || attune_memory_get_statistics(host, &s) != ATTUNE_OK)
@@ -372,7 +372,7 @@ static void step(void) {
     misuse();
 }
 
-/* What differs between seeds beyond the operations. */
+/* Settings that differ between seeds, besides the operations. */
 static void configure(void) {
   static const char *const settings[] = {"",
                                          "expandable_segments:true",

@@ -204,7 +204,7 @@ TEST(another_device_of_another_process) {
   memory_of("expandable_segments:true", 4096, "peer");
 }
 
-/* What was given away is not held by it. */
+/* Exporting memory does not keep it alive. */
 TEST(freed_memory_goes_back) {
   attune_memory_handle handle;
   uint64_t before = 0, after = 0;

@@ -288,7 +288,7 @@ static uint64_t reserved(void) {
   return s.reserved_bytes[ATTUNE_MEMORY_ALL].current;
 }
 
-/* What counts as a piece stays when the cache is emptied; what is free of expandable segments goes and never counts. */
+/* Free pieces of expandable segments are released when the cache is emptied and never counted; others are kept. */
 TEST(pieces_cannot_be_given_back) {
   void *p = NULL, *q = NULL;
   for (int expandable = 0; expandable < 2; expandable++) {

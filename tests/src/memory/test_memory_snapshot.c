@@ -76,7 +76,7 @@ static void has_numbers(const json_t *object, const char *const *keys) {
   for (; *keys; keys++) (void)number(object, *keys);
 }
 
-/* What torch/cuda/_memory_viz.py and MemoryViz.js read, with the types they read it as. */
+/* Fields that torch/cuda/_memory_viz.py and MemoryViz.js read, with their types. */
 TEST(the_visualiser_finds_its_keys) {
   static const char *const of_segments[] = {"device",      "address",        "total_size", "allocated_size",
                                             "active_size", "requested_size", "stream",     NULL};

@@ -183,7 +183,7 @@ TEST(the_command_reads) {
   assert_string_equal(err_text, "");
 }
 
-/* What would be measured could not be stored. */
+/* Results of a measurement could not be stored. */
 TEST(the_command_refuses_to_tune) {
   FILE *file = fopen(in_base("w.csv"), "w");
   fputs("dtype,m,n,k\nf32,8,8,8\n", file);
@@ -194,7 +194,7 @@ TEST(the_command_refuses_to_tune) {
   assert_string_equal(out_text, "");
 }
 
-/* What the log was told, by level. */
+/* Number of log lines, by level. */
 static int heard[ATTUNE_LOG_INFO + 1];
 static void hear(void *user, attune_log_level level, const char *line) {
   (void)user;
@@ -304,7 +304,7 @@ TEST(a_database_that_cannot_be_made_is_told_once) {
   expect_told("tune", NULL, 1, "t.db cannot be written: Permission denied");
 }
 
-/* The same, with a database that is lost on the way. */
+/* With a database that disappears in between. */
 static int lose_the_database(void *user) {
   (void)user;
   attune_tuner *tuner = tuner_in((attune_mode)0);

@@ -167,7 +167,7 @@ static int close_library(void) {
   return 0;
 }
 
-/* The same with a plug-in that attune is linked into. */
+/* With a plug-in that attune is linked into. */
 static int close_plugin(void) {
   int (*start_plugin)(int, int) = NULL;
   void *plugin = dlopen(AT_PLUGIN, RTLD_NOW | RTLD_LOCAL);

@@ -30,7 +30,7 @@ typedef struct result {
   uint64_t hash;
 } result;
 
-/* What a process found, in memory that its parent sees. */
+/* Result of a process, in memory shared with its parent. */
 typedef struct report {
   result results[RESULTS];
   int count, teams;
@@ -159,7 +159,7 @@ static void look_at_share(void *arg, const at_team *team) {
 #endif
 }
 
-/* What the unusual process found to be the fastest is run by the other, too. */
+/* The winner found by the unusual process is run by the other, too. */
 static void tuned(report *r, attune_tuner *tuner, attune_device *host, attune_stream *stream, bool unusual) {
   attune_decision decision;
   if (unusual) {

@@ -326,7 +326,7 @@ TEST(bad_parameters) {
   attune_generator_destroy(g);
 }
 
-/* What no type of a kind can hold, wrong places in memory, wrong counts. */
+/* Values that no type of a kind can hold, wrong addresses, wrong counts. */
 TEST(bad_places) {
   attune_generator *g = new_generator();
   _Alignas(16) unsigned char out[64];

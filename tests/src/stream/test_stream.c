@@ -433,7 +433,7 @@ TEST(wrong_arguments) {
   assert_int_equal(attune_event_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT);
   attune_stream *const trash = (attune_stream *)(void *)&stream;
   attune_event *const rubbish = (attune_event *)(void *)&event;
-  /* What a failed call made is nothing, so that destroying it is harmless. */
+  /* A failed call gives NULL, so that destroying the result is harmless. */
   stream = trash;
   assert_int_equal(attune_stream_create(&stream, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_null(stream);

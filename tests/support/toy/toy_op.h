@@ -75,7 +75,7 @@ enum { TOY_PLACES = 256 };
 extern int toy_place_count;
 extern uintptr_t toy_least_aligned;
 
-/* What a plan does, read once from its configuration. */
+/* Behaviour of a plan, read once from its configuration. */
 typedef struct toy_plan {
   int64_t ns, far, noise, threads;
   char fault[16];

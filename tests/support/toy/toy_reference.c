@@ -94,7 +94,7 @@ int toy_special_contents(const void *problem, int which, int buffer) {
   return which == IN_X && buffer == TOY_X;
 }
 
-/* What x is there. */
+/* Value of x there. */
 static double planted(int64_t elements, int64_t i, double was) {
   return i == 0 ? (double)NAN : i == elements / 2 ? 0.0 : i == elements - 1 ? (double)INFINITY : was;
 }

@@ -208,7 +208,7 @@ static bool asks_for_huge_pages(const void *address) {
   return huge;
 }
 
-/* What is measured lies in memory such as a program has; attune's own asks for huge pages. */
+/* Operands lie in ordinary memory, as a program's do; attune's own allocator asks for huge pages. */
 TEST(operands_are_in_plain_memory) {
   uint64_t problem[AT_PROBLEM_BYTES / 8];
   void *own = NULL;

@@ -33,7 +33,7 @@ static inline void shell(const char *line) {
   code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The same in a terminal of `columns` and of the kind `name`. */
+/* In a terminal of `columns` and of the kind `name`. */
 static inline void terminal_called(const char *name, unsigned short columns, const char *line) {
   int controller = -1;
   const struct winsize size = {.ws_row = 50, .ws_col = columns};

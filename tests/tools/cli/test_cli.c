@@ -46,7 +46,7 @@ static int claim_much(void *store, const char *fingerprint, const attune_decisio
   return 0;
 }
 
-/* What was stored stands beside what is measured, also when the last look marked it as unsure. */
+/* Stored times are printed next to the measured ones, also when the last check marked them as unsure. */
 TEST(verify_tells_the_claim_each_time) {
   at_store *store = NULL;
   expect_run(0, TUNE);
@@ -111,7 +111,7 @@ TEST(shows_and_explains) {
   json_decref(decision);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
   expect_out("no stored winner is valid here");
-  /* What was measured beside the winner. */
+  /* Candidates measured together with the winner. */
   expect_run(0, "explain", "--trials", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
   expect_out("verdict");
   expect_run(0, "explain", "--trials", "--json", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
@@ -235,7 +235,7 @@ TEST(tunes_what_was_recorded) {
   expect_out("1 tuned");
 }
 
-/* What takes longest in all its calls comes first, and its calls weigh in the speedup that is told. */
+/* The problem with the longest total time comes first, and calls weigh in the reported speedup. */
 TEST(weighs_by_calls_and_time) {
   if (getenv("AT_UNDER_VALGRIND")) skip();
   record(8, 30);
@@ -341,7 +341,7 @@ TEST(tells_what_has_changed) {
   expect_out("host_small's version 0 there, ");
 }
 
-/* What a full disk does not take is an error. */
+/* A full disk is an error. */
 TEST(says_when_it_cannot_print) {
   if (access("/dev/full", W_OK) != 0) skip();
   expect_code(1, start((const char *const[]){"devices", NULL}, "/dev/full"));

@@ -270,7 +270,7 @@ TEST(wrong_usage) {
   refused("there are no cases to time", "--program", AT_WORKER, NULL);
 }
 
-/* What is started gets none of their numbers. */
+/* Files that the command opens never take the numbers of closed standard files in started programs. */
 TEST(closed_standard_files) {
   static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-"};
   for (int i = 0; i < 3; i++) {

@@ -214,7 +214,7 @@ TEST(completion_is_complete_in_zsh) {
 #undef OPTIONS
 #undef LETTERS
 
-/* What the line `words` is completed to in fish. */
+/* Completions of the line `words` in fish. */
 static void fish(const char *words) {
   char line[256];
   snprintf(line, sizeof line,

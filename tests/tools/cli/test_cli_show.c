@@ -221,7 +221,7 @@ TEST(sums_are_right) {
   expect("`attune tune recorded' measures it\n");
 }
 
-/* What differs is named, and only further ones are "more". */
+/* Differences are named; only further ones are "more". */
 TEST(winners_of_other_threads_are_called_so) {
   if (elsewhere()) skip();
   other_threads = 4000;
@@ -301,7 +301,7 @@ TEST(nothing_to_show_is_no_error) {
     }
 }
 
-/* What a spreadsheet reads: a head, a line for each row, quoted where it must be. */
+/* As a spreadsheet reads it: a head, a line for each row, quoted where needed. */
 TEST(csv_is_read_back) {
   if (elsewhere()) skip();
   put_winner(20, 500, 0.01, 0);

@@ -86,7 +86,7 @@ TEST(helps_as_a_command) {
   expect_error("did you mean tune?");
 }
 
-/* What is near a command or an option is named; what is far from all of them is not. */
+/* A word similar to a command or an option gets a suggestion, others do not. */
 TEST(suggests_what_may_be_meant) {
   static const char *const cases[][4] = {
       {"tnue", NULL, NULL, "there is no command \"tnue\"; did you mean tune?"},

@@ -72,7 +72,7 @@ TEST(begins_with_a_sign) {
   expect_error("for a power write x ** y");
 }
 
-/* What integers go through, and lengths of those without a sign, as the text says it. */
+/* Conversions of integers, and lengths of unsigned ones, as the text gives them. */
 TEST(computes_what_is_written) {
   expect_run(0, EVAL("u8(f32(x))", QUICK, "64", "--dtype", "int16", "--print", "64", "--json"));
   json_t *o = evaluated();
@@ -88,7 +88,7 @@ TEST(computes_what_is_written) {
   json_decref(o);
 }
 
-/* What the options take as a dtype is a cast, too, with a module or without. */
+/* A dtype that the options accept is a cast, too, with a module or without. */
 TEST(casts_have_other_names) {
   static const char *const names[] = {"float16", "half", "torch.float16", "np.float16", "fp16", "torch.half", "F16"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -169,7 +169,7 @@ TEST(prints_every_kind) {
   expect_out("all of the 1 elements checked (of 1)");
 }
 
-/* What follows the name of the command; the words of the message. */
+/* Arguments of the command, and the words of the message. */
 typedef struct row {
   const char *words[5];
   const char *message;

@@ -53,7 +53,7 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* What has a wrong second output does not win. */
+/* A candidate with a wrong second output does not win. */
 TEST(a_workload_is_tuned) {
   write_file("w.csv", "op,kind,rows,cols,taps\ntoy,f64:i64,5,6,7/-8\n");
   write_file("long.csv", "problem\n" TOY_PROBLEM "\n");
@@ -294,7 +294,7 @@ TEST(what_is_too_long_is_left) {
   expect("none of these fits into the budget: the shortest needs ");
 }
 
-/* What is left of the budget is the most that is left of the run. */
+/* The remaining budget bounds the remaining time of the run. */
 TEST(the_bar_knows_the_budget) {
   run_on_terminal_called("xterm", 100, "tune w.csv --device host --budget 90 --db :memory:");
   expect("eta 1:");
@@ -340,7 +340,7 @@ FIXTURE(close_all) {
   return folder_remove(folder);
 }
 
-/* What is chosen is in the kernel cache afterwards; on another machine, where the cache is empty, warm fills it. */
+/* The chosen kernel is in the kernel cache afterwards; on a machine with an empty cache, warm fills it. */
 TEST(kernels_are_kept) {
   char kernels[128], kernel[160];
   snprintf(kernels, sizeof kernels, "%s/kernels", folder);

@@ -135,7 +135,7 @@ TEST(test_hostile_and_empty) {
       }
 }
 
-/* What a narrow terminal cuts says so. */
+/* A narrow terminal shows that text was cut. */
 TEST(test_cut_text_ends_in_a_mark) {
   gate_point points[2] = {{.ns = 1000}, {.ns = 1000}};
   gate_history history = {.name = (char[]){"a name"}, .points = points, .point_count = 2, .bases = 1};

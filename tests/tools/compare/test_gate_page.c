@@ -51,7 +51,7 @@ static json_t *data_of(const char *page) {
   return json;
 }
 
-/* What any page has once, whatever its names: no name adds an element. */
+/* Elements that any page has once: no name adds one. */
 static void check_frame(const char *page, size_t cases) {
   assert_int_equal(count_of(page, "<script"), 2);
   assert_int_equal(count_of(page, "</script"), 2);

@@ -101,7 +101,7 @@ TEST(commands) {
   stopped = 0;
 }
 
-/* What a command that hangs has started goes with it. */
+/* Processes started by a command that hangs are ended with it. */
 TEST(a_whole_group_is_killed) {
   gate_visit visit;
   char line[256], text[32] = "";

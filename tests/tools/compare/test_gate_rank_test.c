@@ -4,7 +4,7 @@
 
 #include "tools/compare/ranks/rank_test.h"
 
-/* The same, by all 2^count signs: how often the sum of the mean ranks is as far from the middle. */
+/* By all 2^count signs: how often the sum of the mean ranks is as far from the middle. */
 static double signed_rank_by_counting(const double *d, int count) {
   double rank[12], sum = 0.0, total = 0.0;
   int kept = 0, as_far = 0;
@@ -45,7 +45,7 @@ TEST(signed_ranks_are_exact) {
   }
 }
 
-/* The same by all ways to choose. */
+/* By all ways to choose. */
 static double rank_sum_by_counting(const double *a, int m, const double *b, int n) {
   double all[12], rank[12], sum = 0.0;
   int ways = 0, as_far = 0;

@@ -166,7 +166,7 @@ TEST(more_looks_do_not_add_alarms) {
   if (all.rounds < CASES * count * ROUNDS * 2) fail_msg("the later looks were hardly used");
 }
 
-/* What goes on is found in the end. */
+/* A lasting change is found eventually. */
 TEST(later_looks_find_more) {
   const noise n = {.process = 0.01, .sample = 0.005, .outliers = 0.05};
   const int count = suites(6);

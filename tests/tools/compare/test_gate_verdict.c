@@ -265,7 +265,7 @@ TEST(the_rest_of_a_change_must_count) {
   is(0, GATE_UNSURE, "the clock differed");
 }
 
-/* The same times at half the clock is no change that counts; more cycles alone are none either. */
+/* Equal times at half the clock are no change that counts; neither are more cycles alone. */
 TEST(the_clock_alone_is_no_change) {
   set_clocks(&s.base[0], 1000.0);
   set_clocks(&s.head[0], 2000.0);

@@ -50,7 +50,7 @@ static bool gone(long pid) {
   return false;
 }
 
-/* What a case forks and leaves ends with its process, however well that does. */
+/* Processes that a case leaves running end with its process, even if that one succeeds. */
 TEST(children_end_with_their_worker) {
   bench b;
   char words[160];
@@ -66,7 +66,7 @@ TEST(children_end_with_their_worker) {
   free(text);
 }
 
-/* What another case of the process wrote is not told as this one's last words. */
+/* Output of another case of the process is not reported as this one's last words. */
 TEST(last_words_are_the_cases_own) {
   bench b;
   do_all(&b, &plain, WORDS("a=talk", "bad=die", "z=talk"), NULL);

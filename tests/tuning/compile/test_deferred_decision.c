@@ -115,7 +115,7 @@ FIXTURE(end) {
   return may_fork() && !is_alone(); /* the next test may fork */
 }
 
-/* What runs for a call. */
+/* Implementation that runs for a call. */
 static const char *runs(const char *problem) {
   const at_plan *plan = NULL;
   at_key key = toy_key(problem, device);
@@ -259,7 +259,7 @@ static void *destroy(void *of) {
   return NULL;
 }
 
-/* What is being compiled ends first, what waits is dropped. */
+/* Running compilations are finished, waiting ones dropped. */
 TEST(a_tuner_may_go_meanwhile) {
   pthread_t thread;
   assert_string_equal(runs(ONE), "base");

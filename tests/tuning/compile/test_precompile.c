@@ -142,7 +142,7 @@ TEST(the_best_come_first) {
   attune_precompile_stop(ahead);
 }
 
-/* What won in the database, for whatever problem; and the problem's own winner, though it is offered no more. */
+/* Winners in the database, of any problem; and the problem's own winner, although it is no longer offered. */
 TEST(winners_come_before_guesses) {
   static const char *const problems[] = {TOY("f32 9x7"), TOY("f32 8x7")};
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
@@ -242,7 +242,7 @@ TEST(it_ends_at_once) {
   attune_precompile_stop(NULL);
 }
 
-/* What does not compile stops nothing; a cache that keeps nothing stops all: the search compiles it. */
+/* A kernel that does not compile stops nothing; without a working cache nothing is compiled ahead of the search. */
 TEST(failures) {
   static const char *const problems[] = {TOY("f32 9x7"), "toy of no kind", TOY("f32 8x7")};
   answer = ATTUNE_INTERNAL;

@@ -38,7 +38,7 @@ static attune_tuner *tuner_of(attune_mode mode) {
   return tuner;
 }
 
-/* What runs for the problem now. */
+/* Implementation that runs for the problem now. */
 static const at_plan *dispatch_on(attune_tuner *tuner, attune_stream *stream, const char *problem) {
   const at_key key = toy_key(problem, stream->device);
   const at_plan *plan = NULL;

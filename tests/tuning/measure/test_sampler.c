@@ -124,7 +124,7 @@ TEST(calls_are_by_a_sample) {
   assert_in_range(calls[1], calls[0] * 9 / 10, calls[0] * 11 / 10);
 }
 
-/* What memory_info of a host tells that has little left. */
+/* memory_info of a host that has little left. */
 static uint64_t free_now;
 static attune_status little_free(attune_device *of, uint64_t *out_free, uint64_t *out_total) {
   *out_free = free_now;

@@ -119,7 +119,7 @@ TEST(refuses_texts) {
   FAILS_SAYING(parse(longest, &s), ATTUNE_INVALID_ARGUMENT, "characters long");
 }
 
-/* What is written is read back, at every size of the buffer whole or not at all. */
+/* Text is read back as written; into a buffer of any size it is written completely or not at all. */
 TEST(writes_terms) {
   for (int accuracy = 0; accuracy <= 2; accuracy++)
     for (int deterministic = 0; deterministic <= 1; deterministic++)

@@ -41,7 +41,7 @@ static size_t count_of(int dtype, size_t bytes) {
   return at_dtype_kind_of((attune_dtype)dtype) == AT_KIND_COMPLEX ? 2 * elements : elements;
 }
 
-/* What is usual: ends, variance, and how many zeros are too many of `count`. */
+/* Expected ends and variance, and how many zeros among `count` are too many. */
 static void usual(int dtype, double *low, double *high, double *variance, double *zeros) {
   const bool whole = at_dtype_whole((attune_dtype)dtype);
   *high = whole ? 100.0 : 1.0;

@@ -59,7 +59,7 @@ TEST(bounds) {
     if (parses(&c, bad[i])) fail_msg("%s is taken", bad[i]);
 }
 
-/* What says the same in other words is no configuration: a winner is found by its text. */
+/* An equivalent text is refused: a winner is found by its text. */
 TEST(other_texts) {
   static const char *const bad[] = {"",
                                     "tile=16x1",

@@ -51,7 +51,7 @@ static int remembered(const attune_tuner *tuner, uint64_t *least) {
   return count;
 }
 
-/* What can differ from call to call, one thing at a time. */
+/* Each property that can differ from call to call, one at a time. */
 enum { VARIANTS = 18 };
 static void variant(int i, attune_gemm_problem *p, attune_gemm_operands *o, double *d) {
   *p = problem_of(5, 5, 5);

@@ -152,7 +152,7 @@ TEST(a_slow_team_is_set_aside) {
   check_aside(attune_stream_default(device));
 }
 
-/* What one tuner sets aside, another one of the process runs on: it finds out for itself, or has no reason to. */
+/* A plan that one tuner sets aside keeps running in the process's other tuners, which check for themselves. */
 TEST(other_tuners_find_out_for_themselves) {
   OK(make_tuner(&other));
   team_ns = 60000;
@@ -239,7 +239,7 @@ TEST(a_slow_machine_is_no_reason) {
   assert_true(base_calls > 0 && base_calls < 250);
 }
 
-/* What is believed of the default is looked at again: the machine is fast again, and the team is not. */
+/* The default is measured again: the machine has become fast again, the team has not. */
 TEST(a_machine_that_recovers) {
   team_ns = 60000;
   base_ns = 120000;

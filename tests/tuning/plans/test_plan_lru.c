@@ -74,7 +74,7 @@ TEST(a_stream_that_lags) {
   attune_tuner_destroy(tuner);
 }
 
-/* The same problem is decided once, not at each call. */
+/* A problem is decided once, not at each call. */
 TEST(the_latest_are_kept) {
   double d[SIDE * SIDE];
   attune_tuner *tuner = new_tuner();
@@ -145,7 +145,7 @@ TEST(graphs_keep_theirs) {
   attune_tuner_destroy(tuner);
 }
 
-/* The same problems over and over, and modes that withdraw what was guessed: memory stays. */
+/* Repeated problems, and modes that withdraw guesses: memory does not grow. */
 TEST(nothing_grows) {
   enum { PROBLEMS = 3000, TURNS = 6 };
   double d[SIDE * SIDE];
@@ -162,7 +162,7 @@ TEST(nothing_grows) {
   attune_tuner_destroy(tuner);
 }
 
-/* What was found beyond the bound is told like any other choice. */
+/* A winner found beyond the bound is reported like any other choice. */
 TEST(choices_are_told) {
   double d[SIDE * SIDE];
   char text[256];

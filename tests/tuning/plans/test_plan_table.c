@@ -232,7 +232,7 @@ static void *write_keys(void *arg) {
   return NULL;
 }
 
-/* What was put is found, whole and alive. */
+/* Entries that were put are found, complete and alive. */
 static void *read_keys(void *arg) {
   worker *w = arg;
   uint32_t random = (uint32_t)w->index + 1;

@@ -48,7 +48,7 @@ TEST(a_thread_makes_all) {
   at_candidate_build_wait(&build);
 }
 
-/* What was left is not begun; what was under way is made, and counted from the first on. */
+/* Candidates not yet begun are left out; those under way are finished, and counted from the first on. */
 TEST(what_is_left_is_not_made) {
   static at_candidate_build build;
   const at_configuration a[] = {{"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, {"a=5"}};

@@ -179,7 +179,7 @@ TEST(a_noisy_default_leaves_nothing_open) {
   if (claims < 2) fail_msg("%d of 6 searches made a claim", claims);
 }
 
-/* What could be gained is told against what is chosen, which may be slower than the vendor's own call. */
+/* The possible gain is relative to the choice, which may be slower than the vendor's own call. */
 TEST(a_gain_is_told_against_the_choice) {
   bare_ns = 100000;
   const attune_status status = noisy_spin(860, 400, 80.0);
@@ -189,7 +189,7 @@ TEST(a_gain_is_told_against_the_choice) {
   assert_true(open_for("spin"));
 }
 
-/* The same code is as fast, where noise explains that it looks slower. */
+/* Identical code counts as equally fast if noise explains the difference. */
 TEST(what_the_default_loses_by_noise_is_not_told) {
   for (int64_t noise = 0; noise <= 300; noise += 300) {
     bare_ns = noise ? 540000 : 190000;

@@ -263,7 +263,7 @@ static int trials(void) {
   return found;
 }
 
-/* What it finds not to hold is marked, keeps its trials, and is measured by the next run without being asked to. */
+/* A winner that no longer holds is marked, keeps its trials, and the next run measures it unasked. */
 TEST(what_does_not_hold_is_doubted) {
   put(ALONE, 16.9, 0.0001);
   assert_int_equal(verify().verdict, ATTUNE_VERDICT_GAINS_LESS);
@@ -278,7 +278,7 @@ TEST(what_does_not_hold_is_doubted) {
   assert_int_equal(stored().unsure, 0);
 }
 
-/* The same within one tuner, which has the winner in memory. */
+/* Within one tuner, which has the winner in memory. */
 TEST(a_tuner_doubts_its_own_winner) {
   attune_tuner *tuner = tuner_of();
   attune_recheck out = {0};

@@ -14,7 +14,7 @@ enum { NOTES = 400 };
 
 static attune_device *device;
 
-/* What prepare_many was asked for, with what was prepared until then, and what was prepared, in order. */
+/* Requests to prepare_many, each with the number prepared before it, and the prepared candidates, in order. */
 static char made[NOTES][AT_CONFIGURATION_CHARS], prepared[NOTES][AT_CONFIGURATION_CHARS];
 static int made_count, prepared_count, made_at[NOTES], calls, largest;
 static int64_t make_ns; /* what each takes */
@@ -158,7 +158,7 @@ TEST(the_default_is_made_first) {
   attune_tuner_destroy(tuner);
 }
 
-/* What a wrong candidate had dropped comes back, and is made again before it is prepared again. */
+/* Candidates dropped because of a wrong one come back, and are compiled before they are prepared again. */
 TEST(what_comes_back_is_made_again) {
   static const char *const spins[] = {"ns=20000,fault=wrong", "ns=100000", NULL};
   toy_spins = spins;
@@ -372,7 +372,7 @@ static attune_status launch_and_wait(const at_plan *plan, const void *operands, 
   return toy_launch(plan, operands, stream);
 }
 
-/* What comes behind the wait is later by it, but a limit bounds that too. */
+/* The wait delays the candidates behind it, up to a limit. */
 TEST(nothing_goes_on_beyond_a_limit) {
   static const char *const equal[] = {"ns=3000000,i=0", "ns=3000000,i=1", "ns=3000000,i=2", "ns=3000000,i=3", NULL};
   static at_search_result result;
@@ -387,7 +387,7 @@ TEST(nothing_goes_on_beyond_a_limit) {
   }
 }
 
-/* What fails there is told by prepare, and by nobody else. */
+/* Only prepare reports a failure there. */
 TEST(making_tells_nobody) {
   static const char *const spins[] = {"ns=50000", NULL};
   static at_search_result result;

@@ -90,7 +90,7 @@ TEST(the_wrong_ones_are_refused) {
   }
 }
 
-/* What loses NaN is refused, unless the default does too: then it may win, and the note tells. */
+/* A candidate that loses NaN is refused, unless the default does too: then it may win, with a note. */
 TEST(what_loses_nan_is_refused) {
   static const char *const spins[] = {"ns=20000,fault=nan", "ns=70000", NULL};
   OK(search(spins, 3000.0));
@@ -204,7 +204,7 @@ TEST(rounds_are_taken_at_many_placements) {
   }
 }
 
-/* What is fast at half of the placements and as slow at the others does not win over a default that is neither. */
+/* A candidate that is fast at half of the placements and slow at the others does not beat a steady default. */
 TEST(a_winner_wins_over_placements) {
   static const char *const fickle[] = {"ns=160000,far=80000", NULL};
   for (int again = 0; again < 4; again++) {

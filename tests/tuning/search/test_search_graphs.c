@@ -319,7 +319,7 @@ static int no_neighbours(const at_implementation *self, const void *problem, att
   return 0;
 }
 
-/* What won for one problem is tried for the next, which lists it no more; one that cannot do that is no failure. */
+/* The winner of one problem is tried for the next, which does not list it; if it cannot run there, nothing fails. */
 TEST(what_was_good_is_tried_again) {
   static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL}, *const others[] = {"ns=12000", NULL};
   toy_spin_implementation.neighbours = neighbours;
@@ -385,7 +385,7 @@ TEST(a_settled_race_ends) {
   assert_string_equal(result.decision.configuration, "ns=10000,noise=900");
 }
 
-/* What the start of a graph costs must not decide: one call's graph is no program's. */
+/* The cost of starting a graph must not decide: programs capture more than one call. */
 TEST(graphs_of_a_race_have_several_calls) {
   static const char *const spins[] = {"ns=100000", NULL};
   at_copy_text(toy_base, sizeof toy_base, "ns=140000");

@@ -108,7 +108,7 @@ TEST(trials_belong_to_their_winner) {
   at_store_close(store);
 }
 
-/* What no reader would accept is refused before it is written. */
+/* Rows that no reader would accept are refused before they are written. */
 TEST(refuses_bad_rows) {
   at_store *store = open_store(":memory:");
   attune_decision good = winner_of(1), d;

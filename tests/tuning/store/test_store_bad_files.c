@@ -108,7 +108,7 @@ static void child_failed(int line, const char *what) {
 
 #define WANT(condition) ((condition) ? (void)0 : child_failed(__LINE__, #condition))
 
-/* What a user without the superuser's rights meets. */
+/* As a user without the superuser's rights. */
 static int as_a_user(int number) {
   at_store *store = NULL;
   if (geteuid() == SUPERUSER) WANT(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);

@@ -307,7 +307,7 @@ TEST(a_journal_that_names_a_file) {
   (void)snprintf(journal, sizeof journal, "%s", path_of("own.db-journal"));
   (void)snprintf(other, sizeof other, "%s", path_of("other"));
   make_database("own.db", 3);
-  /* What SQLite does without us: else this trap is none. */
+  /* Plain SQLite falls into the trap and deletes the victim; else the test proves nothing. */
   (void)set_trap("own.db", victim, "own.db-journal");
   assert_int_equal(query(own, "SELECT count(*) FROM winner"), 3);
   assert_int_not_equal(access(victim, F_OK), 0);

@@ -204,7 +204,7 @@ TEST(the_program_changes_its_folder) {
   assert_int_equal(chdir(before), 0);
 }
 
-/* What took the place of the database meanwhile is not written. */
+/* A file that replaced the database is not written to. */
 TEST(another_file_came) {
   at_store *store = open_store("t.db");
   write_file(path_of("t.db"), "x", 1);

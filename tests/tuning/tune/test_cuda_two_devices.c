@@ -39,7 +39,7 @@ static pid_t start(const char *const *words, const char *out) {
   return pid;
 }
 
-/* What it printed as JSON; the exit code must be 0. */
+/* Its output as JSON; the exit code must be 0. */
 static json_t *finish(pid_t pid, const char *out) {
   char path[128], command[160];
   int status = 0;

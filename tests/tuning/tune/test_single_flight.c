@@ -27,7 +27,7 @@ enum { ROUNDS_MOST = 4096, TURNS_MOST = 64, THREADS = 4, PROCESSES_MOST = 32 };
 
 extern char **environ;
 
-/* What all processes see. */
+/* Shared by all processes. */
 typedef struct shared {
   _Atomic int round; /* the latest that may begin; -1: none */
   _Atomic int done;  /* of the round */
@@ -340,7 +340,7 @@ static attune_status halting_reference(void **out, const void *problem, attune_d
   return status;
 }
 
-/* What it measured before and after it was stopped is thrown away: it takes what the other process found. */
+/* Its measurements from before and after the stop are discarded: it takes the other process's result. */
 static int halted(void) {
   attune_tuner *tuner = tuner_of(0.0);
   char problem[AT_PROBLEM_CHARS];

@@ -160,7 +160,7 @@ TEST(no_system_database) {
   attune_tuner_destroy(tuner);
 }
 
-/* What a damaged file put into SQLite's text comes out as printable ASCII, cut where it is long. */
+/* Text of a damaged file in SQLite's message is printed as ASCII and cut where it is long. */
 TEST(texts_of_sqlite) {
   char out[24];
   at_store_escape(out, sizeof out, "no such table: t");

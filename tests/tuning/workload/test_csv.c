@@ -71,7 +71,7 @@ TEST(skips_comments) {
   expect("# only", "");
 }
 
-/* What spreadsheets write. */
+/* As spreadsheets write it. */
 TEST(reads_what_spreadsheets_write) {
   expect("a;b\n1;\"x;y\"\n", "a|b/1|x;y/");
   expect("a\tb\n1\t\tc\n", "a|b/1||c/");

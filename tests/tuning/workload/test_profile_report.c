@@ -277,7 +277,7 @@ TEST(a_child_has_its_own) {
   json_decref(json);
 }
 
-/* What a child with this setting prints to standard error. */
+/* Standard error of a child with this setting. */
 static void errors_of(attune_mode mode, const char *profile, const char *log, char *out, size_t size) {
   int channel[2];
   size_t at = 0;
@@ -335,7 +335,7 @@ TEST(as_a_table) {
   expect(text, "attune tune recorded");
 }
 
-/* What is stored of a problem is known though it does not run, also at the end of a process that never looked. */
+/* Stored results of a problem that does not run are known, also at the end of a process that never read them. */
 TEST(mode_off_tells_what_is_stored) {
   char text[8192];
   errors_of(ATTUNE_MODE_OFF, "stderr", NULL, text, sizeof text);

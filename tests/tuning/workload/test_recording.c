@@ -88,7 +88,7 @@ TEST(every_call_of_every_thread) {
   assert_int_equal(recorded(4), THREADS * CALLS + 19);
 }
 
-/* The same while a third thread flushes all the time. */
+/* While a third thread flushes all the time. */
 static _Atomic bool flushing;
 static void *flush_in_thread(void *tuner) {
   while (flushing) at_recording_flush(tuner);

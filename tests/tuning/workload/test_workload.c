@@ -384,7 +384,7 @@ TEST(refuses_malformed_files) {
                  ":2:1: name has 64 bytes; should have at most 63");
 }
 
-/* What the operation says of a field is put where the field stands. */
+/* The operation's message names the position of the field. */
 TEST(names_the_wrong_field) {
   expect_refused("dtype,m,n,k\nf32,1,-1,1\n", ":2:7: ");
   expect_refused("dtype,m,n,k\nf32,1,1,99999999999999999999\n", ":2:9: ");

@@ -149,7 +149,7 @@ static bool wide_integers(void *handle, const char *config) {
 }
 
 /* BLIS up to 1 reads beyond f32 matrices (github.com/flame/blis issues 635 and 821), and 0.9 loses special values:
- * seen on x86-64 by tests/ops/gemm/test_gemm_ieee_specials.c. */
+ * seen on x86-64 by tests/ops/gemm/reference/test_gemm_ieee_specials.c. */
 static bool is_early_blis(const family *f, const char *id) {
   return strcmp(f->name, "blis") == 0 && strtol(id + sizeof "blis", NULL, 10) < 2;
 }

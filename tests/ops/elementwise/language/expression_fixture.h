@@ -76,7 +76,7 @@ static inline attune_status compile(at_expression **out, const char *line, const
   return at_expression_create(out, text, strlen(text), &o.signature);
 }
 
-/* What follows the operands of the canonical text of `text`; the caller frees the expression. */
+/* The canonical text of `text` after its operands; the caller frees the expression. */
 static inline const char *body(const at_expression *e) {
   return strstr(e->text, ": ") + 2;
 }

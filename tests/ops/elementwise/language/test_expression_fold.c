@@ -121,7 +121,7 @@ TEST(transcendental) {
   }
 }
 
-/* What has a NaN, or a float that its integer cannot hold, stays for the device. */
+/* Expressions with a NaN, or with a float that its integer cannot hold, are left to the device. */
 TEST(stays) {
   static const char *const texts[] = {
       "0.0 / 0.0",          "nan + 1",      "-nan",        "sqrt(-1.0)", "log(-1.0)", "inf - inf",

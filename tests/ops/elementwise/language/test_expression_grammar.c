@@ -154,7 +154,7 @@ TEST(calls) {
   GIVES("", "randn() * 2", "randn() * f32(2.0)");
 }
 
-/* What the graph says beside its text. */
+/* Properties of the graph besides its text. */
 TEST(figures) {
   at_expression *e = NULL;
   OK(compile_mentioned(&e, "f32 a, bf16 b; f64 s, i64 n",

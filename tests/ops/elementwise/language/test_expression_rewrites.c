@@ -359,7 +359,7 @@ TEST(loops_of_casts) {
       }
 }
 
-/* What has one right answer: no rounding but the last one. Both zeros are among the numbers. */
+/* Functions with one right answer: only the last step rounds. Both zeros are among the numbers. */
 TEST(loops_of_choices) {
   static const char *const texts[] = {"min(x, y)",      "max(x, y)",      "fmin(x, y)",     "fmax(x, y)",
                                       "clamp(x, y, 1)", "clamp(1, x, y)", "clamp(x, 0, y)", "relu(x)",

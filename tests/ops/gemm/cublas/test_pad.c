@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_pad.c: the padding kernel's text and its arguments, run on the host: every byte that it writes, none that it
  * does not, and no load outside a source. */
-#include "tests/ops/gemm/pad_on_host.h"
+#include "tests/ops/gemm/cublas/pad_on_host.h"
 
 #include "tests/support/check.h"
 
