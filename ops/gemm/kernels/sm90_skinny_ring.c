@@ -3,6 +3,8 @@
  * of 8-bit elements times one of up to 32, both along k. */
 #include "ops/gemm/kernels/block_tile.h"
 
+#include <math.h>
+
 #include "gemm_scaled_element_cuh.h"
 #include "gemm_sm90_skinny_ring_16b_cuh.h"
 #include "gemm_sm90_skinny_ring_8b_cuh.h"
@@ -112,20 +114,32 @@ static bool fits(const shape *s, const choice *c, const at_machine *machine) {
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
 
-/* Microseconds that 8-bit elements take on their way to tensor cores: two words of a warp's lanes in a cycle. */
+/* Numbers of the kernels, fitted to 250 of their times of halves and 450 of 8-bit elements on an H200. */
+typedef struct fitted {
+  double flight;              /* of what memory wants on the way, for copies of whole lines come later */
+  double uneven, small;       /* how much an uneven load, and what blocks read of S, count */
+  double each, teams, many;   /* microseconds of a block; more of two teams, of more than four */
+  double cluster, of_cluster; /* microseconds more of a cluster, and of each of its blocks */
+  double brief, few;          /* for short lines, and for warps that are too few to be busy */
+  double overlap;             /* how much of the lesser of memory and cache counts */
+} fitted;
+static const fitted halves = {176e3 / 40960.0, 0.6, 1.0, 0.3, 0.2, 0.3, 0.3, 0.3, 0.35, 12.0, 0.06},
+                    bytes = {98.4e3 / 40960.0, 0.357, 0.877, 1.3, 0.0, 1.96, 0.0, 1.07, 0.0, 5.3, 0.02};
+
+/* Their part of the memory's rate; bytes a microsecond that one warp more or less brings; words of f8 that a processor
+ * makes halves of for a warp, in a cycle. */
+static const double RATE = 4.35 / 4.25, OF_WARPS = 50e6, CONVERTED = 0.59;
+
+/* Microseconds that 8-bit elements take on their way to tensor cores. */
 static double convert_of(const shape *s, const choice *c, const at_machine *machine) {
   const double tiles = (double)s->m / c->rows * (double)s->k / 64.0 * (double)s->batch,
                words = c->rows + (double)columns_of(s);
-  return s->in == 1 ? tiles * words / 2.0 / machine->processors * machine->cycle : 0.0;
+  return s->in == 1 ? tiles * words / CONVERTED / machine->processors * machine->cycle : 0.0;
 }
 
-/* What the kernel needs of what memory wants on the way, for copies of whole lines come later; its part of the memory's
- * rate; and bytes a microsecond that one warp more or less brings. */
-static const double FLIGHT = 176e3 / 40960.0, RATE = 4.35 / 4.25, OF_WARPS = 50e6;
-
-/* Microseconds: memory or the L2 cache, and what comes before and after. The numbers are the kernel's, fitted to 250 of
- * its times. */
+/* Microseconds: memory or the L2 cache, and what comes before and after. */
 static double cost_of(const shape *s, const choice *c, const at_machine *machine) {
+  const fitted *f = s->in == 1 ? &bytes : &halves;
   const double processors = machine->processors;
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
   const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
@@ -134,20 +148,20 @@ static double cost_of(const shape *s, const choice *c, const at_machine *machine
   const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), unit) * unit),
                steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = at_lesser(c->stages, steps);
   const double ring = ahead * c->step * s->in * c->rows * warps_of(c),
-               flight = at_once * ring / (processors * FLIGHT * machine->wanted),
+               flight = at_lesser(at_once * ring / (processors * f->flight * machine->wanted), 1.0),
                used = at_lesser(at_once / processors, 1.0);
   const double large = (double)s->m * (double)s->k * (double)s->batch * s->in,
                small = tiles * (double)s->n * (double)s->k * s->in;
   const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
-  const double memory = large / (RATE * machine->memory) / at_lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
-               level2 = (large + small) / machine->level2;
-  const double warps = at_lesser(blocks / processors, resident) * warps_of(c),
-               few = 12.0 / warps; /* too few to be busy */
-  const double each =
-      0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
-  const double brief = c->step * s->in < 256 ? 0.35 : 0.0; /* short lines */
+  const double memory = large / (RATE * machine->memory) / (s->in == 1 ? sqrt(flight) : flight) *
+                        (1.0 - f->uneven + f->uneven * uneven),
+               level2 = (large + f->small * small) / machine->level2;
+  const double warps = at_lesser(blocks / processors, resident) * warps_of(c), few = f->few / warps;
+  const double each = f->each + (c->warps_k > 1 ? f->teams : 0.0) + (c->warps_k > 4 ? f->many : 0.0) +
+                      (c->split > 1 ? f->cluster + f->of_cluster * c->split : 0.0);
+  const double brief = c->step * s->in < 256 ? f->brief : 0.0;
   const double busy = at_greater(convert_of(s, c, machine), at_greater(memory, level2));
-  return busy + 0.06 * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
+  return busy + f->overlap * at_lesser(memory, level2) + each + (few + brief) * large / OF_WARPS;
 }
 
 static int consider(const shape *s, const at_machine *machine, choice c, choice *list, int count, int most) {
@@ -164,15 +178,15 @@ static const uint16_t few[][6] = {
     {16, 4, 1, 128, 3, 4}, {32, 4, 2, 128, 2, 1}, {32, 4, 1, 128, 3, 1}, {16, 1, 1, 128, 2, 1}, {16, 1, 1, 256, 2, 1},
 };
 
-/* The same of 8-bit elements. */
+/* The same of 8-bit elements; the last ones are for sizes that were not measured. */
 static const uint16_t few_8b[][6] = {
-    {16, 2, 4, 256, 3, 1}, {16, 2, 4, 512, 2, 1}, {16, 2, 4, 512, 3, 1}, {16, 2, 8, 256, 2, 1}, {16, 1, 8, 256, 3, 1},
-    {16, 1, 8, 512, 2, 1}, {16, 1, 4, 256, 3, 1}, {16, 1, 4, 256, 4, 1}, {16, 1, 4, 512, 2, 1}, {16, 1, 4, 512, 3, 1},
-    {16, 1, 2, 256, 3, 1}, {16, 1, 2, 512, 3, 1}, {16, 2, 2, 256, 3, 1}, {16, 2, 2, 512, 3, 1}, {16, 4, 2, 256, 3, 1},
-    {16, 4, 4, 256, 2, 1}, {16, 8, 1, 256, 3, 1}, {16, 8, 2, 256, 2, 1}, {16, 4, 1, 512, 2, 1}, {16, 2, 4, 256, 3, 2},
-    {16, 4, 2, 256, 3, 2}, {16, 2, 1, 256, 3, 4}, {16, 4, 1, 256, 3, 4}, {32, 2, 2, 256, 3, 1}, {32, 2, 4, 256, 2, 1},
-    {32, 4, 1, 256, 3, 1}, {32, 4, 2, 256, 2, 1}, {32, 4, 2, 256, 2, 2}, {32, 4, 1, 256, 3, 4}, {32, 8, 1, 256, 2, 2},
-    {16, 1, 1, 256, 2, 1}, {16, 1, 1, 512, 2, 1},
+    {16, 2, 4, 256, 3, 1}, {16, 2, 8, 256, 2, 1}, {16, 1, 4, 512, 2, 1}, {16, 1, 8, 128, 3, 1}, {16, 4, 2, 256, 3, 1},
+    {32, 1, 8, 256, 2, 1}, {16, 1, 8, 256, 2, 1}, {16, 1, 4, 256, 4, 1}, {16, 2, 1, 256, 3, 1}, {16, 8, 1, 128, 3, 1},
+    {16, 2, 4, 512, 2, 1}, {16, 4, 4, 128, 3, 1}, {32, 8, 1, 256, 2, 4}, {16, 2, 2, 256, 3, 1}, {16, 2, 4, 256, 2, 1},
+    {16, 2, 2, 256, 2, 2}, {32, 1, 2, 256, 2, 2}, {32, 8, 1, 256, 2, 1}, {16, 8, 1, 256, 2, 1}, {16, 2, 8, 128, 3, 1},
+    {16, 1, 2, 256, 3, 1}, {16, 1, 4, 256, 3, 1}, {16, 1, 8, 512, 2, 1}, {16, 2, 1, 256, 3, 4}, {16, 4, 1, 256, 3, 4},
+    {16, 4, 2, 256, 3, 2}, {16, 2, 2, 512, 2, 2}, {16, 8, 2, 256, 2, 1}, {32, 4, 2, 256, 2, 1}, {32, 4, 1, 256, 2, 2},
+    {16, 1, 2, 512, 3, 1}, {16, 1, 1, 256, 2, 1},
 };
 
 #define FEW_AXIS(FEW) \
