@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cuda_packed.c: products of 8-bit elements by cuBLASLt where it does not take matrices as they lie: it wants op(A)
- * transposed, op(B) not, lines of 16 bytes, columns of D too, and with scales of blocks n in fours. A and B are copied so
- * into the workspace first, with zeros behind; where m or n grows, or D is not aligned, so are scales and C, and D is
- * made there and copied out. */
+ * transposed, op(B) not, lines of 16 bytes, columns of D too, and with scales of blocks n in fours. A and B are copied
+ * so into the workspace first, with zeros behind; where m or n grows, or D is not aligned, so are scales and C, and D
+ * is made there and copied out. */
 #include "ops/gemm/cublas/cublaslt.h"
 #include "ops/gemm/problem/scaling.h"
 #include "src/cuda/jit/jit.h"

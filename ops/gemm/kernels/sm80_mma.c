@@ -57,7 +57,7 @@ static bool is_hopeless(const shape *s, const at_machine *machine) {
 static bool supports(const at_gemm *g, const at_machine *machine) {
   if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
   const shape s = at_gemm_shape_of(g);
-  if (s.m <= 64 && s.k <= 64) return false; /* sm80_batched_smem's */
+  if (s.m <= 64 && s.k <= 64) return false;            /* sm80_batched_smem's */
   const bool alone = g->pointers && g->alignment < 16; /* what cublas_batched does not take */
   return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 8) <= INT32_MAX / 64 && (alone || !is_hopeless(&s, machine));

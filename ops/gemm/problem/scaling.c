@@ -175,14 +175,14 @@ size_t at_gemm_scale_count(const at_gemm *g, bool b) {
 
 void at_gemm_add_scaling_buffers(const at_gemm *g, at_buffer *out, int *count) {
   const attune_gemm_scaling *s = &g->scaling;
-  /* Where no library has to copy a single one first. */
-  const at_buffer scale = {.bytes = sizeof(float), .alignment = 16, .dtype = ATTUNE_F32, .input = true},
+  const at_buffer scale = {.bytes = sizeof(float),
+                           .alignment = g->alignment > sizeof(float) ? g->alignment : sizeof(float),
+                           .dtype = ATTUNE_F32,
+                           .input = true},
                   zero = {.bytes = 1, .alignment = 1, .dtype = ATTUNE_I8, .input = true};
   for (int b = 0; b < 2; b++)
     if (b ? s->scale_b : s->scale_a) {
       out[*count] = scale;
-      if ((b ? s->scale_b : s->scale_a) > ATTUNE_SCALE_TENSOR)
-        out[*count].alignment = g->alignment > sizeof(float) ? g->alignment : sizeof(float);
       out[(*count)++].bytes = at_gemm_scale_count(g, b != 0) * sizeof(float);
     }
   if (s->scale_d) out[(*count)++] = scale;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_ring.c: which problems the families sm90_skinny_ring_16b and sm90_skinny_ring_8b take, and how their kernels
- * are launched. Needs no GPU. */
+ * test_gemm_ring.c: which problems the families sm90_skinny_ring_16b and sm90_skinny_ring_8b take, and how their
+ * kernels are launched. Needs no GPU. */
 #include "tests/support/check.h"
 
 #include "tests/ops/gemm/gemm_problem.h"

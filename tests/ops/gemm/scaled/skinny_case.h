@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * skinny_case.h: random problems for sm90_skinny_ring_8b: a large matrix and one of up to 32 columns, both along k, with
- * tails of all sizes, each type, each scale and each way that D may lie. */
+ * skinny_case.h: random problems for sm90_skinny_ring_8b: a large matrix and one of up to 32 columns, both along k,
+ * with tails of all sizes, each type, each scale and each way that D may lie. */
 #ifndef AT_TEST_SKINNY_CASE_H
 #define AT_TEST_SKINNY_CASE_H
 
