@@ -6,24 +6,25 @@
 #include "ops/gemm/cublas/cuda_types.h"
 #include "src/cuda/blas/blas.h"
 
-/* cuBLAS 13.1 takes matrices of halves for as well aligned as their leading dimensions are, for it cannot see their
- * addresses (seen on an H200: f16, lda 50, an odd address of halves: misaligned address). */
+/* For tensor cores cuBLAS 13.1 takes matrices for as well aligned as their leading dimensions are, for it cannot see
+ * their addresses (seen on an H200: f16, lda 50, an odd address of halves; f32 by TF32, lda 80, an odd address of f32:
+ * misaligned address). */
 static bool is_aligned_as(const at_gemm *g, int64_t ld, uint8_t dtype) {
   const uint64_t bytes = (uint64_t)ld * attune_dtype_size((attune_dtype)dtype) | 16u;
   return g->alignment >= (bytes & (~bytes + 1));
 }
 
-static bool halves_are_aligned(const at_gemm *g) {
-  return attune_dtype_size((attune_dtype)g->dtype) != 2 ||
-         (is_aligned_as(g, g->lda, g->dtype) && is_aligned_as(g, g->ldb, g->dtype) &&
-          is_aligned_as(g, g->ldd, g->dtype_out));
+static bool is_aligned_for_tensor_cores(const at_gemm *g) {
+  const bool fast = attune_dtype_size((attune_dtype)g->dtype) == 2 || g->accuracy == ATTUNE_REDUCED;
+  return !fast || (is_aligned_as(g, g->lda, g->dtype) && is_aligned_as(g, g->ldb, g->dtype) &&
+                   is_aligned_as(g, g->ldd, g->dtype_out));
 }
 
 static bool supports(const at_implementation *self, const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   (void)self, (void)device;
   return g->pointers == ATTUNE_POINTERS_DEVICE && !at_gemm_8bit(g->dtype) && at_gemm_aligned(g) &&
-         halves_are_aligned(g) && at_cublas_open() == ATTUNE_OK;
+         is_aligned_for_tensor_cores(g) && at_cublas_open() == ATTUNE_OK;
 }
 
 static attune_status prepare(at_plan *plan) {

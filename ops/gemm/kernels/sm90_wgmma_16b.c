@@ -10,13 +10,21 @@
 
 enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
+/* Where the gated side lies contiguous, the second half's boxes begin, as all do, at a multiple of 16 bytes (seen on an
+ * H200: an illegal instruction otherwise). */
+static bool gates(const at_gemm *g) {
+  const bool of_m = g->gated == ATTUNE_GATED_M;
+  const int64_t whole = of_m ? g->m : g->n;
+  return whole > UNIT && ((of_m ? g->trans_a : !g->trans_b) || whole / 2 % 8 == 0);
+}
+
 /* What tensor copies can reach, if need be in copies. Smaller problems are those of the families
  * batched and skinny. */
 static bool supports(const at_gemm *g, const at_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
   if (machine->capability != 90 || !half) return false;
-  if (g->gated && (g->gated == ATTUNE_GATED_M ? g->m : g->n) <= UNIT) return false;
+  if (g->gated && !gates(g)) return false;
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
   return at_wgmma_reaches(g) && at_gemm_parts(g->m, 64) * at_gemm_parts(g->n, 16) * g->batch <= INT32_MAX / 1024;
