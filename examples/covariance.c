@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * covariance.c: covariance matrices of complex signals, R = X X^H / SAMPLES for each of several frequencies, as one batch
- * of c64 products whose second matrix is the first one's conjugate transpose. */
+ * covariance.c: covariance matrices of complex signals, R = X X^H / SAMPLES for each of several frequencies, as one
+ * batch of c64 products whose second matrix is the first one's conjugate transpose. */
 #include <attune/attune.h>
 
 #include <complex.h>

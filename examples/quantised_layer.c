@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * quantised_layer.c: two linear layers of f8e4m3, Y = X W1^T and Z = Y W2^T, with bf16 results. X and the weights have a
- * scale for each row. The first product also gives the largest |Y|, of which the scale of Y for the second one is made:
- * on the device, in stream order. */
+ * quantised_layer.c: two linear layers of f8e4m3, Y = X W1^T and Z = Y W2^T, with bf16 results. X and the weights have
+ * a scale for each row. The first product also gives the largest |Y|, of which the scale of Y for the second one is
+ * made: on the device, in stream order. */
 #include <attune/attune.h>
 
 #include <stdio.h>
