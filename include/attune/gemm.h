@@ -33,7 +33,8 @@ typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1, ATTUNE_C = 2 } attun
 /* Which elements are contiguous in memory: those of a column, or those of a row. */
 typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } attune_layout;
 
-/* As a batch stride of A, B or C (never D): the whole batch uses one matrix. */
+/* As a batch stride of a matrix that is read (A, B, C, a residual, a gradient's aux; never D): the whole batch uses one
+ * matrix. */
 #define ATTUNE_BROADCAST (-1)
 
 /* As `batch`: no matrices; a call does nothing. 0 is the default, one matrix. */
@@ -112,7 +113,8 @@ typedef enum attune_scale {
  * - i8: sums are exact in i32, modulo 2^32. D is i32, without scales and with alpha and beta converted to i32 (towards
  *   zero); or i8, f16, bf16 or f32, where C has the type of D. Scales of 128 elements are for f8 only.
  * - An 8-bit D is rounded to nearest even and saturates to its largest numbers; NaN is NaN in f8 and 0 in i8. amax_d
- *   leaves NaN out. A batch shares scale_a, scale_b and scale_d of one f32, and has no others. */
+ *   leaves NaN out. A batch shares scale_a, scale_b and scale_d of one f32, and has no others.
+ * - m, n, k and the batch are at most 2^31 - 1; larger ones are UNSUPPORTED. No epilogue, no arrays of pointers. */
 typedef struct attune_gemm_scaling {
   uint8_t dtype_b;          /* attune_dtype of B; 0: dtype. f8 only */
   uint8_t scale_a, scale_b; /* attune_scale */
@@ -136,15 +138,15 @@ typedef struct attune_gemm_problem {
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0: packed */
   attune_contract contract;
-  attune_gemm_epilogue epilogue; /* real types only */
+  attune_gemm_epilogue epilogue; /* of f64, f32, f16 and bf16 only */
   attune_gemm_scaling scaling;   /* of 8-bit types; of an epilogue scale_d */
-  uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides and no epilogue then */
+  uint8_t pointers;              /* attune_pointers: of attune_gemm_batched; no strides, epilogue or 8-bit types then */
   uint8_t alignment; /* of matrices at ATTUNE_POINTERS_DEVICE: a power of two up to 128 that every pointer is a multiple
                           of; 0: aligned to their elements, or the real parts of them */
   uint8_t gated;     /* attune_gated: of an epilogue, with fields that may be zeros */
   uint8_t reserved[5]; /* 0 */
-  /* In elements (a relu mask: in bits, multiples of 8); 0: packed (a relu mask: m rounded up to a multiple of 128).
-   * Of matrices that the epilogue has; ignored without. */
+  /* In elements (a relu mask: in bits, multiples of 8); 0: packed (ld_aux of a relu mask: m, in row-major n,
+   * rounded up to a multiple of 128). Of matrices that the epilogue has; ignored without. */
   int64_t ld_aux, ld_residual, stride_aux, stride_residual;
 } attune_gemm_problem;
 
@@ -253,8 +255,11 @@ ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, cons
                                                     const attune_gemm_operands *operands);
 
 /* Reads a problem's text into *out, the reverse of attune_gemm_problem_format. The words of the operands (beta, align)
- * are checked but not stored. The problem is column-major unless the text has the word row-major, and strict unless it
- * names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that cannot be read. Any thread. */
+ * are checked but not stored, but for align with pointers=device. The problem is column-major unless the text has the
+ * word row-major, and strict unless it names an accuracy. Pitches of what the problem does not have are ignored: ldc=
+ * and stride_c= without beta (with beta=inplace they are those of D), ld_aux= and stride_aux= without aux, ld_residual=
+ * and stride_residual= without residual, strides of a single matrix. Errors: INVALID_ARGUMENT; the message names the
+ * word that cannot be read. Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

@@ -252,10 +252,9 @@ def gemm(a, b, c=None, *, alpha: complex = 1.0, beta: "complex | None" = None, b
          workspace: int = 0, tuner: "_tuner.Tuner | None" = None, stream=None):
     """activation(alpha a @ b + beta c + bias) + residual, into `out` or a new array of a's package, which is returned.
 
-    a, b: matrices, vectors or batches of matrices, as in numpy.matmul, of f64, f32, f16 or bf16, on the host also c64 or c128,
-    on one device. Rows,
-    columns and transposes are used where they lie; other strides are packed first. c: broadcasts to the result; beta
-    is 1 if c is given. out: an array whose rows or columns are contiguous; it may be c, and overlaps neither a nor b.
+    a, b: matrices, vectors or batches of matrices, as in numpy.matmul, of f64, f32, f16, bf16, c64 or c128, on one device.
+    Rows, columns and transposes are used where they lie; other strides are packed first. c: broadcasts to the result;
+    beta is 1 if c is given. out: an array whose rows or columns are contiguous; it may be c, and overlaps neither a nor b.
     bias: a vector, added to each row of a @ b, or a column of shape (rows, 1), added to each of its columns; of f32, too,
     where out is f16 or bf16. activation: "none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid" or "tanh". residual:
     broadcasts to the result. gated: with z = alpha a @ b + bias, whose number of columns is even, the result has half of

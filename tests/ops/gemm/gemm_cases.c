@@ -54,7 +54,7 @@ static void draw_matrices(uint64_t *state, at_gemm_case *c) {
   attune_gemm_problem *p = &c->problem;
   const bool row = p->layout == ATTUNE_ROW_MAJOR;
   const bool a_lines_k = (p->trans_a != ATTUNE_N) != row,
-             b_lines_n = (p->trans_b != ATTUNE_N) != row; /* what lies side by side */
+             b_lines_n = (p->trans_b != ATTUNE_N) != row; /* elements side by side */
   const int64_t d_inner = row ? p->n : p->m, d_outer = row ? p->m : p->n;
   draw_matrix(state, a_lines_k ? p->k : p->m, a_lines_k ? p->m : p->k, p->batch, true, &p->lda, &p->stride_a);
   draw_matrix(state, b_lines_n ? p->n : p->k, b_lines_n ? p->k : p->n, p->batch, true, &p->ldb, &p->stride_b);

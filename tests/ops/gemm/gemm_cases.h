@@ -6,7 +6,7 @@
 
 #include "ops/gemm/problem/problem.h"
 
-/* What the matrices hold. */
+/* Contents of the matrices. */
 typedef enum at_gemm_data {
   AT_DATA_NORMAL = 0,  /* mean 0, deviation 1 */
   AT_DATA_UNIFORM = 1, /* [0, 1): sums grow, truncation bias shows */

@@ -118,7 +118,7 @@ typedef struct oracle {
   oracle_matrix matrix[ORACLE_BLOCKS];
   oracle_block block[ORACLE_BLOCKS];
   double *expected, *allowed; /* by (batch, column, row, part) of D */
-  double *product_rounding;   /* what rounding alpha A B to D's type before C is added may cost */
+  double *product_rounding;   /* error of rounding alpha A B to D's type before C is added */
   bool rounds_product;        /* ... and may it? */
 } oracle;
 

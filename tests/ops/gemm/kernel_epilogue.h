@@ -68,7 +68,7 @@ static inline unsigned char *vector_of(attune_dtype dtype, int64_t count, bool d
 
 typedef struct extras {
   unsigned char *bias, *residual, *aux;
-  long double *z, *z_weight; /* what aux should be, where it is written */
+  long double *z, *z_weight; /* the aux that is expected, where it is written */
 } extras;
 
 /* The epilogue's operands into the case, to be freed; what is expected becomes what follows, and the errors grow. */

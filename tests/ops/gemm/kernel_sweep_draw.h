@@ -72,16 +72,16 @@ static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, A
                                         {ATTUNE_F16, ATTUNE_F16}, {ATTUNE_BF16, ATTUNE_BF16},
                                         {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
-/* What the problems of a batch have in common. */
+/* Fields that the problems of a batch share. */
 typedef struct class {
   attune_dtype in, out;
   int ta, tb;
   at_gemm_c c;
   attune_accuracy accuracy;
-  int address, lines[3]; /* bytes, or an element: what operands, and the lines of A, B and D, begin at multiples of */
+  int address, lines[3]; /* operands, and lines of A, B and D, begin at multiples of so many bytes */
 } class;
 
-enum { WIDEST = 16 }; /* what no kernel asks for more than */
+enum { WIDEST = 16 }; /* the largest alignment that a kernel asks for */
 
 static inline class class_at(const family *f, uint64_t number) {
   class c = {.ta = number & 1, .tb = number >> 1 & 1, .c = (at_gemm_c)between(0, 2)};

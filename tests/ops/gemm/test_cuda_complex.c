@@ -21,7 +21,7 @@ static at_random *data;
 
 static int runs, refused, runs_of_3m;
 
-/* As a search would: what verification refuses is no candidate. */
+/* As in a search: a plan that verification refuses is no candidate. */
 static bool verified(at_numerical_check *verifier, const at_plan *plan) {
   double error = 0.0;
   const attune_status status = at_numerical_check_run(verifier, plan, &error);

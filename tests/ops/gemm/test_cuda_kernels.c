@@ -28,7 +28,7 @@ static int draw(int count) {
   return (int)((random_bits() >> 20) % (uint64_t)count);
 }
 
-/* What all problems have in common; `number` walks through dtypes and transposes. */
+/* Draws the fields that all families share; `number` walks through dtypes and transposes. */
 static shape common(int number) {
   shape s = {
       .dtype = kinds[number % 6][0], .dtype_out = kinds[number % 6][1], .ta = number / 6 % 2, .tb = number / 12 % 2};
@@ -96,7 +96,7 @@ static shape skinny_shape(int number) {
   return s;
 }
 
-/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+/* For copies of 16 bytes: both matrices along k, lines and matrices that begin at multiples of 16 bytes. */
 static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
   const int small = draw(2) ? 1 + draw(8) : number % 16 + 1, large = draw(4) ? 64 + draw(700) : 64 + draw(5000);
@@ -133,7 +133,7 @@ static shape bf16x6_shape(int number) {
   return s;
 }
 
-/* What tensor copies reach: lines and matrices that begin at multiples of 16 bytes. */
+/* For tensor copies: lines and matrices that begin at multiples of 16 bytes. */
 static shape wgmma_shape(int number) {
   shape s = common(number);
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
@@ -369,7 +369,7 @@ TEST(simt_is_right) {
   drawn_problems(&at_gemm_sm80_simt_f32, simt_shape);
 }
 
-/* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
+/* As the check of a winner: NaN, infinities, denormals, huge numbers; the memory around outputs. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
     const shape s = next(i);

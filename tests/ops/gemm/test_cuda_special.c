@@ -24,7 +24,7 @@ static const char *const KINDS[] = {"f64", "f32", "f32", "f16", "bf16", "f16:f32
 static const char *const ACCURACY[] = {"strict",     "strict", "reduced", "reduced",   "strict",
                                        "equivalent", "strict", "strict",  "equivalent"};
 
-/* What each kind of plan lost, by dtype and contract: the list at the end. */
+/* Special values lost by each kind of plan, by dtype and contract: the list at the end. */
 static struct {
   char who[96], first[AT_PROBLEM_CHARS + AT_CONFIGURATION_CHARS];
   int plans, lossy, times[RULES];

@@ -487,7 +487,7 @@ TEST(plan_with_zero_scalars) {
   o.a = o.b = nans;
   OK(attune_gemm_plan_run(plan, stream, &o));
   assert_true(out[0] == 2.0f && out[3] == 2.0f);
-  /* What is not read need not be there, nor be aligned, as in attune_gemm; D and C must. */
+  /* Operands that are not read may be NULL or misaligned, as in attune_gemm; D and C may not. */
   const void *const unread[] = {NULL, (const char *)x + 1, out};
   for (size_t i = 0; i < sizeof unread / sizeof unread[0]; i++) {
     o.a = o.b = unread[i];
@@ -510,7 +510,7 @@ TEST(plan_with_zero_scalars) {
   attune_plan_destroy(plan);
 }
 
-/* What is 0 in the accumulation type is 0: A and B, or C, are not read; in f64 it is not 0. */
+/* A scalar that is 0 in the accumulation type counts as 0: A and B, or C, are not read. In f64 it is not 0. */
 TEST(scalars_that_become_zero) {
   static _Alignas(16) const float bad[4] = {NAN, NAN, NAN, NAN};
   _Alignas(16) float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, z[4] = {1, 1, 1, 1};

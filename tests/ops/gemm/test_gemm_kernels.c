@@ -328,7 +328,7 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
   return found;
 }
 
-/* What passes through shared memory on its way to D comes from there 16 bytes at a time: of a structure of halves the
+/* Sums that go to D through shared memory are read from there 16 bytes at a time: of a structure of halves the
  * compiler once made 16 loads of 2 bytes in each turn of an unrolled loop, which cost a short product a sixth. */
 TEST(sums_pass_in_whole_words) {
   static const char *const some[] = {
@@ -394,7 +394,7 @@ TEST(copies_of_arrays) {
   }
 }
 
-/* What is done with the sums in registers, and what is left to a pass. */
+/* Epilogues that kernels apply to sums in registers, and others, which are left to a pass. */
 TEST(epilogues_in_registers) {
   const at_gemm_kernels *const all[] = {FAMILY(sm80_mma), FAMILY(sm80_skinny_reg), FAMILY(sm90_skinny_ring_16b),
                                         FAMILY(sm90_wgmma_16b)};

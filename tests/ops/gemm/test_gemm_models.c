@@ -378,7 +378,7 @@ TEST(every_problem_is_offered_something) {
       }
 }
 
-/* What was best on an H200 is among what is tried. */
+/* Candidates include the configurations that were fastest on an H200. */
 TEST(the_best_are_tried) {
   const struct {
     const at_gemm_kernels *family;

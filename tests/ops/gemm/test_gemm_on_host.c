@@ -94,7 +94,7 @@ static shape skinny_shape(int number) {
   return s;
 }
 
-/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+/* For copies of 16 bytes: both matrices along k, lines and matrices that begin at multiples of 16 bytes. */
 static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
   const int small = draw(2) ? 1 + draw(8) : 1 + draw(16), large = 64 + draw(150);

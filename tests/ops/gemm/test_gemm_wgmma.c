@@ -52,7 +52,7 @@ TEST(what_wgmma_takes) {
   assert_true(f->supports(&g, &h200));
 }
 
-/* What tensor maps are made of: the matrices as they lie, boxes of a step's tile, or of a block's share of it. */
+/* Tensor maps describe the matrices as they lie, in boxes of a step's tile or of a block's share of it. */
 TEST(maps_of_wgmma) {
   static const char
       *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,"
@@ -136,7 +136,7 @@ TEST(copies_of_wgmma) {
   assert_false(r.copied[0] || at_gemm_has_before(FAMILY(sm90_wgmma_16b), &r));
 }
 
-/* What there is no tensor map of. */
+/* Shapes that no tensor map can have. */
 TEST(shapes_of_tensors) {
   const at_tensor_shape good = {100, 50, 3, 208, 16000, 64, 256, true};
   assert_true(at_tensor_shape_fits(&good));

@@ -16,7 +16,7 @@ static attune_device *device;
 static attune_stream *stream;
 static attune_tuner *tuner;
 
-/* What lies in device memory, and what it should hold. */
+/* Matrices and arrays in device memory, and the expected results. */
 typedef struct scene {
   attune_gemm_problem p;
   attune_gemm_batched_operands o;

@@ -33,7 +33,7 @@ FIXTURE(close_tuner) {
 
 /* Matrices in a row of places, which arrays name in any order. */
 typedef struct matrices {
-  double complex values[BATCH * ELEMENTS]; /* what they hold */
+  double complex values[BATCH * ELEMENTS]; /* their contents */
   _Alignas(128) char memory[BATCH * ELEMENTS * 16];
   void *pointers[BATCH];
   int place[BATCH];
@@ -310,7 +310,7 @@ TEST(a_plan_runs_as_it_was_created) {
   free(e);
 }
 
-/* What a search verifies and measures, and chooses from. */
+/* A search verifies, measures and stores winners of such problems. */
 TEST(problems_are_tuned) {
   static const char *const texts[] = {"gemm f32 nn 8x8x8x50 strict pointers=host",
                                       "gemm bf16:f32 tn 17x5x9x7 strict beta pointers=host align=4",

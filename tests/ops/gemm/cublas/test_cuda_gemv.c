@@ -114,7 +114,7 @@ TEST(drawn_problems_are_right) {
   for (int kind = 0; kind < 8; kind++) assert_true(of_kind[kind] > 0);
 }
 
-/* What a winner is held to: NaN, infinities, denormals, outputs' surroundings. */
+/* As the check of a winner: NaN, infinities, denormals, the memory around outputs. */
 TEST(special_values_are_kept) {
   int refused = 0, checked = 0;
   for (int i = 0; i < problems / 10; i++) {

@@ -69,7 +69,7 @@ TEST(they_are_the_same_products) {
     const at_gemm g = problem_of(ta, tb, row ? 1 : size, row ? size : 1, 1 + draw(MOST_K));
     at_gemv v;
     if (!at_gemv_of(&v, &g)) {
-      assert_true(tb == ATTUNE_C || (g.n > 1 && ta == ATTUNE_C)); /* what only a conjugated x would do */
+      assert_true(tb == ATTUNE_C || (g.n > 1 && ta == ATTUNE_C)); /* only a conjugated x would do */
       continue;
     }
     fill(a), fill(b), fill(d);

@@ -55,7 +55,7 @@ TEST(gemv_is_the_call_of_vectors) {
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &c, &vector, host), ATTUNE_NOT_FOUND);
 }
 
-/* What the default is called where its time is told: with its threads, and by gemv if that is what a program calls. */
+/* The default's name in reports has its threads, and gemv if a program would call gemv. */
 TEST(the_name_says_what_is_called) {
   if (at_cblas_count() == 0) skip();
   static const struct {
@@ -134,7 +134,7 @@ TEST(bare_calls_are_right) {
   }
 }
 
-/* What attune's own calls promise of forks and the end of the process holds for these too. The last test: no call
+/* Direct calls keep the promises for forks and the end of the process, as attune's own calls do. The last test: no call
  * enters that library any more. */
 TEST(bare_calls_stop_at_the_gate) {
   if (at_cblas_count() == 0) skip();

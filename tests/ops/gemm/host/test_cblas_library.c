@@ -289,7 +289,7 @@ static void *come_in(void *arg) {
     if (!at_cblas_thread_setting_enter(&gate, wanted)) return NULL;
     if (atomic_fetch_add(&present, 1) >= MOST) wrong++;
     sched_yield();
-    if (i % 100 == 0) { /* what a signal handler does */
+    if (i % 100 == 0) { /* as in a signal handler */
       if (!at_cblas_thread_setting_enter(&gate, wanted)) wrong++;
       at_cblas_thread_setting_leave(&gate);
     }
@@ -333,7 +333,7 @@ TEST(test_gate_bound) {
   }
 }
 
-/* What a library shows is believed as long as it is what it says. */
+/* The setting in a library's memory is used as long as it equals the value that the library returns. */
 TEST(test_gate_believes_what_is_true) {
   static volatile int shown = 7;
   setting = 7;

@@ -226,7 +226,7 @@ TEST(test_larger) {
   }
 }
 
-/* What the call finds there. */
+/* Puts x into an operand, and into the copy that it is compared with after the call. */
 static void plant(product *p, int which, int64_t row, int64_t column, double x) {
   const oracle_matrix *matrix = &p->o.matrix[which];
   const size_t at = oracle_at(matrix, 0, row, column);

@@ -252,7 +252,7 @@ TEST(what_it_offers) {
   for (int i = 0; i < count; i++) assert_true(alone(&offered[i]));
 }
 
-/* Whatever it offers for a size runs there, and is among what it takes back. */
+/* For each size: one of the configurations on offer, drawn, is accepted and gives right results. */
 TEST(each_size) {
   for (int m = 1; m <= 64; m += 1 + m / 12)
     for (int n = 1; n <= 64; n += 1 + n / 12) {

@@ -58,7 +58,7 @@ static void problem_of(int index, char out[AT_PROBLEM_CHARS]) {
 
 static int plans;
 
-/* What one plan loses; it must be nothing. */
+/* One plan must lose no special value. */
 static void sweep_plan(at_numerical_check *check, const char *text, const at_gemm *g,
                        const at_implementation *implementation, const at_configuration *configuration) {
   at_plan *plan = NULL;
@@ -175,9 +175,9 @@ static const struct {
             {"gemm f64 nn 24x24x24 strict beta=inplace", "loses NaN of beta"},
             {"gemm f64 nn 300x310x320 strict beta=inplace", "loses NaN of beta"}};
 
-/* What a program sees that calls the library: of some places of NaN in B of `nt` and in A of `nn`, those for which none
- * comes into C; with beta = NaN, the elements of C that are none. BLIS has kernels for each kind of processor: not all
- * lose it. */
+/* Calls the library as a program does. Returns how many NaN it loses: of some places of a NaN in B of `nt` and in A of
+ * `nn`, those that leave no NaN in C; with beta = NaN, the elements of C that are not NaN. BLIS has kernels for each
+ * kind of processor: not all lose it. */
 static int lost_directly(const at_cblas *library, const char *problem) {
   at_gemm g;
   int lost = 0;

@@ -42,7 +42,7 @@ typedef enum fault {
   FAULTS
 } fault;
 
-/* What the message must say, or one of two things. */
+/* Words that the message must have: the first, or one of two. */
 static const struct {
   const char *name, *words, *or_words;
   bool needs_c;
@@ -258,7 +258,7 @@ TEST(what_is_right_passes) {
     }
 }
 
-/* What the default loses others may lose too, and nothing else; the default itself always passes. */
+/* Other candidates may lose the values that the default loses, and no others; the default itself always passes. */
 TEST(the_default_is_the_measure) {
   static const char text[] = "gemm f32 nn 30x40x9 strict beta";
   char lost[200];

@@ -33,8 +33,8 @@ typedef struct scaled_case {
   int blocks;
   size_t offset; /* of all operands, from a multiple of 64 bytes: a multiple of 4 */
   bool special;
-  int grain;  /* leading dimensions have multiples of it more than they must; 0: 1 */
-  bool loose; /* what is not finite need not be of one kind: a library applies scales in an order of its own */
+  int grain;              /* leading dimensions have multiples of it more than they must; 0: 1 */
+  bool loose;             /* results beyond D's numbers may be of any kind: a library applies scales in its own order */
   double gamma, last_bit; /* the last bit of such an addition, of a number below 2; 0: there are none */
   scaled_answer *answers; /* of the first check, for all that follow */
   char name[256];

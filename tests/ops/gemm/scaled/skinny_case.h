@@ -41,7 +41,7 @@ static inline void skinny_draw_case(scaled_case *c, int64_t most, int64_t most_k
   c->special = p->dtype != ATTUNE_I8 && scaled_draw(state, 4) == 0;
   scaled_open(c, scaled_draw(state, 2) == 0, state);
   c->loose = true;
-  if (p->dtype != ATTUNE_I8) c->gamma += 0x1p-11; /* what tensor cores may keep of a sum (gemm.h) */
+  if (p->dtype != ATTUNE_I8) c->gamma += 0x1p-11; /* tensor cores may lose this much of a sum (gemm.h) */
 }
 
 /* A configuration: one that a search has, or any, of which most are none. */

@@ -29,7 +29,7 @@ FIXTURE(close_all) {
   return 0;
 }
 
-/* What the tensor cores of capability 9.0 keep of a sum (gemm.h): 13 bits behind the point. */
+/* The tensor cores of capability 9.0 keep 13 bits of a sum behind the point (gemm.h). */
 static void allow_tensor_cores(scaled_case *c) {
   c->loose = true;
   if (c->p.dtype != ATTUNE_I8) c->last_bit = 0x1p-13;
