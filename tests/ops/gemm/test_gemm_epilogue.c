@@ -275,6 +275,41 @@ TEST(forward_and_back) {
   }
 }
 
+/* D of one column of `count` numbers: z, and aux or the mask, go through the gradient. */
+static void gradient_of(attune_activation activation, int count, const float *z, void *aux, attune_aux kind) {
+  const float one = 1.0f;
+  const attune_gemm_problem p = {.dtype = ATTUNE_F32,
+                                 .m = count,
+                                 .n = 1,
+                                 .k = 1,
+                                 .epilogue = {.activation = (uint8_t)activation, .aux = (uint8_t)kind, .gradient = 1}};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = z, .b = &one, .d = d, .aux = aux};
+  OK(run(&p, &o));
+}
+
+/* Relu's selects; the mask of a NaN is 0. */
+TEST(relu_gradient_of_special_values) {
+  const float z[] = {NAN, NAN, INFINITY, INFINITY, 3.0f, 3.0f, NAN, -2.0f};
+  float aux[] = {-1.0f, 1.0f, -1.0f, 1.0f, NAN, 0.0f, -0.0f, INFINITY};
+  unsigned char mask = 0x0a;
+  gradient_of(ATTUNE_ACTIVATION_RELU, 8, z, aux, ATTUNE_AUX_INPUT);
+  assert_true(d[0] == 0.0f && isnan(d[1]) && d[2] == 0.0f && d[3] == INFINITY);
+  assert_true(d[4] == 3.0f && d[5] == 0.0f && d[6] == 0.0f && d[7] == -2.0f);
+  gradient_of(ATTUNE_ACTIVATION_RELU, 8, z, &mask, ATTUNE_AUX_RELU_MASK);
+  assert_true(d[0] == 0.0f && isnan(d[1]) && d[2] == 0.0f && d[3] == INFINITY);
+  for (int i = 4; i < 8; i++) assert_true(d[i] == 0.0f);
+  const float one = 1.0f;
+  const attune_gemm_problem p = {.dtype = ATTUNE_F32,
+                                 .m = 8,
+                                 .n = 1,
+                                 .k = 1,
+                                 .epilogue = {.activation = ATTUNE_ACTIVATION_RELU, .aux = ATTUNE_AUX_RELU_MASK}};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = z, .b = &one, .d = d, .aux = &mask};
+  OK(run(&p, &o));
+  assert_int_equal(mask, 0x3c);
+  assert_true(isnan(d[0]) && isnan(d[6]) && d[7] == 0.0f);
+}
+
 static void *call_often(void *arg) {
   (void)arg;
   float mine[M * N];
