@@ -310,6 +310,30 @@ TEST(relu_gradient_of_special_values) {
   assert_true(isnan(d[0]) && isnan(d[6]) && d[7] == 0.0f);
 }
 
+/* Of numbers whose cubes overflow the slope is 1 or 0. */
+TEST(gradients_of_large_numbers) {
+  static const double large[] = {1e10, 5e19, 3e38, 1e155, 1e308};
+  for (int activation = ATTUNE_ACTIVATION_GELU; activation <= ATTUNE_ACTIVATION_SILU; activation++)
+    for (int i = 0; i < 10; i++) {
+      const double x = i < 5 ? large[i] : -large[i - 5], slope = x > 0.0 ? 1.0 : 0.0, one = 1.0;
+      const float z = 1.0f;
+      float narrow = (float)x;
+      double wide = x, wide_d = -1.0;
+      if (fabs(x) < 1e39) gradient_of((attune_activation)activation, 1, &z, &narrow, ATTUNE_AUX_INPUT);
+      if (fabs(x) < 1e39 && (double)d[0] != slope)
+        fail_msg("f32, activation %d at %g: %g", activation, x, (double)d[0]);
+      const attune_gemm_problem p = {
+          .dtype = ATTUNE_F64,
+          .m = 1,
+          .n = 1,
+          .k = 1,
+          .epilogue = {.activation = (uint8_t)activation, .aux = ATTUNE_AUX_INPUT, .gradient = 1}};
+      const attune_gemm_operands o = {.alpha = 1.0, .a = &one, .b = &one, .d = &wide_d, .aux = &wide};
+      OK(run(&p, &o));
+      if (wide_d != slope) fail_msg("f64, activation %d at %g: %g", activation, x, wide_d);
+    }
+}
+
 static void *call_often(void *arg) {
   (void)arg;
   float mine[M * N];
