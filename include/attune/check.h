@@ -5,8 +5,9 @@
  *
  * The check considers the work given to streams, not when it ran: a race is found in every run, also on the host
  * device, except for its default stream, which is the calling thread and so always in order with it. It knows
- * - what attune's calls read and write: operations (strides and gaps too, byte by byte), copies, fills, random numbers,
- *   graph replays; captured work is checked within the capture and at each replay;
+ * - what attune's calls read and write: operations (strides and gaps too, byte by byte; of ATTUNE_POINTERS_DEVICE the
+ *   arrays, not the matrices), copies, fills, random numbers, graph replays; captured work is checked within the
+ *   capture and at each replay;
  * - what orders work: the order of a stream; an event that was recorded and waited for; attune_stream_wait_stream; what
  *   the program itself waited for or saw done (attune_stream_synchronize, attune_event_query returning OK ...), which
  *   comes before everything it gives to any stream later. Streams created by CUDA's own functions and the legacy

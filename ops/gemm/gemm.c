@@ -57,14 +57,19 @@ static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_
   return at_gemm_scale_host(stream, g, run);
 }
 
-static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
-  if (AT_UNLIKELY(g->pointers)) return at_gemm_scale_arrays(stream, g, run);
+static attune_status scale_matrices(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run, bool swap) {
   const bool epilogue = at_gemm_has_epilogue(g);
-  attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), false);
+  attune_status status = at_gemm_check_apart(g, run, at_gemm_sums_inputs(g), swap);
   if (status == ATTUNE_OK && !g->gated)
     status = at_gemm_8bit(g->dtype) ? at_scaled_without_product(stream, g, run) : scale_on(stream, g, run);
-  if (status == ATTUNE_OK && epilogue) status = at_gemm_pass(stream, g, run);
-  if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
+  return status == ATTUNE_OK && epilogue ? at_gemm_pass(stream, g, run) : status;
+}
+
+/* Without a product: k = 0 or alpha = 0. */
+static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run, bool swap) {
+  const attune_status status =
+      AT_UNLIKELY(g->pointers) ? at_gemm_scale_arrays(stream, g, run) : scale_matrices(stream, g, run, swap);
+  if (at_instrumented_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, swap, true);
   return status;
 }
 
@@ -203,7 +208,7 @@ static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_
   bool swap = false;
   attune_status status = prepare(problem, operands, stream, g, &run, &swap, &use);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY(g->k == 0 || at_gemm_alpha_is_0(problem->dtype, &run))) return scale(stream, g, &run);
+  if (AT_UNLIKELY(g->k == 0 || at_gemm_alpha_is_0(problem->dtype, &run))) return scale(stream, g, &run, swap);
   if (AT_UNLIKELY(g->pointers)) return at_gemm_call_arrays(tuner, stream, &key, &run, swap);
   status = at_gemm_check_apart(g, &run, true, swap);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
@@ -414,8 +419,9 @@ static attune_status run_scaled(const attune_plan *plan, attune_stream *stream, 
       (!(plan->caller_flags & FLAG_C) && !at_gemm_beta_is_0((attune_dtype)at_gemm_of(plan->problem)->dtype, o)))
     return o->d ? fail_run(plan, &read) : AT_INVALID("operands.d is NULL; should point to the matrix");
   if (extended) AT_TRY(check_run_extras(plan, o));
-  if (plan->caller_flags & FLAG_SWAP) at_gemm_swap_operands(&read, o);
-  return scale(stream, g, &read);
+  const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
+  if (swap) at_gemm_swap_operands(&read, o);
+  return scale(stream, g, &read, swap);
 }
 
 /* The caller's arrays, as the plan was created for. */
@@ -430,7 +436,7 @@ static attune_status run_arrays(const attune_plan *plan, attune_stream *stream, 
   if ((int)use.c != c && (c == AT_C_NONE || use.c != AT_C_NONE))
     return AT_INVALID("operands.beta and c are not as the plan was created for; create one with these");
   if (swap) run.a = o->b, run.b = o->a;
-  if (at_gemm_alpha_is_0((attune_dtype)g.dtype, o)) return scale(stream, &g, &run);
+  if (at_gemm_alpha_is_0((attune_dtype)g.dtype, o)) return scale(stream, &g, &run, swap);
   at_plan_handle_count(plan, stream);
   return at_gemm_launch_arrays(plan->origin, &g, &run, stream, swap);
 }

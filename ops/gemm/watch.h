@@ -6,7 +6,8 @@
 #include "ops/gemm/problem/problem.h"
 #include "tuning/op/registry.h"
 
-/* Says that the product used its matrices. `swap`: A and B have changed places. `scaled`: only C and D were used. */
+/* Reports the memory that a product used; of arrays of pointers in device memory the arrays alone. `swap`: A and B have
+ * changed places. `scaled`: nothing was multiplied, so that A and B were read at most for a bias gradient. */
 void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands, bool swap, bool scaled);
 
 /* Runs the plan as the public calls do, and says what was run and what it used. */

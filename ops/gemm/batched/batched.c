@@ -2,6 +2,7 @@
  * batched.c: see batched.h. */
 #include "ops/gemm/batched/batched.h"
 
+#include "ops/gemm/watch.h"
 #include "src/base/struct_size.h"
 #include "src/trace/instrument.h"
 
@@ -47,15 +48,18 @@ static attune_status check_apart(const at_gemm *g, const at_gemm_operands *run, 
   return g->pointers == ATTUNE_POINTERS_HOST ? at_gemm_check_arrays_apart(g, run, products, swap) : ATTUNE_OK;
 }
 
-static attune_status launch(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream) {
-  return AT_LIKELY(!at_instrumented()) ? plan->launch(plan, run, stream)
-                                       : at_instrumented_launch(plan, "attune_gemm_batched", run, stream, 0);
+static attune_status launch(const at_plan *plan, const at_gemm *g, const at_gemm_operands *run, attune_stream *stream,
+                            bool swap) {
+  if (AT_LIKELY(!at_instrumented())) return plan->launch(plan, run, stream);
+  const attune_status status = at_instrumented_launch(plan, "attune_gemm_batched", run, stream, swap);
+  if (status == ATTUNE_OK && at_instrumented_races()) at_gemm_note(stream, g, run, swap, false);
+  return status;
 }
 
 attune_status at_gemm_launch_arrays(const at_plan *plan, const at_gemm *g, const at_gemm_operands *run,
                                     attune_stream *stream, bool swap) {
   AT_TRY(check_apart(g, run, true, swap));
-  return launch(plan, run, stream);
+  return launch(plan, g, run, stream, swap);
 }
 
 attune_status at_gemm_call_arrays(attune_tuner *tuner, attune_stream *stream, at_key *key, const at_gemm_operands *run,
@@ -64,7 +68,7 @@ attune_status at_gemm_call_arrays(attune_tuner *tuner, attune_stream *stream, at
   const at_plan *plan = NULL;
   AT_TRY(check_apart(&g, run, true, swap));
   AT_TRY(at_call_plan(tuner, stream, &at_gemm_op, key, swap, NULL, &plan));
-  return launch(plan, run, stream);
+  return launch(plan, &g, run, stream, swap);
 }
 
 /* ---- without a product ---- */

@@ -77,7 +77,8 @@ AT_INLINE at_sum at_derive(at_sum x) {
 #elif ACTIVATION == 2
   return (at_sum)0.5 * ((at_sum)1 + AT_ERF(x * (at_sum)0.70710678118654752)) +
          x * (at_sum)0.39894228040143268 * AT_EXP((at_sum)-0.5 * x * x);
-#elif ACTIVATION == 3
+#elif ACTIVATION == 3 /* from 16 on tanh(u) is 1, and x^3 is far from overflow */
+  x = x > (at_sum)16 ? (at_sum)16 : x < (at_sum)-16 ? (at_sum)-16 : x;
   const at_sum t = AT_TANH((at_sum)0.79788456080286536 * (x + (at_sum)0.044715 * x * x * x));
   const at_sum slope = (at_sum)0.79788456080286536 * ((at_sum)1 + (at_sum)0.134145 * x * x);
   return (at_sum)0.5 * ((at_sum)1 + t) + (at_sum)0.5 * x * ((at_sum)1 - t * t) * slope;

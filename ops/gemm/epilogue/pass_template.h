@@ -16,6 +16,7 @@
 #define ROOT_HALF 0.70710678118654752440
 #define ROOT_2PI_INVERSE 0.39894228040143267794
 #define CUBE 0.044715
+#define FLAT_FROM 16.0 /* from here on tanh(ROOT_2_PI (x + CUBE x^3)) is 1, and x^3 is far from overflow */
 
 #ifndef __FMA__ /* vmath's of f64 want it */
 static inline double exp64(double x) {
@@ -43,7 +44,8 @@ static inline double gelu_tanh64(double x) {
 
 /* Derivatives of the activations; the functions are vmath's. */
 #define DERIVATIVES(REAL, SUFFIX, EXP, ERF, TANH, SIGMOID)                                                    \
-  static inline REAL derivative_gelu_tanh##SUFFIX(REAL x) {                                                   \
+  static inline REAL derivative_gelu_tanh##SUFFIX(REAL aux) {                                                 \
+    const REAL most = (REAL)FLAT_FROM, x = aux > most ? most : aux < -most ? -most : aux;                     \
     const REAL t = TANH((REAL)ROOT_2_PI * (x + (REAL)CUBE * x * x * x));                                      \
     const REAL slope = (REAL)ROOT_2_PI * (1 + 3 * (REAL)CUBE * x * x);                                        \
     return (REAL)0.5 * (1 + t) + (REAL)0.5 * x * (1 - t * t) * slope;                                         \

@@ -4,7 +4,6 @@
 
 #include "ops/gemm/problem/epilogue.h"
 #include "ops/gemm/problem/scaling.h"
-#include "tuning/op/extent.h"
 
 static at_extent extent_of(const void *data, size_t element, int64_t rows, int64_t cols, int64_t ld, int64_t stride,
                            int64_t batch) {
@@ -36,23 +35,23 @@ void at_gemm_spans(const void *problem, uintptr_t out[AT_PLAN_SPANS]) {
   for (int i = AT_GEMM_SPAN_A; i < AT_PLAN_SPANS; i++) out[i] = i < count ? 0 - d - each[i].high : UINTPTR_MAX;
 }
 
-typedef struct named_extent {
-  const char *name;
-  at_extent extent;
-} named_extent;
-
 /* Bytes from `data` on. */
-static named_extent vector_of(const char *name, const void *data, size_t bytes) {
-  return (named_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
+static at_gemm_extent vector_of(const char *name, const void *data, size_t bytes) {
+  return (at_gemm_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
 }
 
-enum { EXTRAS = 10 };
-/* What an epilogue or a scaling writes besides D comes first: *written of them; how many in all. */
-static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, named_extent out[EXTRAS],
-                         int *written) {
+/* A mask with its gaps, where a kernel may write. */
+static at_gemm_extent aux_of(const at_gemm *g, const at_gemm_operands *o) {
+  if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK) return vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  return (at_gemm_extent){"aux", extent_of(o->aux, attune_dtype_size((attune_dtype)g->dtype_out), g->m, g->n, g->ld_aux,
+                                           g->stride_aux, g->batch)};
+}
+
+int at_gemm_extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, at_gemm_extent out[AT_GEMM_EXTRAS],
+                          int *written) {
   const size_t vector = g->epilogue.bias_dtype ? attune_dtype_size(at_gemm_bias_dtype(g)) : 0;
   int count = 0;
-  if (at_gemm_writes_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (at_gemm_writes_aux(g)) out[count++] = aux_of(g, o);
   if (g->epilogue.bias_gradient)
     out[count++] = vector_of("bias_gradient", o->bias_gradient, (size_t)at_gemm_bias_gradient_count(g) * vector);
   if (g->scaling.amax_d) out[count++] = vector_of("amax_d", o->amax_d, sizeof(float));
@@ -65,9 +64,9 @@ static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap,
   if (g->scaling.zero_a) out[count++] = vector_of(swap ? "zero_b" : "zero_a", o->zero_a, 1);
   if (g->scaling.zero_b) out[count++] = vector_of(swap ? "zero_a" : "zero_b", o->zero_b, 1);
   if (g->epilogue.bias) out[count++] = vector_of("bias", o->bias, (size_t)at_gemm_bias_count(g) * vector);
-  if (at_gemm_reads_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (at_gemm_reads_aux(g)) out[count++] = aux_of(g, o);
   if (g->epilogue.residual)
-    out[count++] = (named_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
+    out[count++] = (at_gemm_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
                                                         at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual,
                                                         g->stride_residual, g->batch)};
   return count;
@@ -77,12 +76,12 @@ static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap,
 static attune_status check_extras_apart(const at_gemm *g, const at_gemm_operands *o, const at_extent *each, int count,
                                         bool products, bool swap) {
   const char *const names[] = {"d", swap ? "b" : "a", swap ? "a" : "b", "c"};
-  named_extent all[EXTRAS + AT_PLAN_SPANS];
+  at_gemm_extent all[AT_GEMM_EXTRAS + AT_PLAN_SPANS];
   int written = 0;
-  const int extras = extra_extents(g, o, swap, all, &written);
+  const int extras = at_gemm_extra_extents(g, o, swap, all, &written);
   int total = extras;
   for (int i = 0; i < count; i++)
-    if (products || i == AT_GEMM_SPAN_D || i == AT_GEMM_SPAN_C) all[total++] = (named_extent){names[i], each[i]};
+    if (products || i == AT_GEMM_SPAN_D || i == AT_GEMM_SPAN_C) all[total++] = (at_gemm_extent){names[i], each[i]};
   for (int i = 0; i < extras; i++)
     for (int j = i + 1; j < (i < written ? total : extras + 1); j++)
       if ((i < written || j == extras) && AT_UNLIKELY(at_extents_meet(&all[i].extent, &all[j].extent)))

@@ -5,6 +5,7 @@
 #define AT_GEMM_OVERLAP_H
 
 #include "ops/gemm/problem/problem.h"
+#include "tuning/op/extent.h"
 #include "tuning/op/registry.h"
 
 /* Of a plan's `spans`: the bytes of D, and for what it may not meet what at_gemm_apart_at_once compares with. */
@@ -22,6 +23,18 @@ AT_INLINE bool at_gemm_apart_at_once(const at_plan *plan, const at_gemm_operands
          AT_LIKELY((uintptr_t)o->b - end <= plan->spans[AT_GEMM_SPAN_B]) &&
          (!with_c || AT_LIKELY((uintptr_t)o->c - end <= plan->spans[AT_GEMM_SPAN_C]));
 }
+
+/* An operand, by its public name, and its bytes. */
+typedef struct at_gemm_extent {
+  const char *name;
+  at_extent extent;
+} at_gemm_extent;
+
+/* The operands of the epilogue and the scaling: first those that are written, *written of them; how many in all.
+ * `swap`: A is the caller's B, and B its A. */
+enum { AT_GEMM_EXTRAS = 10 };
+int at_gemm_extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, at_gemm_extent out[AT_GEMM_EXTRAS],
+                          int *written);
 
 /* INVALID_ARGUMENT, naming the two, where D shares a byte with A, B or a C apart from D. Matrices that lie in each
  * other's gaps are apart. `products` false: A and B are not read. `swap`: A is the caller's B, and B its A. */

@@ -25,13 +25,18 @@ static double activate(int activation, double x) {
   }
 }
 
+/* From 16 on the tanh is 1, and x^3 is far from overflow. */
+static double derivative_gelu_tanh(double aux) {
+  const double x = aux > 16.0 ? 16.0 : aux < -16.0 ? -16.0 : aux, u = tanh(root_2_pi() * (x + 0.044715 * x * x * x));
+  return 0.5 * (1.0 + u) + 0.5 * x * (1.0 - u * u) * root_2_pi() * (1.0 + 3.0 * 0.044715 * x * x);
+}
+
 static double derivative(int activation, double x) {
-  const double s = 1.0 / (1.0 + exp(-x)), t = tanh(x), u = tanh(root_2_pi() * (x + 0.044715 * x * x * x));
+  const double s = 1.0 / (1.0 + exp(-x)), t = tanh(x);
   switch (activation) {
   case ATTUNE_ACTIVATION_RELU: return x <= 0.0 ? 0.0 : 1.0;
   case ATTUNE_ACTIVATION_GELU: return 0.5 * erfc(-x / sqrt(2.0)) + x * exp(-0.5 * x * x) * root_2_pi() / 2.0;
-  case ATTUNE_ACTIVATION_GELU_TANH:
-    return 0.5 * (1.0 + u) + 0.5 * x * (1.0 - u * u) * root_2_pi() * (1.0 + 3.0 * 0.044715 * x * x);
+  case ATTUNE_ACTIVATION_GELU_TANH: return derivative_gelu_tanh(x);
   case ATTUNE_ACTIVATION_SILU: return s * (1.0 + x * (1.0 - s));
   case ATTUNE_ACTIVATION_SIGMOID: return s * (1.0 - s);
   case ATTUNE_ACTIVATION_TANH: return 1.0 - t * t;

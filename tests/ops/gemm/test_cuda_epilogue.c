@@ -178,6 +178,35 @@ TEST(tuned) {
   attune_tuner_destroy(tuner);
 }
 
+/* The pass's own, which a residual asks for: the slope of gelu_tanh is 1 or 0 where the cube of aux overflows. */
+TEST(gelu_tanh_gradient_of_large_numbers) {
+  static const float ones[] = {1, 1, 1, 1, 1, 1}, aux[] = {1e18f, 5e19f, 3e38f, -1e18f, -5e19f, -3e38f};
+  enum { COUNT = 6, OPERANDS = 5, APART = 16 };
+  float out[COUNT], *memory = NULL;
+  attune_tuner *tuner = NULL;
+  OK(attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}));
+  OK(attune_alloc((void **)&memory, stream, OPERANDS * APART * sizeof(float)));
+  OK(attune_fill(stream, memory, 0, OPERANDS * APART * sizeof(float)));
+  float *const a = memory, *const b = a + APART, *const x = b + APART, *const residual = x + APART,
+               *const d = residual + APART;
+  OK(attune_copy(stream, a, ones, sizeof ones));
+  OK(attune_copy(stream, b, ones, sizeof *ones));
+  OK(attune_copy(stream, x, aux, sizeof aux));
+  const attune_gemm_problem p = {
+      .dtype = ATTUNE_F32,
+      .m = COUNT,
+      .n = 1,
+      .k = 1,
+      .epilogue = {.activation = ATTUNE_ACTIVATION_GELU_TANH, .aux = ATTUNE_AUX_INPUT, .gradient = 1, .residual = 1}};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d, .residual = residual, .aux = x};
+  OK(attune_gemm(tuner, stream, &p, &o));
+  OK(attune_copy(stream, out, d, sizeof out));
+  OK(attune_stream_synchronize(stream));
+  for (int i = 0; i < COUNT; i++) assert_true(out[i] == (i < 3 ? 1.0f : 0.0f));
+  OK(attune_free(memory, stream));
+  attune_tuner_destroy(tuner);
+}
+
 int main(int argc, char **argv) {
   const char *problems = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (problems) wanted = atoi(problems);

@@ -275,6 +275,65 @@ TEST(forward_and_back) {
   }
 }
 
+/* D of one column of `count` numbers: z, and aux or the mask, go through the gradient. */
+static void gradient_of(attune_activation activation, int count, const float *z, void *aux, attune_aux kind) {
+  const float one = 1.0f;
+  const attune_gemm_problem p = {.dtype = ATTUNE_F32,
+                                 .m = count,
+                                 .n = 1,
+                                 .k = 1,
+                                 .epilogue = {.activation = (uint8_t)activation, .aux = (uint8_t)kind, .gradient = 1}};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = z, .b = &one, .d = d, .aux = aux};
+  OK(run(&p, &o));
+}
+
+/* Relu's selects; the mask of a NaN is 0. */
+TEST(relu_gradient_of_special_values) {
+  const float z[] = {NAN, NAN, INFINITY, INFINITY, 3.0f, 3.0f, NAN, -2.0f};
+  float aux[] = {-1.0f, 1.0f, -1.0f, 1.0f, NAN, 0.0f, -0.0f, INFINITY};
+  unsigned char mask = 0x0a;
+  gradient_of(ATTUNE_ACTIVATION_RELU, 8, z, aux, ATTUNE_AUX_INPUT);
+  assert_true(d[0] == 0.0f && isnan(d[1]) && d[2] == 0.0f && d[3] == INFINITY);
+  assert_true(d[4] == 3.0f && d[5] == 0.0f && d[6] == 0.0f && d[7] == -2.0f);
+  gradient_of(ATTUNE_ACTIVATION_RELU, 8, z, &mask, ATTUNE_AUX_RELU_MASK);
+  assert_true(d[0] == 0.0f && isnan(d[1]) && d[2] == 0.0f && d[3] == INFINITY);
+  for (int i = 4; i < 8; i++) assert_true(d[i] == 0.0f);
+  const float one = 1.0f;
+  const attune_gemm_problem p = {.dtype = ATTUNE_F32,
+                                 .m = 8,
+                                 .n = 1,
+                                 .k = 1,
+                                 .epilogue = {.activation = ATTUNE_ACTIVATION_RELU, .aux = ATTUNE_AUX_RELU_MASK}};
+  const attune_gemm_operands o = {.alpha = 1.0, .a = z, .b = &one, .d = d, .aux = &mask};
+  OK(run(&p, &o));
+  assert_int_equal(mask, 0x3c);
+  assert_true(isnan(d[0]) && isnan(d[6]) && d[7] == 0.0f);
+}
+
+/* Of numbers whose cubes overflow the slope is 1 or 0. */
+TEST(gradients_of_large_numbers) {
+  static const double large[] = {1e10, 5e19, 3e38, 1e155, 1e308};
+  for (int activation = ATTUNE_ACTIVATION_GELU; activation <= ATTUNE_ACTIVATION_SILU; activation++)
+    for (int i = 0; i < 10; i++) {
+      const double x = i < 5 ? large[i] : -large[i - 5], slope = x > 0.0 ? 1.0 : 0.0, one = 1.0;
+      const float z = 1.0f;
+      float narrow = (float)x;
+      double wide = x, wide_d = -1.0;
+      if (fabs(x) < 1e39) gradient_of((attune_activation)activation, 1, &z, &narrow, ATTUNE_AUX_INPUT);
+      if (fabs(x) < 1e39 && (double)d[0] != slope)
+        fail_msg("f32, activation %d at %g: %g", activation, x, (double)d[0]);
+      const attune_gemm_problem p = {
+          .dtype = ATTUNE_F64,
+          .m = 1,
+          .n = 1,
+          .k = 1,
+          .epilogue = {.activation = (uint8_t)activation, .aux = ATTUNE_AUX_INPUT, .gradient = 1}};
+      const attune_gemm_operands o = {.alpha = 1.0, .a = &one, .b = &one, .d = &wide_d, .aux = &wide};
+      OK(run(&p, &o));
+      if (wide_d != slope) fail_msg("f64, activation %d at %g: %g", activation, x, wide_d);
+    }
+}
+
 static void *call_often(void *arg) {
   (void)arg;
   float mine[M * N];
