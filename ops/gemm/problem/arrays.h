@@ -13,6 +13,13 @@ bool at_gemm_read_pointers(const char *name, uint8_t *out);
 /* INVALID_ARGUMENT if what a caller's problem says of pointers does not fit together. */
 attune_status at_gemm_check_pointers(const attune_gemm_problem *p);
 
+/* problem.alignment of arrays on the device whose matrices are aligned to `alignment`: 0 where those of the larger type
+ * are aligned to more, their elements. */
+static inline uint8_t at_gemm_promised_alignment(unsigned dtype, unsigned dtype_out, int alignment) {
+  const int in = (int)attune_dtype_size(at_gemm_part(dtype)), out = (int)attune_dtype_size(at_gemm_part(dtype_out));
+  return alignment < (in > out ? in : out) ? 0 : (uint8_t)alignment;
+}
+
 /* Completes *g. The strides become those of the matrices that a search tunes with: every matrix starts at a multiple of
  * AT_ALIGNMENT from the first. */
 void at_gemm_normalise_pointers(const attune_gemm_problem *p, at_gemm *g);

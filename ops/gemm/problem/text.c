@@ -180,7 +180,6 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
   attune_status status = at_text_read(text, at_gemm_op.name, kinds, AT_COUNT(kinds), r);
   r->problem.contract = r->terms.contract;
-  if (r->problem.pointers == ATTUNE_POINTERS_DEVICE) r->problem.alignment = r->terms.alignment;
   if (status == ATTUNE_OK && r->c == AT_C_INPLACE) { /* C is D */
     r->problem.ldc = r->problem.ldd;
     r->problem.stride_c = r->problem.stride_d;
@@ -190,6 +189,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
     status = AT_INVALID("a size of the problem is 0; should be 1 or more for tuning");
+  if (status == ATTUNE_OK && g->pointers == ATTUNE_POINTERS_DEVICE)
+    r->problem.alignment = at_gemm_promised_alignment(g->dtype, g->dtype_out, g->alignment);
   return status == ATTUNE_OK ? at_gemm_check_alignment(g) : status;
 }
 
