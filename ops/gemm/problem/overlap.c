@@ -46,13 +46,22 @@ static named_extent vector_of(const char *name, const void *data, size_t bytes) 
   return (named_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
 }
 
+/* A mask is of bytes: its lines begin at bytes, and the last one of a line may have bits that are not its own. */
+static named_extent aux_of(const at_gemm *g, const at_gemm_operands *o) {
+  if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK)
+    return (named_extent){
+        "aux", extent_of(o->aux, 1, (g->m + 7) / 8, g->n, g->ld_aux / 8, g->stride_aux / 8, g->batch)};
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
+  return (named_extent){"aux", extent_of(o->aux, element, g->m, g->n, g->ld_aux, g->stride_aux, g->batch)};
+}
+
 enum { EXTRAS = 10 };
 /* What an epilogue or a scaling writes besides D comes first: *written of them; how many in all. */
 static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, named_extent out[EXTRAS],
                          int *written) {
   const size_t vector = g->epilogue.bias_dtype ? attune_dtype_size(at_gemm_bias_dtype(g)) : 0;
   int count = 0;
-  if (at_gemm_writes_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (at_gemm_writes_aux(g)) out[count++] = aux_of(g, o);
   if (g->epilogue.bias_gradient)
     out[count++] = vector_of("bias_gradient", o->bias_gradient, (size_t)at_gemm_bias_gradient_count(g) * vector);
   if (g->scaling.amax_d) out[count++] = vector_of("amax_d", o->amax_d, sizeof(float));
@@ -65,7 +74,7 @@ static int extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap,
   if (g->scaling.zero_a) out[count++] = vector_of(swap ? "zero_b" : "zero_a", o->zero_a, 1);
   if (g->scaling.zero_b) out[count++] = vector_of(swap ? "zero_a" : "zero_b", o->zero_b, 1);
   if (g->epilogue.bias) out[count++] = vector_of("bias", o->bias, (size_t)at_gemm_bias_count(g) * vector);
-  if (at_gemm_reads_aux(g)) out[count++] = vector_of("aux", o->aux, at_gemm_aux_bytes(g));
+  if (at_gemm_reads_aux(g)) out[count++] = aux_of(g, o);
   if (g->epilogue.residual)
     out[count++] = (named_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
                                                         at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual,
