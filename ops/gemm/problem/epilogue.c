@@ -215,6 +215,10 @@ static bool read_vector(const char *value, const char *const *names, int count, 
   return false;
 }
 
+attune_status at_gemm_check_words(attune_status failure, const char *subject, const char *words) {
+  return at_text_check_once(failure, subject, words, activations + 1, AT_COUNT(activations) - 1);
+}
+
 bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p) {
   static const char *const sides[] = {"none", "m", "n"};
   attune_gemm_epilogue *e = &p->epilogue;
@@ -241,5 +245,5 @@ attune_status at_gemm_epilogue_column(const at_column *field, attune_gemm_proble
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!at_gemm_read_epilogue(word, p))
       return at_fail(ATTUNE_BAD_DATA, "epilogue is \"%.40s\"; should be words of " AT_GEMM_EPILOGUE_WORDS, word);
-  return ATTUNE_OK;
+  return at_gemm_check_words(ATTUNE_BAD_DATA, field->name, field->value);
 }

@@ -49,8 +49,8 @@ static named_extent vector_of(const char *name, const void *data, size_t bytes) 
 /* A mask is of bytes: its lines begin at bytes, and the last one of a line may have bits that are not its own. */
 static named_extent aux_of(const at_gemm *g, const at_gemm_operands *o) {
   if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK)
-    return (named_extent){
-        "aux", extent_of(o->aux, 1, (g->m + 7) / 8, g->n, g->ld_aux / 8, g->stride_aux / 8, g->batch)};
+    return (named_extent){"aux",
+                          extent_of(o->aux, 1, (g->m + 7) / 8, g->n, g->ld_aux / 8, g->stride_aux / 8, g->batch)};
   const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
   return (named_extent){"aux", extent_of(o->aux, element, g->m, g->n, g->ld_aux, g->stride_aux, g->batch)};
 }

@@ -179,6 +179,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
   attune_status status = at_text_read(text, at_gemm_op.name, kinds, AT_COUNT(kinds), r);
+  if (status == ATTUNE_OK) status = at_gemm_check_words(ATTUNE_INVALID_ARGUMENT, "the problem", text);
   r->problem.contract = r->terms.contract;
   if (status == ATTUNE_OK && r->c == AT_C_INPLACE) { /* C is D */
     r->problem.ldc = r->problem.ldd;

@@ -379,6 +379,34 @@ TEST(broken_texts) {
   assert_int_equal(attune_gemm_problem_parse(&p, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
+/* Of words of one name, and of activations, a text and a column have one. */
+TEST(words_that_contradict) {
+  static const struct {
+    const char *text, *said;
+  } texts[] = {{"gemm f32 nn 8x8x8 relu gelu", "has \"relu\" and \"gelu\"; should have one of them"},
+               {"gemm f32 nn 8x8x8 strict bias=m relu bias=n", "has \"bias=m\" and \"bias=n\""},
+               {"gemm f32 nn 8x8x8 residual residual", "has \"residual\" and \"residual\""},
+               {"gemm f32 nn 8x8x8 beta beta=inplace", "has \"beta\" and \"beta=inplace\""},
+               {"gemm f32 nn 8x8x8 lda=8 ldb=9 lda=9", "has \"lda=8\" and \"lda=9\""},
+               {"gemm i8:f32 nn 8x8x8 scale_a=tensor scale_a=vector", "\"scale_a=tensor\" and \"scale_a=vector\""}};
+  static const struct {
+    const char *name, *value, *said;
+  } columns[] = {{"epilogue", "bias=m  bias=n", "epilogue has \"bias=m\" and \"bias=n\""},
+                 {"epilogue", "gelu relu", "epilogue has \"gelu\" and \"relu\""},
+                 {"scaling", "amax_d amax_d", "scaling has \"amax_d\" and \"amax_d\""},
+                 {"scaling", "scale_b=tensor scale_b=vector", "\"scale_b=tensor\" and \"scale_b=vector\""}};
+  attune_gemm_problem p = {0};
+  for (size_t i = 0; i < AT_COUNT(texts); i++)
+    FAILS_SAYING(attune_gemm_problem_parse(&p, texts[i].text), ATTUNE_INVALID_ARGUMENT, texts[i].said);
+  for (size_t i = 0; i < AT_COUNT(columns); i++) {
+    char text[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS];
+    const at_column fields[] = {
+        {"dtype", "f8e4m3", 1}, {"m", "8", 2}, {"n", "8", 3}, {"k", "8", 4}, {columns[i].name, columns[i].value, 5}};
+    FAILS_SAYING(at_gemm_from_fields(fields, 5, text, sizeof text, label, sizeof label), ATTUNE_BAD_DATA,
+                 columns[i].said);
+  }
+}
+
 /* Bytes of a good text changed at random: read or refused, and what is read can be written. */
 TEST(damaged_texts) {
   for (int i = 0; i < 20000; i++) {
