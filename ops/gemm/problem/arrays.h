@@ -34,6 +34,9 @@ attune_status at_gemm_check_sides(const attune_device *device, const attune_gemm
 /* As at_gemm_check_operands: arrays in host memory pointer by pointer. at_gemm_check_sides comes first. */
 attune_status at_gemm_check_arrays(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use);
 
+/* INVALID_ARGUMENT naming a matrix of an array in host memory that is aligned to less than `least`, which one is. */
+attune_status at_gemm_fail_array_alignment(const attune_gemm_problem *p, const attune_gemm_operands *o, int least);
+
 /* As at_gemm_check_apart, of arrays in host memory; `o` is normalised as g is. The cost is that of sorting them. */
 attune_status at_gemm_check_arrays_apart(const at_gemm *g, const at_gemm_operands *o, bool products, bool swap);
 

@@ -351,6 +351,7 @@ TEST(broken_texts) {
                  {"gemm f32 nn 99999999999999999999x1x1 strict", "99999"},
                  {"gemm f32 nn 1x1x1 exact", "exact"},
                  {"gemm f32 nn 1x1x1 strict fast", "fast"},
+                 {"gemm f32 nn 1x1x1 strict bogus", " residual, clamp, and ld_aux= ... stride_residual="},
                  {"gemm f32 nn 1x1x1 strict lda", "lda"},
                  {"gemm f32 nn 4x1x1 strict lda=2", "lda"},
                  {"gemm f32 nn 1x1x1 strict lda=0", "lda=0"},
