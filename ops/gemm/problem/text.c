@@ -223,5 +223,7 @@ attune_status attune_gemm_problem_format(char *out, size_t size, const attune_ge
   if (status == ATTUNE_OK && operands) status = at_gemm_normalise(&p, use, &g, &swap);
   if (status == ATTUNE_OK && g.batch == 0)
     status = AT_INVALID("problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
+  if (status == ATTUNE_OK && (at_gemm_empty(&g) || g.k == 0))
+    status = AT_INVALID("problem.%c is 0, which has no text; should be 1 or more", !p.m ? 'm' : !p.n ? 'n' : 'k');
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
 }

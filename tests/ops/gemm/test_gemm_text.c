@@ -237,6 +237,19 @@ TEST(texts) {
   }
 }
 
+/* What cannot be read is not written. */
+TEST(empty_problems_have_no_text) {
+  for (int i = 0; i < 4; i++) {
+    attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2};
+    char text[256], words[64];
+    if (i == 3) p.batch = ATTUNE_EMPTY_BATCH;
+    if (i < 3) *(int64_t *[]){&p.m, &p.n, &p.k}[i] = 0;
+    snprintf(words, sizeof words, "problem.%s is %s, which has no text", (const char *[]){"m", "n", "k", "batch"}[i],
+             i < 3 ? "0" : "ATTUNE_EMPTY_BATCH");
+    FAILS_SAYING(attune_gemm_problem_format(text, sizeof text, &p, NULL), ATTUNE_INVALID_ARGUMENT, words);
+  }
+}
+
 TEST(operands_are_in_the_text) {
   static _Alignas(128) char memory[4][128];
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2, .batch = 1};
