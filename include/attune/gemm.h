@@ -252,8 +252,8 @@ ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_st
  * Row-major becomes column-major. Words are added for leading dimensions and strides that are not packed, for the use
  * of C, and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes
  * and more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and
- * beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; an empty batch, which has no text; out too small:
- * ATTUNE_PROBLEM_CHARS suffice). Any thread. */
+ * beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; m, n or k = 0 or an empty batch, which have no text; out too
+ * small: ATTUNE_PROBLEM_CHARS suffice). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 

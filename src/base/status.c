@@ -68,7 +68,7 @@ attune_status at_fail(attune_status status, const char *format, ...) {
   if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
   va_end(args);
   at_one_line(text);
-  memcpy(message, text, sizeof text);
+  memcpy(message, text, strlen(text) + 1);
   last = status;
   last_cuda = 0;
   errno = saved;
@@ -84,7 +84,7 @@ attune_status at_fail_lines(attune_status status, const char *const *lines, int 
     if (at >= from) at_one_line(text + from);
     if (!fits) break;
   }
-  memcpy(message, text, sizeof text);
+  memcpy(message, text, strlen(text) + 1);
   last = status;
   last_cuda = 0;
   return status;
@@ -101,7 +101,7 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   text[at] = '\0';
   at_one_line(text);
   (void)at_copy_text(text + at, sizeof text - at, message); /* clean already; its lines stay */
-  memcpy(message, text, sizeof text);
+  memcpy(message, text, strlen(text) + 1);
   last = status;
   errno = saved;
   return status;

@@ -7,10 +7,16 @@
 /* No public struct is larger, whatever is added to it: what was never set mostly is no such size. */
 enum { SIZE_MOST = 65536 };
 
-/* The size that `given` says. A struct that gets fields after version 0.1 needs the size that it had there for 0. */
+/* The size that `given` says. A struct that gets fields after version 0.1 needs the size that it had there for 0, and as
+ * the least one. */
 static attune_status read_size(size_t *out, const void *given, size_t own, const char *name) {
+  const size_t first = own; /* that of version 0.1 */
   memcpy(out, given, sizeof *out);
-  if (*out == 0) *out = own;
+  if (*out == 0) *out = first;
+  if (*out < first)
+    return AT_INVALID("%s->size is %zu; should be %zu, that of version 0.1, or more, or 0: initialize the struct with "
+                      "zeros or its ATTUNE_..._INIT",
+                      name, *out, first);
   if (*out <= SIZE_MOST && *out % sizeof(size_t) == 0) return ATTUNE_OK;
   return AT_INVALID(
       "%s->size is %zu; should be sizeof *%s, %zu here, or 0: initialize the struct with zeros or its ATTUNE_..._INIT",

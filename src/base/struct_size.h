@@ -7,7 +7,7 @@
 #include "src/base/support.h"
 
 /* The program's struct `given` into *full, the library's own; missing fields are zero, and all are for NULL. Fails
- * where the size is no size, or where fields are set that this library does not know. */
+ * where the size is no size or below that of version 0.1, or where fields are set that this library does not know. */
 #define AT_TAKE(full, given) ((void)sizeof((full) == (given)), at_struct_take(full, sizeof *(full), given, #given))
 
 /* Clears the program's result but for its size; fails where that is no size. First of all, before there is a result. */

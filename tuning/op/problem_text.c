@@ -167,6 +167,41 @@ bool at_text_number(const char *word, const at_number *numbers, size_t count) {
   return false;
 }
 
+/* A word where it stands in a text. */
+typedef struct span {
+  const char *text;
+  size_t chars;
+} span;
+
+/* False: there is no further one. */
+static bool next_word(span *word) {
+  word->text += word->chars;
+  word->text += strspn(word->text, " ");
+  word->chars = strcspn(word->text, " ");
+  return word->chars > 0;
+}
+
+static bool is_among(span word, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strlen(words[i]) == word.chars && memcmp(words[i], word.text, word.chars) == 0) return true;
+  return false;
+}
+
+static bool have_one_name(span x, span y) {
+  const size_t name = strcspn(x.text, "= ");
+  return strcspn(y.text, "= ") == name && memcmp(x.text, y.text, name) == 0;
+}
+
+attune_status at_text_check_once(attune_status failure, const char *subject, const char *words,
+                                 const char *const *exclusive, size_t count) {
+  for (span x = {words, 0}; next_word(&x);)
+    for (span y = x; next_word(&y);)
+      if (have_one_name(x, y) || (is_among(x, exclusive, count) && is_among(y, exclusive, count)))
+        return at_fail(failure, "%s has \"%.*s\" and \"%.*s\"; should have one of them", subject,
+                       (int)(x.chars < 40 ? x.chars : 40), x.text, (int)(y.chars < 40 ? y.chars : 40), y.text);
+  return ATTUNE_OK;
+}
+
 attune_status at_text_check_alignment(uint8_t alignment, size_t element) {
   if (alignment >= element) return ATTUNE_OK;
   return AT_INVALID("align=%d is below the size of an element; should be %zu or more", alignment, element);

@@ -67,6 +67,11 @@ typedef struct at_number {
 } at_number;
 bool at_text_number(const char *word, const at_number *numbers, size_t count);
 
+/* `failure` naming two of the words that contradict or repeat each other: of one name, as "lda=4 lda=5", or both among
+ * `exclusive`, "relu gelu". `subject`: whose words they are, "the problem". */
+attune_status at_text_check_once(attune_status failure, const char *subject, const char *words,
+                                 const char *const *exclusive, size_t count);
+
 /* INVALID_ARGUMENT when operands at addresses of this class would not be aligned to elements of these bytes. */
 attune_status at_text_check_alignment(uint8_t alignment, size_t element);
 

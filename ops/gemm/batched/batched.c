@@ -33,13 +33,12 @@ attune_status at_gemm_check_run_arrays(attune_stream *stream, const at_gemm *g, 
                                  .batch = g->batch,
                                  .contract = ATTUNE_CONTRACT_INIT,
                                  .pointers = g->pointers,
-                                 .alignment = g->pointers == ATTUNE_POINTERS_DEVICE ? (uint8_t)least : 0};
+                                 .alignment = g->pointers == ATTUNE_POINTERS_DEVICE
+                                                  ? at_gemm_promised_alignment(g->dtype, g->dtype_out, least)
+                                                  : 0};
   AT_TRY(at_gemm_check_sides(stream->device, &p, o));
   AT_TRY(at_gemm_check_operands(&p, o, use));
-  if (use->alignment >= least) return ATTUNE_OK;
-  return AT_INVALID("a matrix is aligned to %d bytes; should be aligned to %d, like those that the plan was created "
-                    "with, or create one with these",
-                    use->alignment, least);
+  return use->alignment >= least ? ATTUNE_OK : at_gemm_fail_array_alignment(&p, o, least);
 }
 
 /* ---- launches ---- */

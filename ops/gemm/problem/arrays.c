@@ -172,3 +172,16 @@ attune_status at_gemm_check_arrays(const attune_gemm_problem *p, const attune_ge
   use->c = !each[2].needed ? AT_C_NONE : are_equal(p, &each[2], &each[3]) ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
 }
+
+attune_status at_gemm_fail_array_alignment(const attune_gemm_problem *p, const attune_gemm_operands *o, int least) {
+  named_array each[ARRAYS];
+  int64_t at = 0;
+  arrays_of(p, o, each);
+  const named_array *array = each;
+  while (!array->needed || (uintptr_t)array->pointers[at] % (uintptr_t)least == 0)
+    if (!array->needed || ++at == at_gemm_batch(p)) array++, at = 0;
+  const uint8_t alignment = at_alignment_of((uintptr_t)array->pointers[at]);
+  return AT_INVALID("operands.%c[%lld] is aligned to %d byte%s; should be aligned to %d, like those that the plan was "
+                    "created with, or create one with these",
+                    array->name, (long long)at, alignment, alignment == 1 ? "" : "s", least);
+}

@@ -13,6 +13,13 @@ bool at_gemm_read_pointers(const char *name, uint8_t *out);
 /* INVALID_ARGUMENT if what a caller's problem says of pointers does not fit together. */
 attune_status at_gemm_check_pointers(const attune_gemm_problem *p);
 
+/* problem.alignment of arrays on the device whose matrices are aligned to `alignment`: 0 where those of the larger type
+ * are aligned to more, their elements. */
+static inline uint8_t at_gemm_promised_alignment(unsigned dtype, unsigned dtype_out, int alignment) {
+  const int in = (int)attune_dtype_size(at_gemm_part(dtype)), out = (int)attune_dtype_size(at_gemm_part(dtype_out));
+  return alignment < (in > out ? in : out) ? 0 : (uint8_t)alignment;
+}
+
 /* Completes *g. The strides become those of the matrices that a search tunes with: every matrix starts at a multiple of
  * AT_ALIGNMENT from the first. */
 void at_gemm_normalise_pointers(const attune_gemm_problem *p, at_gemm *g);
@@ -26,6 +33,9 @@ attune_status at_gemm_check_sides(const attune_device *device, const attune_gemm
 
 /* As at_gemm_check_operands: arrays in host memory pointer by pointer. at_gemm_check_sides comes first. */
 attune_status at_gemm_check_arrays(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use);
+
+/* INVALID_ARGUMENT naming a matrix of an array in host memory that is aligned to less than `least`, which one is. */
+attune_status at_gemm_fail_array_alignment(const attune_gemm_problem *p, const attune_gemm_operands *o, int least);
 
 /* As at_gemm_check_apart, of arrays in host memory; `o` is normalised as g is. The cost is that of sorting them. */
 attune_status at_gemm_check_arrays_apart(const at_gemm *g, const at_gemm_operands *o, bool products, bool swap);

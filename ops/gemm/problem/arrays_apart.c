@@ -89,6 +89,15 @@ static bool all_apart(const outputs *d, const void *const *x, uintptr_t bytes) {
   return high + bytes <= d->at[0] || low >= d->at[d->count - 1] + d->shape.high;
 }
 
+/* C and D share a matrix, and not the others. */
+static attune_status fail_partly_in_place(const outputs *d, const void *const *c, int64_t shared) {
+  int64_t other = 0;
+  while ((uintptr_t)c[other] == (uintptr_t)d->given[other]) other++;
+  return AT_INVALID("operands.c[%lld] is not operands.d[%lld], but operands.c[%lld] is operands.d[%lld]; should be so "
+                    "for all of the batch, or for none",
+                    (long long)other, (long long)other, (long long)shared, (long long)shared);
+}
+
 static attune_status check_inputs(const outputs *d, const void *pointers, at_extent shape, char name) {
   const void *const *x = pointers;
   if (all_apart(d, x, shape.high)) return ATTUNE_OK;
@@ -96,10 +105,12 @@ static attune_status check_inputs(const outputs *d, const void *pointers, at_ext
     const uintptr_t at = (uintptr_t)x[i];
     const int64_t end = below(d, at + shape.high);
     for (int64_t j = end - 1; j >= 0 && j >= end - NEAREST && d->at[j] + d->shape.high > at; j--)
-      if (meet(d->shape, d->at[j], shape, at))
+      if (meet(d->shape, d->at[j], shape, at)) {
+        if (name == 'c' && (uintptr_t)d->given[i] == at) return fail_partly_in_place(d, x, i);
         return AT_INVALID("operands.d[%lld] overlaps operands.%c[%lld]; should be disjoint%s",
                           (long long)index_of(d, d->at[j], -1), name, (long long)i,
                           name == 'c' ? ", or D be C itself" : "");
+      }
   }
   return ATTUNE_OK;
 }

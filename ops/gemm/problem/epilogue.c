@@ -45,11 +45,12 @@ static attune_status check_together(const attune_gemm_problem *p) {
     return AT_INVALID("problem.epilogue.gradient is 1, but aux is none (0); should be input (1)%s",
                       e->activation == ATTUNE_ACTIVATION_RELU ? " or relu mask (2)" : "");
   if (e->bias_gradient && at_gemm_batch(p) > 1)
-    return AT_INVALID("problem.epilogue.bias_gradient is %d, but problem.batch is %lld; only one product has a bias "
-                      "gradient",
-                      e->bias_gradient, (long long)p->batch);
+    return AT_INVALID("problem.epilogue.bias_gradient is %s (%d), but problem.batch is %lld; only one product has a "
+                      "bias gradient",
+                      gradients[e->bias_gradient], e->bias_gradient, (long long)p->batch);
   if (e->bias_gradient >= ATTUNE_BIAS_GRADIENT_M && (e->residual || e->clamp || p->scaling.scale_d))
-    return AT_INVALID("problem.epilogue.bias_gradient is %d, of D, with a %s; should be without", e->bias_gradient,
+    return AT_INVALID("problem.epilogue.bias_gradient is %s (%d), of D, with a %s; should be without",
+                      gradients[e->bias_gradient], e->bias_gradient,
                       e->residual ? "residual"
                       : e->clamp  ? "clamp"
                                   : "scale_d");
@@ -76,8 +77,9 @@ static attune_status check_bias_dtype(const attune_gemm_epilogue *e, attune_dtyp
   *dtype = e->bias || e->bias_gradient ? (uint8_t)asked : 0;
   if (asked == out || (asked == ATTUNE_F32 && out != ATTUNE_F64)) return ATTUNE_OK;
   const char *name = attune_dtype_name(asked);
-  return AT_INVALID("problem.epilogue.bias_dtype is %s (%d); should be 0, %s%s", name ? name : "unknown", (int)asked,
-                    attune_dtype_name(out), out == ATTUNE_F64 || out == ATTUNE_F32 ? "" : " or f32");
+  const bool wide = out == ATTUNE_F64 || out == ATTUNE_F32;
+  return AT_INVALID("problem.epilogue.bias_dtype is %s (%d); should be 0%s%s%s", name ? name : "unknown", (int)asked,
+                    wide ? " or " : ", ", attune_dtype_name(out), wide ? "" : " or f32");
 }
 
 /* The pitches of a matrix of the epilogue as the caller sees it: `inner` elements lie side by side, `outer` such runs
@@ -99,11 +101,13 @@ static attune_status check_pitches(const char *name, int64_t packed, int64_t uni
                       name);
   if (*stride == 0) *stride = one;
   if (broadcast) *stride = 0;
-  if (*stride < 0 || *stride % unit || __builtin_mul_overflow(*stride, batch, &all) || all >= limit ||
-      (written && batch > 1 && *stride < *ld * (outer - 1) + inner))
+  if (*stride < 0 || *stride % unit || (written && batch > 1 && *stride < *ld * (outer - 1) + inner))
     return AT_INVALID("problem.stride_%s is %lld; should be at least %lld%s, or 0 for packed", name, (long long)*stride,
                       (long long)(written ? *ld * (outer - 1) + inner : 1),
                       unit > 1 ? " and a multiple of 8 bits" : "");
+  if (__builtin_mul_overflow(*stride, batch, &all) || all >= limit)
+    return AT_INVALID("problem.stride_%s is %lld, so that the matrices are larger than 2^59 elements", name,
+                      (long long)*stride);
   if (batch == 1) *stride = 0;
   return ATTUNE_OK;
 }
@@ -215,6 +219,10 @@ static bool read_vector(const char *value, const char *const *names, int count, 
   return false;
 }
 
+attune_status at_gemm_check_words(attune_status failure, const char *subject, const char *words) {
+  return at_text_check_once(failure, subject, words, activations + 1, AT_COUNT(activations) - 1);
+}
+
 bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p) {
   static const char *const sides[] = {"none", "m", "n"};
   attune_gemm_epilogue *e = &p->epilogue;
@@ -241,5 +249,5 @@ attune_status at_gemm_epilogue_column(const at_column *field, attune_gemm_proble
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!at_gemm_read_epilogue(word, p))
       return at_fail(ATTUNE_BAD_DATA, "epilogue is \"%.40s\"; should be words of " AT_GEMM_EPILOGUE_WORDS, word);
-  return ATTUNE_OK;
+  return at_gemm_check_words(ATTUNE_BAD_DATA, field->name, field->value);
 }

@@ -81,6 +81,9 @@ size_t at_gemm_aux_bytes(const at_gemm *g);
  * when it fitted. */
 bool at_gemm_put_epilogue(const at_gemm *g, bool swap, char *out, size_t size, size_t *at);
 
+/* `failure` where two words of a text or a column, `subject`, contradict or repeat each other. */
+attune_status at_gemm_check_words(attune_status failure, const char *subject, const char *words);
+
 /* Reads one of those words. False: it is none. */
 bool at_gemm_read_epilogue(const char *word, attune_gemm_problem *p);
 

@@ -40,11 +40,13 @@ static at_gemm_extent vector_of(const char *name, const void *data, size_t bytes
   return (at_gemm_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
 }
 
-/* A mask with its gaps, where a kernel may write. */
+/* A mask is of bytes: its lines begin at bytes, and the last one of a line may have bits that are not its own. */
 static at_gemm_extent aux_of(const at_gemm *g, const at_gemm_operands *o) {
-  if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK) return vector_of("aux", o->aux, at_gemm_aux_bytes(g));
-  return (at_gemm_extent){"aux", extent_of(o->aux, attune_dtype_size((attune_dtype)g->dtype_out), g->m, g->n, g->ld_aux,
-                                           g->stride_aux, g->batch)};
+  if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK)
+    return (at_gemm_extent){"aux",
+                            extent_of(o->aux, 1, (g->m + 7) / 8, g->n, g->ld_aux / 8, g->stride_aux / 8, g->batch)};
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
+  return (at_gemm_extent){"aux", extent_of(o->aux, element, g->m, g->n, g->ld_aux, g->stride_aux, g->batch)};
 }
 
 int at_gemm_extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap, at_gemm_extent out[AT_GEMM_EXTRAS],
@@ -67,8 +69,8 @@ int at_gemm_extra_extents(const at_gemm *g, const at_gemm_operands *o, bool swap
   if (at_gemm_reads_aux(g)) out[count++] = aux_of(g, o);
   if (g->epilogue.residual)
     out[count++] = (at_gemm_extent){"residual", extent_of(o->residual, attune_dtype_size((attune_dtype)g->dtype_out),
-                                                        at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual,
-                                                        g->stride_residual, g->batch)};
+                                                          at_gemm_rows_d(g), at_gemm_cols_d(g), g->ld_residual,
+                                                          g->stride_residual, g->batch)};
   return count;
 }
 

@@ -291,7 +291,10 @@ static void add_epilogue_buffers(const at_gemm *g, at_buffer *out, int *count) {
   }
   if (g->epilogue.aux) {
     out[*count] = of_matrix;
-    if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK) out[*count].dtype = ATTUNE_U8;
+    if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK) {
+      out[*count].dtype = ATTUNE_U8;
+      out[*count].alignment = g->alignment;
+    }
     out[*count].bytes = at_gemm_aux_bytes(g);
     out[*count].output = at_gemm_writes_aux(g);
     out[(*count)++].input = at_gemm_reads_aux(g);
@@ -348,7 +351,7 @@ void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
 }
 
 attune_status at_gemm_check_alignment(const at_gemm *g) {
-  const size_t out = attune_dtype_size(at_gemm_part(g->c ? (uint8_t)at_gemm_dtype_c(g) : g->dtype_out)),
-               in = attune_dtype_size(at_gemm_part(g->dtype));
-  return at_text_check_alignment(g->alignment, out > in ? out : in);
+  const size_t out = attune_dtype_size(at_gemm_part(g->dtype_out)), in = attune_dtype_size(at_gemm_part(g->dtype));
+  const size_t least = g->epilogue.aux == ATTUNE_AUX_RELU_MASK ? 1 : out < in ? out : in;
+  return at_text_check_alignment(g->alignment, least);
 }

@@ -184,7 +184,7 @@ attune_status at_gemm_from_fields(const at_column *fields, int count, char *out,
 enum { AT_GEMM_PITCHES = 12 };
 void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
 
-/* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
+/* INVALID_ARGUMENT when a problem read from words is aligned to less than its smallest elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 
 /* A, B, D, and C where it is separate; behind them those of the epilogue that it has, or the arrays of pointers, in

@@ -244,5 +244,5 @@ attune_status at_gemm_scaling_column(const at_column *field, attune_gemm_problem
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!at_gemm_read_scaling(word, p))
       return at_fail(ATTUNE_BAD_DATA, "scaling is \"%.40s\"; should be words of " AT_GEMM_SCALING_WORDS, word);
-  return ATTUNE_OK;
+  return at_text_check_once(ATTUNE_BAD_DATA, field->name, field->value, NULL, 0);
 }

@@ -179,8 +179,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_CONTRACT_INIT};
   attune_status status = at_text_read(text, at_gemm_op.name, kinds, AT_COUNT(kinds), r);
+  if (status == ATTUNE_OK) status = at_gemm_check_words(ATTUNE_INVALID_ARGUMENT, "the problem", text);
   r->problem.contract = r->terms.contract;
-  if (r->problem.pointers == ATTUNE_POINTERS_DEVICE) r->problem.alignment = r->terms.alignment;
   if (status == ATTUNE_OK && r->c == AT_C_INPLACE) { /* C is D */
     r->problem.ldc = r->problem.ldd;
     r->problem.stride_c = r->problem.stride_d;
@@ -190,6 +190,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
     status = AT_INVALID("a size of the problem is 0; should be 1 or more for tuning");
+  if (status == ATTUNE_OK && g->pointers == ATTUNE_POINTERS_DEVICE)
+    r->problem.alignment = at_gemm_promised_alignment(g->dtype, g->dtype_out, g->alignment);
   return status == ATTUNE_OK ? at_gemm_check_alignment(g) : status;
 }
 
@@ -221,5 +223,7 @@ attune_status attune_gemm_problem_format(char *out, size_t size, const attune_ge
   if (status == ATTUNE_OK && operands) status = at_gemm_normalise(&p, use, &g, &swap);
   if (status == ATTUNE_OK && g.batch == 0)
     status = AT_INVALID("problem.batch is ATTUNE_EMPTY_BATCH, which has no text; should be 0 or more");
+  if (status == ATTUNE_OK && (at_gemm_empty(&g) || g.k == 0))
+    status = AT_INVALID("problem.%c is 0, which has no text; should be 1 or more", !p.m ? 'm' : !p.n ? 'n' : 'k');
   return status == ATTUNE_OK ? at_gemm_format(&g, out, size) : status;
 }

@@ -60,7 +60,7 @@ TEST(refused_problems) {
   p.scaling.scale_d = 1, p.dtype = ATTUNE_C64;
   REFUSED("problem.scaling is not 0 with c64 inputs; should be zeros: ");
   p.scaling.scale_d = 1, o.scale_d = bias, p.epilogue.bias_gradient = ATTUNE_BIAS_GRADIENT_N;
-  REFUSED("bias_gradient is 4, of D, with a scale_d");
+  REFUSED("bias_gradient is n (4), of D, with a scale_d");
   p.scaling.scale_d = 1;
   REFUSED("operands.scale_d is NULL");
   p.scaling.scale_d = 1, o.scale_d = (const float *)(const void *)((const char *)bias + 2);
@@ -68,7 +68,7 @@ TEST(refused_problems) {
   p.scaling.scale_d = 1, o.scale_d = d + 5;
   REFUSED("operands.scale_d overlaps operands.d");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = ATTUNE_F16;
-  REFUSED("problem.epilogue.bias_dtype is f16");
+  REFUSED("problem.epilogue.bias_dtype is f16 (3); should be 0 or f32");
   p.epilogue.bias = ATTUNE_BIAS_M, p.epilogue.bias_dtype = 200;
   REFUSED("problem.epilogue.bias_dtype");
   p.epilogue.aux = ATTUNE_AUX_RELU_MASK, p.epilogue.activation = ATTUNE_ACTIVATION_GELU;
@@ -78,7 +78,7 @@ TEST(refused_problems) {
   p.epilogue.gradient = 1, p.epilogue.activation = ATTUNE_ACTIVATION_SILU;
   REFUSED("aux is none");
   p.epilogue.bias_gradient = ATTUNE_BIAS_GRADIENT_M, p.batch = 2;
-  REFUSED("only one product");
+  REFUSED("bias_gradient is m (3), but problem.batch is 2; only one product");
   p.epilogue.bias_gradient = ATTUNE_BIAS_GRADIENT_N, p.epilogue.clamp = 1;
   REFUSED("with a clamp");
   p.epilogue.residual = 1, p.ld_residual = M - 1;
@@ -89,6 +89,10 @@ TEST(refused_problems) {
   REFUSED("multiple of 8 bits");
   p.epilogue.aux = ATTUNE_AUX_INPUT, p.batch = 2, p.stride_aux = ATTUNE_BROADCAST;
   REFUSED("problem.stride_aux is ATTUNE_BROADCAST");
+  p.epilogue.residual = 1, p.batch = 2, p.stride_residual = INT64_MAX;
+  REFUSED("problem.stride_residual is 9223372036854775807, so that the matrices are larger than 2^59 elements");
+  p.epilogue.residual = 1, p.batch = 2, p.stride_residual = -2;
+  REFUSED("problem.stride_residual is -2; should be at least 1");
   p.dtype = ATTUNE_C64, p.epilogue.bias = ATTUNE_BIAS_M;
   REFUSED("complex products have no epilogue");
   OK(run(&p, &o));

@@ -223,6 +223,53 @@ TEST(interleaved_layouts_work) {
   REFUSED(attune_gemm(tuner, stream, &p, &o), 'b');
 }
 
+/* ---- what an epilogue has ---- */
+
+enum { SIDE = 8, BETWEEN = 24 };
+
+static attune_gemm_problem with_aux(bool gradient, bool mask) {
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = SIDE, .n = SIDE, .k = SIDE, .batch = 3};
+  p.epilogue.activation = mask ? ATTUNE_ACTIVATION_RELU : ATTUNE_ACTIVATION_GELU;
+  p.epilogue.aux = mask ? ATTUNE_AUX_RELU_MASK : ATTUNE_AUX_INPUT;
+  p.epilogue.gradient = gradient;
+  p.epilogue.residual = 1;
+  p.lda = p.ldb = p.ldc = p.ldd = p.ld_residual = BETWEEN;
+  p.ld_aux = mask ? BETWEEN * 32 : BETWEEN;
+  return p;
+}
+
+/* aux lies in the gaps of each other matrix, and not a byte further. */
+TEST(aux_in_gaps) {
+  for (int kind = 0; kind < 4; kind++) {
+    const attune_gemm_problem p = with_aux(kind & 1, kind & 2);
+    attune_gemm_operands o = {.alpha = 1.0, .beta = 1.0};
+    const void **const each[] = {(const void **)&o.d, &o.a, &o.b, &o.c, &o.residual};
+    static const char *const names[] = {"d", "a", "b", "c", "residual"};
+    for (int which = 0; which < (kind & 1 ? 1 : 5); which++) {
+      for (int i = 0; i < 5; i++) *each[i] = memory + 1024 * (i + 1);
+      o.aux = memory + 1024 * (which + 1) + SIDE;
+      OK(attune_gemm(tuner, stream, &p, &o));
+      o.aux = (char *)o.aux - (kind & 2 ? 1 : 4);
+      char words[64];
+      snprintf(words, sizeof words, "operands.aux overlaps operands.%s", names[which]);
+      FAILS_SAYING(attune_gemm(tuner, stream, &p, &o), ATTUNE_INVALID_ARGUMENT, words);
+    }
+  }
+}
+
+/* The last line of a mask ends with its last byte, though packed lines are longer. */
+TEST(behind_a_mask) {
+  attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = SIDE, .n = SIDE, .k = SIDE};
+  attune_gemm_operands o = {.alpha = 1.0, .a = memory, .b = memory + 64};
+  char *const mask = (char *)(memory + 128);
+  p.epilogue.activation = ATTUNE_ACTIVATION_RELU, p.epilogue.aux = ATTUNE_AUX_RELU_MASK;
+  o.aux = mask;
+  o.d = mask + 16 * (SIDE - 1) + 4;
+  OK(attune_gemm(tuner, stream, &p, &o));
+  o.aux = mask + 4;
+  FAILS_SAYING(attune_gemm(tuner, stream, &p, &o), ATTUNE_INVALID_ARGUMENT, "operands.aux overlaps operands.d");
+}
+
 int main(void) {
   return RUN_TESTS(open_tuner, close_tuner);
 }

@@ -52,7 +52,8 @@ static void draw_problem(attune_gemm_problem *p, at_gemm_use *use) {
   const int64_t inner = row ? p->n : p->m, outer = row ? p->m : p->n;
   const size_t in = attune_dtype_size(p->dtype), out = p->dtype_out ? attune_dtype_size(p->dtype_out) : in;
   use->c = (at_gemm_c)draw(3);
-  for (use->alignment = 128; use->alignment > in && use->alignment > out && draw(2);) use->alignment /= 2;
+  const size_t least = in < out ? in : out;
+  for (use->alignment = 128; use->alignment > least && draw(2);) use->alignment /= 2;
   draw_matrix(a_k ? p->k : p->m, a_k ? p->m : p->k, p->batch, 1, &p->lda, &p->stride_a);
   draw_matrix(b_n ? p->n : p->k, b_n ? p->k : p->n, p->batch, 1, &p->ldb, &p->stride_b);
   draw_matrix(inner, outer, p->batch, 0, &p->ldd, &p->stride_d);
@@ -236,6 +237,19 @@ TEST(texts) {
   }
 }
 
+/* What cannot be read is not written. */
+TEST(empty_problems_have_no_text) {
+  for (int i = 0; i < 4; i++) {
+    attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2};
+    char text[256], words[64];
+    if (i == 3) p.batch = ATTUNE_EMPTY_BATCH;
+    if (i < 3) *(int64_t *[]){&p.m, &p.n, &p.k}[i] = 0;
+    snprintf(words, sizeof words, "problem.%s is %s, which has no text", (const char *[]){"m", "n", "k", "batch"}[i],
+             i < 3 ? "0" : "ATTUNE_EMPTY_BATCH");
+    FAILS_SAYING(attune_gemm_problem_format(text, sizeof text, &p, NULL), ATTUNE_INVALID_ARGUMENT, words);
+  }
+}
+
 TEST(operands_are_in_the_text) {
   static _Alignas(128) char memory[4][128];
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2, .batch = 1};
@@ -254,6 +268,66 @@ TEST(operands_are_in_the_text) {
   o.a = memory[0] + 4;
   assert_int_equal(attune_gemm_problem_format(text, sizeof text, &p, &o), ATTUNE_OK);
   assert_string_equal(text, "gemm f32 nn 2x2x2 strict beta=inplace align=4");
+}
+
+static char align_memory[8][256] __attribute__((aligned(128)));
+
+/* The text of operands that are each aligned to their own element, A to no more. */
+static void reads_back(attune_gemm_problem p, attune_gemm_operands o, const char *expected) {
+  char text[256], again[256];
+  at_gemm g;
+  o.alpha = 1.0;
+  o.b = align_memory[1], o.d = align_memory[2];
+  OK(attune_gemm_problem_format(text, sizeof text, &p, &o));
+  assert_string_equal(text, expected);
+  if (at_gemm_parse(text, &g) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+  OK(at_gemm_format(&g, again, sizeof again));
+  assert_string_equal(again, text);
+  attune_gemm_problem back = {0};
+  OK(attune_gemm_problem_parse(&back, text));
+}
+
+TEST(operands_aligned_to_their_own_elements) {
+  attune_gemm_problem p = {.dtype = ATTUNE_BF16, .dtype_out = ATTUNE_F32, .m = 8, .n = 8, .k = 8};
+  attune_gemm_operands o = {.a = align_memory[0] + 2};
+  reads_back(p, o, "gemm bf16:f32 nn 8x8x8 strict align=2");
+  p.dtype = ATTUNE_I8, o.a = align_memory[0] + 1;
+  reads_back(p, o, "gemm i8:f32 nn 8x8x8 strict align=1");
+  p.dtype = ATTUNE_F8E4M3, p.dtype_out = ATTUNE_F16;
+  reads_back(p, o, "gemm f8e4m3:f16 nn 8x8x8 strict align=1");
+  p.dtype = p.dtype_out = ATTUNE_F32, o.a = align_memory[0];
+  p.epilogue.activation = ATTUNE_ACTIVATION_RELU, p.epilogue.aux = ATTUNE_AUX_RELU_MASK, o.aux = align_memory[3] + 1;
+  reads_back(p, o, "gemm f32 nn 8x8x8 strict relu aux=mask align=1");
+}
+
+/* Tuning gives each operand the alignment of the text, and at least that of its elements. */
+TEST(buffers_are_aligned_to_their_own_elements) {
+  static const struct {
+    const char *text;
+    size_t a, d, last;
+  } each[] = {{"gemm bf16:f32 nn 8x8x8 strict align=2", 2, 4, 4},
+              {"gemm i8:f32 nn 8x8x8 strict align=1", 1, 4, 4},
+              {"gemm f16:f32 nn 8x8x8 strict align=8", 8, 8, 8},
+              {"gemm bf16 nn 8x8x8 strict relu aux=mask align=1", 2, 2, 1}};
+  for (size_t i = 0; i < AT_COUNT(each); i++) {
+    at_gemm g;
+    at_buffer buffers[AT_MAX_BUFFERS];
+    int count = 0;
+    OK(at_gemm_parse(each[i].text, &g));
+    OK(at_gemm_buffers(&g, buffers, &count));
+    assert_int_equal(buffers[AT_GEMM_A].alignment, each[i].a);
+    assert_int_equal(buffers[AT_GEMM_D].alignment, each[i].d);
+    assert_int_equal(buffers[count - 1].alignment, each[i].last);
+  }
+}
+
+/* A promise of less than an element is none: such a problem can be called. */
+TEST(alignment_of_arrays) {
+  attune_gemm_problem p = {0};
+  OK(attune_gemm_problem_parse(&p, "gemm bf16:f32 nn 8x8x8x2 strict pointers=device align=2"));
+  assert_int_equal(p.alignment, 0);
+  OK(attune_gemm_problem_parse(&p, "gemm bf16:f32 nn 8x8x8x2 strict pointers=device align=4"));
+  assert_int_equal(p.alignment, 4);
 }
 
 /* A GPU tells every class apart, the host those below 16 bytes: the rest is one. */
@@ -290,6 +364,7 @@ TEST(broken_texts) {
                  {"gemm f32 nn 99999999999999999999x1x1 strict", "99999"},
                  {"gemm f32 nn 1x1x1 exact", "exact"},
                  {"gemm f32 nn 1x1x1 strict fast", "fast"},
+                 {"gemm f32 nn 1x1x1 strict bogus", " residual, clamp, and ld_aux= ... stride_residual="},
                  {"gemm f32 nn 1x1x1 strict lda", "lda"},
                  {"gemm f32 nn 4x1x1 strict lda=2", "lda"},
                  {"gemm f32 nn 1x1x1 strict lda=0", "lda=0"},
@@ -298,6 +373,8 @@ TEST(broken_texts) {
                  {"gemm f32 nn 1x1x1 strict align=3", "align=3"},
                  {"gemm f32 nn 1x1x1 strict align=256", "align=256"},
                  {"gemm f64 nn 1x1x1 strict align=4", "align=4"},
+                 {"gemm bf16:f32 nn 1x1x1 strict align=1", "should be 2 or more"},
+                 {"gemm c128 nn 1x1x1 strict align=4", "should be 8 or more"},
                  {"gemm f32 nn 1x1x1 strict workspace=-1", "workspace=-1"},
                  {"gemm f32 nn 1x1x1 strict workspace=18446744073709551616", "workspace"},
                  {"gemm f32 nn 9223372036854775807x9223372036854775807x2 strict", "matrix"}};
@@ -314,6 +391,34 @@ TEST(broken_texts) {
   FAILS_SAYING(attune_gemm_problem_parse(&p, letters), ATTUNE_INVALID_ARGUMENT, "4199 characters");
   assert_int_equal(attune_gemm_problem_parse(NULL, "gemm f32 nn 1x1x1 strict"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_gemm_problem_parse(&p, NULL), ATTUNE_INVALID_ARGUMENT);
+}
+
+/* Of words of one name, and of activations, a text and a column have one. */
+TEST(words_that_contradict) {
+  static const struct {
+    const char *text, *said;
+  } texts[] = {{"gemm f32 nn 8x8x8 relu gelu", "has \"relu\" and \"gelu\"; should have one of them"},
+               {"gemm f32 nn 8x8x8 strict bias=m relu bias=n", "has \"bias=m\" and \"bias=n\""},
+               {"gemm f32 nn 8x8x8 residual residual", "has \"residual\" and \"residual\""},
+               {"gemm f32 nn 8x8x8 beta beta=inplace", "has \"beta\" and \"beta=inplace\""},
+               {"gemm f32 nn 8x8x8 lda=8 ldb=9 lda=9", "has \"lda=8\" and \"lda=9\""},
+               {"gemm i8:f32 nn 8x8x8 scale_a=tensor scale_a=vector", "\"scale_a=tensor\" and \"scale_a=vector\""}};
+  static const struct {
+    const char *name, *value, *said;
+  } columns[] = {{"epilogue", "bias=m  bias=n", "epilogue has \"bias=m\" and \"bias=n\""},
+                 {"epilogue", "gelu relu", "epilogue has \"gelu\" and \"relu\""},
+                 {"scaling", "amax_d amax_d", "scaling has \"amax_d\" and \"amax_d\""},
+                 {"scaling", "scale_b=tensor scale_b=vector", "\"scale_b=tensor\" and \"scale_b=vector\""}};
+  attune_gemm_problem p = {0};
+  for (size_t i = 0; i < AT_COUNT(texts); i++)
+    FAILS_SAYING(attune_gemm_problem_parse(&p, texts[i].text), ATTUNE_INVALID_ARGUMENT, texts[i].said);
+  for (size_t i = 0; i < AT_COUNT(columns); i++) {
+    char text[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS];
+    const at_column fields[] = {
+        {"dtype", "f8e4m3", 1}, {"m", "8", 2}, {"n", "8", 3}, {"k", "8", 4}, {columns[i].name, columns[i].value, 5}};
+    FAILS_SAYING(at_gemm_from_fields(fields, 5, text, sizeof text, label, sizeof label), ATTUNE_BAD_DATA,
+                 columns[i].said);
+  }
 }
 
 /* Bytes of a good text changed at random: read or refused, and what is read can be written. */

@@ -128,12 +128,12 @@ TEST(a_long_message_is_cut) {
   memset(text, 'x', sizeof text - 1);
   text[sizeof text - 1] = '\0';
   (void)at_fail(ATTUNE_INTERNAL, "%s", text);
-  assert_int_equal(strlen(attune_last_message()), 511);
+  assert_int_equal(strlen(attune_last_message()), AT_MESSAGE_CHARS - 1);
   (void)at_fail_prefix(ATTUNE_INTERNAL, "ab");
-  assert_int_equal(strlen(attune_last_message()), 511);
+  assert_int_equal(strlen(attune_last_message()), AT_MESSAGE_CHARS - 1);
   assert_memory_equal(attune_last_message(), "abxx", 4);
   (void)at_fail_prefix(ATTUNE_INTERNAL, "%s", text);
-  assert_int_equal(strlen(attune_last_message()), 511);
+  assert_int_equal(strlen(attune_last_message()), AT_MESSAGE_CHARS - 1);
 }
 
 static void *fail_in_thread(void *arg) {

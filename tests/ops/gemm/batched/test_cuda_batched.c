@@ -186,7 +186,8 @@ TEST(problems_are_tuned) {
                                       "gemm f64 nt 33x17x9x60 strict pointers=host",
                                       "gemm c64 cn 20x21x22x40 strict beta pointers=device align=8",
                                       "gemm f16 nn 128x128x128x16 strict pointers=device",
-                                      "gemm f32 tn 300x1x200x9 strict pointers=device align=4"};
+                                      "gemm f32 tn 300x1x200x9 strict pointers=device align=4",
+                                      "gemm bf16:f32 nn 40x24x32x9 strict pointers=device align=2"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) OK(attune_tune(tuner, device, texts[i], NULL, NULL));
 }
 

@@ -253,7 +253,12 @@ TEST(overlapping_outputs_are_refused) {
   make_plain(e);
   e->o.beta = 1.0, e->o.c = (const void *const *)e->c.pointers;
   e->c.pointers[1] = e->d.pointers[1]; /* one of three */
-  REFUSED("operands.d[1] overlaps operands.c[1]");
+  REFUSED("operands.c[0] is not operands.d[0], but operands.c[1] is operands.d[1]");
+  memcpy(e->c.pointers, e->d.pointers, sizeof e->c.pointers);
+  e->c.pointers[2] = e->a.pointers[2]; /* all but one */
+  REFUSED("operands.c[2] is not operands.d[2], but operands.c[0] is operands.d[0]");
+  e->c.pointers[0] = (char *)e->c.pointers[0] + sizeof(float);
+  REFUSED("operands.d[0] overlaps operands.c[0]");
   make_plain(e);
   e->o.alpha = 0.0;
   e->d.pointers[1] = e->b.pointers[2]; /* which is not read */
@@ -306,6 +311,9 @@ TEST(a_plan_runs_as_it_was_created) {
   o.beta = 0.0;
   e->b.pointers[1] = NULL;
   FAILS_SAYING(attune_gemm_plan_run(plan, stream, &o), ATTUNE_INVALID_ARGUMENT, "operands.b[1] is NULL");
+  e->b.pointers[1] = (char *)e->b.pointers[2] + sizeof(float);
+  FAILS_SAYING(attune_gemm_plan_run(plan, stream, &o), ATTUNE_INVALID_ARGUMENT,
+               "operands.b[1] is aligned to 4 bytes; should be aligned to ");
   attune_plan_destroy(plan);
   free(e);
 }
