@@ -250,6 +250,31 @@ TEST(empty_problems_have_no_text) {
   }
 }
 
+/* Pitches of matrices that a problem does not have are ignored, and so are those that are packed: ld_aux of a relu mask
+ * is m, in row-major n, rounded up to a multiple of 128. A residual and an aux that is read may be broadcast. */
+TEST(pitches_without_a_matrix) {
+  static const char *const texts[][2] = {
+      {"ldc=99 stride_c=5", ""},
+      {"beta=inplace ldc=99", ""},
+      {"ld_aux=1 stride_aux=1000", ""},
+      {"ld_residual=3 stride_residual=broadcast", ""},
+      {"relu aux=mask ld_aux=128", " relu aux=mask"},
+      {"relu aux=mask ld_aux=384", " relu aux=mask ld_aux=384"},
+      {"row-major relu aux=mask ld_aux=384", " relu aux=mask"},
+      {"relu gradient aux=mask residual stride_aux=broadcast stride_residual=broadcast",
+       " relu gradient aux=mask residual stride_aux=broadcast stride_residual=broadcast"}};
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    char text[256], expected[256], found[256];
+    const bool row = strncmp(texts[i][0], "row-major", 9) == 0;
+    attune_gemm_problem p = {0};
+    snprintf(text, sizeof text, "gemm f32 nn 8x300x8x4 %s", texts[i][0]);
+    snprintf(expected, sizeof expected, "gemm f32 nn %s strict%s", row ? "300x8x8x4" : "8x300x8x4", texts[i][1]);
+    assert_int_equal(attune_gemm_problem_parse(&p, text), ATTUNE_OK);
+    assert_int_equal(attune_gemm_problem_format(found, sizeof found, &p, NULL), ATTUNE_OK);
+    assert_string_equal(found, expected);
+  }
+}
+
 TEST(operands_are_in_the_text) {
   static _Alignas(128) char memory[4][128];
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2, .batch = 1};
