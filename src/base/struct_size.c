@@ -7,8 +7,8 @@
 /* No public struct is larger, whatever is added to it: what was never set mostly is no such size. */
 enum { SIZE_MOST = 65536 };
 
-/* The size that `given` says. A struct that gets fields after version 0.1 needs the size that it had there for 0, and as
- * the least one. */
+/* The size that `given` says. A struct that gets fields after version 0.1 needs the size that it had there, for 0 and
+ * as the least one. */
 static attune_status read_size(size_t *out, const void *given, size_t own, const char *name) {
   const size_t first = own; /* that of version 0.1 */
   memcpy(out, given, sizeof *out);

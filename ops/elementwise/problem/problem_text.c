@@ -241,19 +241,19 @@ static attune_status check_output(const reading *r, const at_layout *layout, int
 static attune_status check(const reading *r, const at_layout *layout) {
   const at_expression *e = r->expression;
   attune_status status = ATTUNE_OK;
-  size_t unit = 1;
+  size_t least = AT_ALIGNMENT; /* of the smallest elements */
   int64_t any;
   for (int k = 0; k < r->operands; k++)
     if (!reach(layout, k, &any))
       return AT_INVALID("operand %d spans more than 2^63 bytes; should have smaller strides", k);
   for (int i = 0; i < e->output_count && status == ATTUNE_OK; i++) status = check_output(r, layout, i);
   for (int i = 0; i < e->output_count; i++)
-    if (at_element_alignment((attune_dtype)r->use.outputs[i]) > unit)
-      unit = at_element_alignment((attune_dtype)r->use.outputs[i]);
+    if (at_element_alignment((attune_dtype)r->use.outputs[i]) < least)
+      least = at_element_alignment((attune_dtype)r->use.outputs[i]);
   for (int i = 0; i < e->input_count; i++)
-    if (at_element_alignment((attune_dtype)e->inputs[i].dtype) > unit)
-      unit = at_element_alignment((attune_dtype)e->inputs[i].dtype);
-  return status == ATTUNE_OK ? at_text_check_alignment(r->terms.alignment, unit) : status;
+    if (at_element_alignment((attune_dtype)e->inputs[i].dtype) < least)
+      least = at_element_alignment((attune_dtype)e->inputs[i].dtype);
+  return status == ATTUNE_OK ? at_text_check_alignment(r->terms.alignment, least) : status;
 }
 
 static attune_status read_head(reading *r, const char *head) {

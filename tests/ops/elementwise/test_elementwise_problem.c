@@ -254,6 +254,24 @@ TEST(neighbours) {
   }
 }
 
+/* Each operand is aligned to its own elements: the smallest may be the least aligned. */
+TEST(elements_of_two_sizes) {
+  static const char text[] = "elementwise 64 strict out=f32 align=2 : bf16 i0: i0";
+  uint64_t room[AT_PROBLEM_BYTES / 8];
+  at_buffer buffers[AT_MAX_BUFFERS];
+  char again[AT_PROBLEM_CHARS];
+  int count = 0;
+  OK(at_elementwise_parse(text, room));
+  OK(at_elementwise_format(room, again, sizeof again));
+  assert_string_equal(again, text);
+  OK(at_elementwise_buffers(room, buffers, &count));
+  assert_int_equal(count, 2);
+  assert_int_equal(buffers[0].alignment, 4);
+  assert_int_equal(buffers[1].alignment, 2);
+  FAILS_SAYING(at_elementwise_parse("elementwise 64 strict out=f32 align=1 : bf16 i0: i0", room),
+               ATTUNE_INVALID_ARGUMENT, "should be 2 or more");
+}
+
 /* Texts that are none, and what the message says. */
 TEST(bad_texts) {
   static const char *const texts_of[][2] = {
