@@ -79,10 +79,10 @@ typedef enum attune_pointers {
  * bias gradient of D goes with none of residual, clamp and scale_d. All else is computed in the accumulation type
  * and rounded once, or alpha op(A) op(B) + beta C and z are rounded to the type of D on the way, as separate kernels
  * do; an activation is within a unit roundoff of D's type (f32: 4 of f32's) times the larger of |z| and, of sigmoid
- * and tanh, 1. NaN propagates through every step but one: relu's gradient selects instead of multiplying. It is 0 where
- * aux <= 0 or the mask's bit is 0, whatever z is, and z elsewhere. So an aux of NaN gives z; but the mask of a NaN is 0,
- * and its gradient 0. gelu, gelu_tanh and silu are NaN at -infinity, which they multiply by 0, and their derivatives
- * may be NaN at both infinities. */
+ * and tanh, 1. NaN propagates through every step but one: relu's gradient selects instead of multiplying. It is 0
+ * where aux <= 0 or the mask's bit is 0, whatever z is, and z elsewhere. So an aux of NaN gives z; but the mask of a
+ * NaN is 0, and its gradient 0. gelu, gelu_tanh and silu are NaN at -infinity, which they multiply by 0, and their
+ * derivatives may be NaN at both infinities. */
 typedef struct attune_gemm_epilogue {
   uint8_t bias;          /* attune_bias */
   uint8_t bias_dtype;    /* attune_dtype of bias and bias_gradient: that of D (0), or f32 where D is f16 or bf16 */

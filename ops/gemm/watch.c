@@ -45,8 +45,7 @@ static int matrices_of(const at_gemm *g, const at_gemm_operands *o, bool swap, b
 }
 
 static at_operand_access access_of(const at_gemm_extent *e, bool writes) {
-  at_operand_access use =
-      at_instrument_bytes(e->name, (const void *)e->extent.low, (size_t)e->extent.element, writes);
+  at_operand_access use = at_instrument_bytes(e->name, (const void *)e->extent.low, (size_t)e->extent.element, writes);
   use.dims = e->extent.dims;
   memcpy(use.counts, e->extent.sizes, sizeof e->extent.sizes);
   memcpy(use.steps, e->extent.steps, sizeof e->extent.steps);
