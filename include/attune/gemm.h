@@ -5,7 +5,8 @@
  *   conjugate transpose (C).
  * - Layout: column-major by default: element (i,j) of a matrix X is X[i + j*ldx]. Row-major: X[i*ldx + j].
  * - Edges, as in BLAS: m = 0, n = 0 or an empty batch (ATTUNE_EMPTY_BATCH) does nothing. k = 0 or alpha = 0 gives D =
- *   beta C and reads neither A nor B. beta = 0 never reads C, so NaN in C does not spread.
+ *   beta C and reads neither A nor B, except for a bias gradient that sums them. beta = 0 never reads C, so NaN in C
+ *   does not spread.
  * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
  *   They propagate as IEEE 754 requires (0 times NaN is NaN, denormals are kept), except for those that the vendor's
  *   default itself loses for the problem.
@@ -113,8 +114,9 @@ typedef enum attune_scale {
  * - f8: e5m2 with e5m2 is refused. D is f32, f16, bf16, e4m3, or e5m2 if an input is; for an 8-bit D, C is bf16. Sums
  *   are in f32; those of at most 128 products may have 14 bits, as the tensor cores of capability 9.0 have them.
  *   reduced: all of them.
- * - i8: sums are exact in i32, modulo 2^32. D is i32, without scales and with alpha and beta converted to i32 (towards
- *   zero); or i8, f16, bf16 or f32, where C has the type of D. Scales of 128 elements are for f8 only.
+ * - i8: sums are exact in i32, modulo 2^32. D is i32, without scales and with alpha and beta converted to i32: towards
+ *   zero, beyond its range to its nearest number, NaN to 0; one that only becomes 0 there, as 0.5, still needs its
+ *   matrices. Or D is i8, f16, bf16 or f32, where C has the type of D. Scales of 128 elements are for f8 only.
  * - An 8-bit D is rounded to nearest even and saturates to its largest numbers; NaN is NaN in f8 and 0 in i8. amax_d
  *   leaves NaN out. A batch shares scale_a, scale_b and scale_d of one f32, and has no others.
  * - m, n, k and the batch are at most 2^31 - 1; larger ones are UNSUPPORTED. No epilogue, no arrays of pointers. */

@@ -43,7 +43,9 @@ static attune_stream *stream;
 FIXTURE(open_tuner) {
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   stream = attune_stream_default(host);
-  return attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF});
+  return attune_tuner_create(&tuner, &(attune_tuner_options){.database = "", .mode = ATTUNE_MODE_OFF}) == ATTUNE_OK
+             ? 0
+             : -1;
 }
 
 FIXTURE(close_tuner) {

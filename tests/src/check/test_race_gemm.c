@@ -264,7 +264,10 @@ TEST_WITH(test_arrays, begin, end) {
 
 FIXTURE(start) {
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
-  return attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:", .mode = ATTUNE_MODE_OFF});
+  return attune_tuner_create(&tuner, &(attune_tuner_options){.database = ":memory:", .mode = ATTUNE_MODE_OFF}) ==
+                 ATTUNE_OK
+             ? 0
+             : -1;
 }
 
 FIXTURE(stop) {

@@ -227,6 +227,26 @@ TEST(what_does_not_fit_is_named) {
   refused("products of 8-bit elements have no epilogue");
 }
 
+/* Towards zero, and to the nearest number of i32. What becomes 0 there alone still needs its matrices. */
+TEST(scalars_of_i32) {
+  static const double alphas[] = {0.9, -1.9, 3e9, -3e9, (double)INFINITY, -(double)INFINITY, (double)NAN};
+  static const int32_t wanted[] = {0, -1, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0};
+  const int8_t one = 1;
+  int32_t c = 1, d = 5;
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.dtype = ATTUNE_I8, p.dtype_out = ATTUNE_I32, p.m = p.n = p.k = 1;
+  for (int i = 0; i < 7; i++) {
+    attune_gemm_operands o = {.alpha = alphas[i], .a = &one, .b = &one, .d = &d};
+    OK(attune_gemm(tuner, stream, &p, &o));
+    assert_int_equal(d, wanted[i]);
+    o.alpha = 0.0, o.beta = alphas[i], o.c = &c;
+    OK(attune_gemm(tuner, stream, &p, &o));
+    assert_int_equal(d, wanted[i]);
+  }
+  const attune_gemm_operands half = {.alpha = 0.5, .b = &one, .d = &d};
+  FAILS_SAYING(attune_gemm(tuner, stream, &p, &half), ATTUNE_INVALID_ARGUMENT, "operands.a is NULL");
+}
+
 TEST(operands_that_overlap_are_named) {
   again(ATTUNE_F8E4M3, ATTUNE_F8E4M3);
   usual.p.scaling.amax_d = 1;
