@@ -12,6 +12,7 @@ import attune
 from attune import _c
 
 WAIT = 2  # for the compiler: what runs is the winner
+TUNING_MOST = 3
 GUESSES = ("default", "neighbour")  # sources of a decision that nothing was measured for
 
 
@@ -52,6 +53,11 @@ class Attune:
 
     def tune(self, problem, budget_ms=0.0):
         self.chooser.tune(problem, self.name, budget_ms=budget_ms)
+
+    def tune_well(self, problem):
+        """Tunes again what is not complete, for kernels that were not compiled in time, or not sure."""
+        for _ in range(TUNING_MOST):
+            self.tune(problem)
 
     def explain(self, problem):
         """The decision for a problem's text: what runs now."""

@@ -125,8 +125,8 @@ def agree(torch, ways, first, activation, gated):
 def run_problem(torch, attune, options, shape, name, dtype, activation):
     first = Set(torch, options.gated, *shape, dtype)
     product, fused = problem_of(shape, name, activation, options.gated)
-    attune.tune(product)
-    attune.tune(fused)
+    attune.tune_well(product)
+    attune.tune_well(fused)
     compiled = None
     if not options.skip_compile:
         compiled = compile_one(torch, activation, options.gated, first, options.mode)

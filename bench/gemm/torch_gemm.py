@@ -19,7 +19,6 @@ import turns
 from torch_ways import Compiler, Way, measure
 
 FLOOR = 0.99
-TUNING_MOST = 3
 MIB = 1 << 20
 MINE, DEFAULT = "attune", "GemmEx default"
 METHOD = ("one process, the same operands, rotating over {rotate} MiB (twice the L2 is {l2}); graphs of 4 to 40 calls "
@@ -118,8 +117,7 @@ def run_problem(bench, p):
     problems.set_precision(torch, p["contract"])
     first = problems.Operands(torch, p)
     if bench.options.tune or not bench.options.db:
-        for _ in range(TUNING_MOST):  # what is complete and sure is not measured again
-            bench.attune.tune(text)
+        bench.attune.tune_well(text)
     ways = bench.ways(p, first)
     wrong = agree(torch, ways, first)
     calls, count = problems.plan_calls(p, estimate(torch, ways[0].call, first), bench.rotate_bytes)

@@ -109,7 +109,7 @@ def agree(torch, ways, first):
 
 def run_problem(torch, attune, lt, options, shape, mode):
     first = Set(torch, *shape, MODES[mode][:2])
-    attune.tune(text_of(shape, mode))
+    attune.tune_well(text_of(shape, mode))
     ways = ways_of(torch, attune, lt, shape, mode)
     wrong = agree(torch, ways, first)
     calls, count = plan_calls(torch, ways[0].call, first)

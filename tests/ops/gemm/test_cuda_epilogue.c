@@ -172,8 +172,9 @@ TEST(tuned) {
     OK(attune_tune(tuner, device, texts[i], &(attune_tune_options){.budget_ms = 400.0}, decision));
     const attune_decision_info info = info_of(decision);
     assert_int_equal(info.source, ATTUNE_SOURCE_TUNED);
-    print_message("%s: %s %s, %.2f us, default %.2f us, rejected %d\n", texts[i], info.implementation,
-                  info.configuration, info.time_ns / 1e3, info.default_time_ns / 1e3, info.rejected);
+    print_message("%s: %s %s, %.2f us, default %.2f us, %d measured, %d rejected%s\n", texts[i], info.implementation,
+                  info.configuration, info.time_ns / 1e3, info.default_time_ns / 1e3, info.candidates, info.rejected,
+                  info.complete ? "" : ", incomplete");
   }
   attune_tuner_destroy(tuner);
 }
