@@ -68,6 +68,13 @@ def candidate(decision):
     return f"{decision.implementation} {decision.configuration}".rstrip()
 
 
+def doubts(decision):
+    """For the end of a row: that nothing was measured, or why the choice is not final."""
+    if decision.source in GUESSES:
+        return " (not tuned)"
+    return "" if decision.complete and not decision.unsure else f" ({decision.candidates} measured: {decision.note})"
+
+
 class Gemm:
     """One problem by its text, for calls of attune_gemm with operands of their own."""
 

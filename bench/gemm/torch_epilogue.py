@@ -139,7 +139,8 @@ def run_problem(torch, attune, options, shape, name, dtype, activation):
     times = measure(torch, ways, calls, options.rounds)
     if any(turns.ratio(times, way.name, "attune") < FLOOR for way in ways[1:]):
         times = measure(torch, ways, calls, 2 * options.rounds + 1)
-    return times, at.candidate(attune.explain(fused)), wrong
+    decision = attune.explain(fused)
+    return times, at.candidate(decision) + at.doubts(decision), wrong
 
 
 def arguments():

@@ -134,8 +134,7 @@ def run_problem(bench, p):
     if any(turns.ratio(times, way.name, MINE) < FLOOR for way in ways[1:]):
         times, states = measure_with_telemetry(bench, ways, calls, 2 * bench.options.rounds + 1)
     decision = bench.attune.explain(text)
-    guess = " (not tuned)" if decision.source in at.GUESSES else ""
-    return times, states, f"{at.candidate(decision)}{guess}", wrong
+    return times, states, at.candidate(decision) + at.doubts(decision), wrong
 
 
 def number(value):

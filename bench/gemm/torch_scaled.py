@@ -119,7 +119,8 @@ def run_problem(torch, attune, lt, options, shape, mode):
     times = measure(torch, ways, calls, options.rounds)
     if any(turns.ratio(times, way.name, "attune") < FLOOR for way in ways[1:]):
         times = measure(torch, ways, calls, 2 * options.rounds + 1)
-    return times, at.candidate(attune.explain(text_of(shape, mode))), wrong
+    decision = attune.explain(text_of(shape, mode))
+    return times, at.candidate(decision) + at.doubts(decision), wrong
 
 
 def arguments():
