@@ -69,7 +69,7 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_P
 
 /* The thread's message, kept over work in which something may fail although it succeeds as a whole: a call that
  * succeeds leaves the message alone. settle puts it back when `status`, which it returns, is OK. */
-#define AT_MESSAGE_CHARS 1024
+#define AT_MESSAGE_CHARS 640
 typedef struct at_message {
   char text[AT_MESSAGE_CHARS];
   attune_status status;
