@@ -104,7 +104,7 @@ TEST(what_is_wrong_is_named) {
   longest[200] = '\0';
   const attune_bench_case one = case_of(longest + 1);
   OK(attune_bench_add(bench, &one));
-  REFUSES("size is 3; should be sizeof", size, 3);
+  REFUSES("size is 3; should be", size, 3);
   REFUSES("name is NULL", size, 8); /* nothing else is given */
   REFUSES("name is NULL", name, NULL);
   REFUSES("name is empty", name, "");
