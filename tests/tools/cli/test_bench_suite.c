@@ -105,7 +105,7 @@ TEST(what_is_wrong_is_named) {
   const attune_bench_case one = case_of(longest + 1);
   OK(attune_bench_add(bench, &one));
   REFUSES("size is 3; should be", size, 3);
-  REFUSES("name is NULL", size, 8); /* nothing else is given */
+  REFUSES("size is 8; should be", size, 8);
   REFUSES("name is NULL", name, NULL);
   REFUSES("name is empty", name, "");
   REFUSES("name has 200 bytes; should have at most 199", name, longest);
