@@ -1,24 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tile_avx512_vnni.c: the tile of host_scaled by AVX-512 with VNNI: pairs of i16 are multiplied and added by one
- * instruction. */
-#include "ops/gemm/scaled/tile.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-#define NAME avx512_vnni
-#define LANES 16
-#define VECTORS 2
-#define COLUMNS 12
-typedef __m512 vector_f32;
-typedef __m512i vector_i32;
-#define load_f32(p) _mm512_loadu_ps(p)
-#define store_f32(p, x) _mm512_storeu_ps(p, x)
-#define every_f32(x) _mm512_set1_ps(x)
-#define fma_f32(x, y, sum) _mm512_fmadd_ps(x, y, sum)
-#define load_i32(p) _mm512_loadu_si512((const void *)(p))
-#define store_i32(p, x) _mm512_storeu_si512((void *)(p), x)
-#define every_i32(x) _mm512_set1_epi32(x)
-#define add_pairs(x, y, sum) _mm512_dpwssd_epi32(sum, x, y)
-#include "ops/gemm/scaled/tile_template.h"
-#endif
+ * tile_avx512_vnni.c: tile_avx512.c with VNNI's instruction, and compiled for CPUs that have it. */
+#define WITH_VNNI
+#include "ops/gemm/scaled/tile_avx512.c"
