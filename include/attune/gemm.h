@@ -178,7 +178,8 @@ typedef struct attune_gemm_operands {
   void *d;
   double alpha_imag, beta_imag; /* of complex problems; alpha = 0 and beta = 0 above mean both parts */
   /* Of the epilogue; not looked at where it has none. No element of D, aux (where it is written) or bias_gradient may
-   * share a byte with another operand; to add to D itself use beta = 1 and C = D. A batch shares the vectors. */
+   * share a byte with another operand, nor of a relu mask that is written what lies between its columns; to add to D
+   * itself use beta = 1 and C = D. A batch shares the vectors. */
   const void *bias;
   const void *residual;
   void *aux; /* read by a gradient, else written */

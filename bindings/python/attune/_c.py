@@ -137,7 +137,8 @@ STATUSES = {word: getattr(_errors, word.upper()) for word in
             ("ok", "invalid_argument", "out_of_memory", "unsupported", "not_found", "not_ready", "device_error",
              "capturing", "bad_data", "permission", "io_error", "busy", "budget_exhausted", "internal")}
 ENUMS = {"attune_status": STATUSES, "attune_dtype": DTYPES, "attune_transpose": TRANSPOSES, "attune_layout": LAYOUTS,
-         "attune_activation": ACTIVATIONS, "attune_accuracy": ACCURACIES, "attune_mode": MODES, "attune_measure": MEASURES, "attune_source": SOURCES,
+         "attune_activation": ACTIVATIONS, "attune_accuracy": ACCURACIES, "attune_mode": MODES,
+         "attune_measure": MEASURES, "attune_source": SOURCES,
          "attune_device_kind": DEVICE_KINDS, "attune_memory_kind": MEMORY_KINDS}
 
 _at = ctypes.POINTER

@@ -138,7 +138,8 @@ class _Layout:
         if bias[1] not in shapes:
             raise InvalidArgument(f"bias has shape {bias[1]}; should have {' or '.join(map(str, shapes))}")
         if bias[0] != self.dtype and (bias[0] != "f32" or self.dtype not in ("f16", "bf16")):
-            raise InvalidArgument(f"bias has dtype {bias[0]}; should have {self.dtype}, as out, or f32 beside f16 and bf16")
+            raise InvalidArgument(f"bias has dtype {bias[0]}; should have {self.dtype}, as out"
+                                  + (" or f32" if self.dtype in ("f16", "bf16") else ""))
 
     def _follow(self, bias, activation, residual):
         """The epilogue."""

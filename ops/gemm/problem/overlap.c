@@ -40,8 +40,11 @@ static at_gemm_extent vector_of(const char *name, const void *data, size_t bytes
   return (at_gemm_extent){name, {.low = (uintptr_t)data, .high = (uintptr_t)data + bytes, .element = (int64_t)bytes}};
 }
 
-/* A mask is of bytes: its lines begin at bytes, and the last one of a line may have bits that are not its own. */
+/* A mask is of bytes: its lines begin at bytes, and the last one of a line may have bits that are not its own. Where it
+ * is written what lies between lines counts too: a library may write it. */
 static at_gemm_extent aux_of(const at_gemm *g, const at_gemm_operands *o) {
+  if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK && at_gemm_writes_aux(g))
+    return vector_of("aux", o->aux, at_gemm_aux_bytes(g));
   if (g->epilogue.aux == ATTUNE_AUX_RELU_MASK)
     return (at_gemm_extent){"aux",
                             extent_of(o->aux, 1, (g->m + 7) / 8, g->n, g->ld_aux / 8, g->stride_aux / 8, g->batch)};
